@@ -1,0 +1,1 @@
+"""The box: the isolated place that an attempt runs in."""

@@ -1,0 +1,88 @@
+"""What stands in the box: an interpreter, the packages an attempt may import, and the worker. Nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("torch", "safetensors", "numpy", "einops")  # CONTRACT: what an attempt may import
+SITE, WORKER_PARENT, WORKER = "/box/site", "/box/lib", "manyheads_worker"
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A read-only bind: a path of the host and where it stands in the box."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The binds of a box, and the interpreter's path inside it."""
+
+    binds: tuple[Bind, ...]
+    symlinks: tuple[tuple[str, str], ...]  # (what it says, where it stands)
+    python: str
+
+
+@cache
+def contents() -> Contents:
+    """Work out the box's contents on this machine."""
+    binds = [Bind("/usr", "/usr")]
+    symlinks = []
+    for name in ("bin", "lib", "lib32", "lib64", "libx32", "sbin"):
+        path = Path("/", name)
+        if path.is_symlink():
+            symlinks.append((os.readlink(path), str(path)))
+        elif path.is_dir():
+            binds.append(Bind(str(path), str(path)))
+    for path in (Path("/etc/ld.so.cache"), Path("/etc/alternatives")):
+        if path.exists():
+            binds.append(Bind(str(path), str(path)))
+    base, python = _interpreter()
+    if base is not None:
+        binds.append(Bind(base, "/box/python"))
+    for path in _package_paths(PACKAGES):
+        binds.append(Bind(str(path), f"{SITE}/{path.name}"))
+    binds.append(Bind(str(Path(__file__).parent / "worker"), f"{WORKER_PARENT}/{WORKER}"))
+    return Contents(tuple(binds), tuple(symlinks), python)
+
+
+def _interpreter() -> tuple[str | None, str]:
+    """The base installation to bind (None where /usr holds it) and the interpreter's path in the box."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    base = os.path.realpath(sys.base_prefix)
+    if base == "/usr":
+        return None, os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+    return base, f"/box/python/bin/{version}"
+
+
+def _package_paths(names: tuple[str, ...]) -> list[Path]:
+    """Top-level files and folders of these distributions and of all that they require."""
+    site = Path(sysconfig.get_path("purelib"))
+    paths: dict[Path, None] = {}
+    todo, seen = list(names), set()
+    while todo:
+        name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:  # an optional requirement
+            continue
+        for file in distribution.files or ():
+            top = file.parts[0]
+            if top not in ("..", "__pycache__") and not top.endswith((".pth", ".dist-info")):
+                paths[site / top] = None
+        for requirement in distribution.requires or ():
+            if "extra ==" not in requirement:
+                todo.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+    return [path for path in sorted(paths) if path.exists()]

@@ -1,0 +1,138 @@
+"""The `namespaces` level: bubblewrap as an unprivileged uid, and in it a zygote that forks attempts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .connection import Connection
+from .contents import SITE, WORKER, WORKER_PARENT, contents
+from .level import BoxUnavailable, Level
+from .worker.limits import Limits
+from .worker.zygote import READY
+
+START_SECONDS = 90.0  # a cold disk reads torch slowly
+_FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
+_UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
+_BOUND = "--die-with-parent --new-session --cap-drop ALL --clearenv --hostname box".split()
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HOME": "/tmp", "LC_ALL": "C.UTF-8"}
+
+
+class NamespaceBox:
+    """A warm box. `attempt` forks a fresh process with namespaces of its own in a few milliseconds."""
+
+    level = Level.NAMESPACES
+    start_seconds = 1.0
+
+    def __init__(self) -> None:
+        """Start it. Raises BoxUnavailable, with the command that would help."""
+        self._start()
+
+    def attempt(self, limits: Limits) -> Connection:
+        """A connection to a new process in the box; a box that broke is replaced first."""
+        if self._process.poll() is not None:
+            self._close()
+            self._start()
+        data, their_data = socket.socketpair()
+        lifeline, their_lifeline = socket.socketpair()
+        with their_data, their_lifeline:
+            request = json.dumps(dataclasses.asdict(limits)).encode()
+            socket.send_fds(self._control, [request], [their_data.fileno(), their_lifeline.fileno()])
+        return Connection(data, limits, lambda seconds: _hang_up(lifeline, seconds))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._close()
+
+    def _start(self) -> None:
+        bwrap = shutil.which("bwrap")
+        if bwrap is None:
+            raise BoxUnavailable("bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap")
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, tempfile.TemporaryFile() as errors:
+            launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
+            request = launch_request(bwrap, theirs.fileno(), uid_for_box())
+            self._process = subprocess.Popen(
+                [*launcher, json.dumps(request)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env={},
+            )
+            theirs.close()
+            self._control.settimeout(START_SECONDS)
+            try:
+                ready = self._control.recv(len(READY))
+            except TimeoutError:
+                ready = b""
+            if ready != READY:
+                self._close()
+                errors.seek(0)
+                said = errors.read(2000).decode(errors="replace").strip().splitlines() or ["no message"]
+                raise BoxUnavailable(
+                    f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor"
+                )
+
+    def _close(self) -> None:
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def uid_for_box() -> int | None:
+    """An unprivileged uid for this process's box; None where we are not root and need none."""
+    return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
+
+
+def launch_request(bwrap: str, control_fd: int, uid: int | None) -> dict[str, object]:
+    """What `launcher.py` is to do."""
+    inside = contents()
+    arguments = [*_UNSHARE, *_BOUND]
+    for i, bind in enumerate(inside.binds):
+        arguments += ["--ro-bind", f"{{{i}}}", bind.target]
+    for says, stands in inside.symlinks:
+        arguments += ["--symlink", says, stands]
+    arguments += ["--proc", "/proc", "--tmpfs", "/dev"]
+    for device in ("null", "zero", "full", "random", "urandom"):
+        arguments += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
+    arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
+    for name, value in _ENVIRONMENT.items():
+        arguments += ["--setenv", name, value]
+    start = (
+        f"import sys; sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
+        f"from {WORKER}.zygote import main; main({control_fd}, '{Level.NAMESPACES}')"
+    )
+    return {
+        "bwrap": bwrap,
+        "arguments": arguments,
+        "command": [inside.python, "-I", "-S", "-B", "-c", start],
+        "sources": [bind.source for bind in inside.binds],
+        "uid": uid,
+        "cgroups": [],
+    }
+
+
+def _hang_up(lifeline: socket.socket, seconds: float) -> int | None:
+    """Tell the keeper to end the attempt, and wait for its word on how it ended."""
+    try:
+        lifeline.shutdown(socket.SHUT_WR)
+        ready, _, _ = select.select([lifeline], [], [], seconds)
+        word = lifeline.recv(200) if ready else b""
+        return int(word) if word.isdigit() else None
+    except OSError:
+        return None
+    finally:
+        lifeline.close()

@@ -1,0 +1,188 @@
+"""Read a reply as hostile bytes: the exact structure and plain tensors, or BadReply."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Annotated, Literal
+
+import safetensors.torch
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from torch import Tensor
+
+from .worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
+
+HEADER_LIMIT = 1 << 20  # bytes of JSON
+TENSOR_LIMIT = 512
+_WIDTH = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+
+
+class BadReply(Exception):
+    """Not a reply. The text completes "it sent something that is not an answer: …"."""
+
+
+Name = Annotated[str, Field(max_length=200)]
+Size = Annotated[int, Field(ge=0, lt=1 << 40)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _TensorRef(_Model):
+    kind: Literal["tensor"] = Field(alias="$")
+    index: Size
+
+
+class _Raised(_Model):
+    kind: Literal["Raised"] = Field(alias="$")
+    type: Name
+    bases: list[Name] = Field(max_length=50)
+    message: Annotated[str, Field(max_length=4000)]
+    stage: Literal["load", "build", "call", "gradient"]
+    line: Size | None
+
+
+class _Output(_Model):
+    type_: Literal["Output"] = Field(alias="$")
+    kind: Name
+    tensor: _TensorRef | None
+    dtype: Name | None
+    device: Name | None
+    shape: list[Size] | None = Field(max_length=64)
+
+
+class _Entry(_Model):
+    kind: Literal["Entry"] = Field(alias="$")
+    shape: list[Size] = Field(max_length=64)
+    dtype: Name
+    device: Name
+
+
+class _Entries(_Model):
+    kind: Literal["map"] = Field(alias="$")
+    items: dict[Name, _Entry] = Field(max_length=TENSOR_LIMIT)
+
+
+class _Attributes(_Model):
+    kind: Literal["map"] = Field(alias="$")
+    items: dict[Name, bool | int | float | Name] = Field(max_length=32)
+
+
+class _ModuleFacts(_Model):
+    kind: Literal["ModuleFacts"] = Field(alias="$")
+    parameters: _Entries
+    buffers: _Entries
+    training: bool
+    changed: bool
+    unloaded: list[Name] = Field(max_length=64)
+    attributes: _Attributes
+
+
+class _Operations(_Model):
+    kind: Literal["Operations"] = Field(alias="$")
+    fused: bool
+    largest: Size
+
+
+class _Gradients(_Model):
+    kind: Literal["map"] = Field(alias="$")
+    items: dict[Name, _TensorRef | None] = Field(max_length=TENSOR_LIMIT)
+
+
+class _Reply(_Model):
+    kind: Literal["Reply"] = Field(alias="$")
+    outputs: list[_Output] = Field(max_length=64)
+    gradients: _Gradients
+    raised: _Raised | None
+    mutated: list[Name] = Field(max_length=64)
+    modules: list[_ModuleFacts] = Field(max_length=16)
+    operations: _Operations | None
+
+
+_READER = TypeAdapter(_Reply)
+
+
+def read_reply(payload: bytes) -> Reply:
+    """The reply in these bytes. Raises BadReply, and nothing else, for anything that is not one."""
+    try:
+        body, count = _read_header(payload)
+        named = safetensors.torch.load(payload)
+        tensors = [named[f"t{i}"] for i in range(count)]
+        return _reply(_READER.validate_python(body), tensors)
+    except BadReply:
+        raise
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise BadReply(f"its field {where[:80]!r} is not as agreed") from None
+    except Exception as error:  # hostile bytes: whatever a parser may raise
+        raise BadReply(f"it cannot be read ({type(error).__name__})") from None
+
+
+def _read_header(payload: bytes) -> tuple[object, int]:
+    """The JSON body, and how many tensors the file holds under exactly the names t0, t1, …"""
+    if len(payload) < 8:
+        raise BadReply("it is cut short")
+    (length,) = struct.unpack_from("<Q", payload)
+    if length > min(HEADER_LIMIT, len(payload) - 8):
+        raise BadReply("its header is too long")
+    header = json.loads(payload[8 : 8 + length], object_pairs_hook=_without_duplicates)
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    if len(entries) > TENSOR_LIMIT or set(entries) != {f"t{i}" for i in range(len(entries))}:
+        raise BadReply("its tensors are not as agreed")
+    for entry in entries.values():
+        elements = 1
+        for size in entry["shape"]:
+            elements *= size
+        start, end = entry["data_offsets"]
+        if len(entry["shape"]) > 64 or any(s >= 1 << 40 for s in entry["shape"]):
+            raise BadReply("a tensor's shape is out of bounds")
+        if elements * _WIDTH[entry["dtype"]] != end - start:
+            raise BadReply("a tensor's size does not fit its shape")
+    return json.loads(header["__metadata__"]["body"], object_pairs_hook=_without_duplicates), len(entries)
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BadReply("a name stands in it twice")
+    return found
+
+
+def _reply(model: _Reply, tensors: list[Tensor]) -> Reply:
+    def tensor(ref: _TensorRef | None) -> Tensor | None:
+        return None if ref is None else tensors[ref.index]
+
+    return Reply(
+        outputs=tuple(_output(o, tensor(o.tensor)) for o in model.outputs),
+        gradients={name: tensor(ref) for name, ref in model.gradients.items.items()},
+        raised=None if model.raised is None else _raised(model.raised),
+        mutated=tuple(model.mutated),
+        modules=tuple(_facts(m) for m in model.modules),
+        operations=model.operations and Operations(model.operations.fused, model.operations.largest),
+    )
+
+
+def _output(model: _Output, tensor: Tensor | None) -> Output:
+    shape = None if model.shape is None else tuple(model.shape)
+    if tensor is not None and tuple(tensor.shape) != shape:
+        raise BadReply("a tensor's shape is not the one it states")
+    return Output(model.kind, tensor, model.dtype, model.device, shape)
+
+
+def _raised(model: _Raised) -> Raised:
+    return Raised(model.type, tuple(model.bases), model.message, model.stage, model.line)
+
+
+def _facts(model: _ModuleFacts) -> ModuleFacts:
+    def entries(found: _Entries) -> dict[str, Entry]:
+        return {name: Entry(tuple(e.shape), e.dtype, e.device) for name, e in found.items.items()}
+
+    return ModuleFacts(
+        entries(model.parameters),
+        entries(model.buffers),
+        model.training,
+        model.changed,
+        tuple(model.unloaded),
+        model.attributes.items,
+    )

@@ -1,0 +1,53 @@
+"""One attempt's process: import the student's source, then answer calls until the judge hangs up."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import socket
+import sys
+import types
+from collections.abc import Mapping
+
+from . import wire
+from .messages import Call, Load, Reply
+from .perform import perform, raised_by
+
+MODULE = "attempt"  # the name under which the student's module stands in sys.modules
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer until the judge hangs up. Student code runs in here and nowhere else."""
+    namespace: Mapping[str, object] = {}
+    name = ""
+    while (message := wire.receive(connection)) is not None:
+        if isinstance(message, Load):
+            name = message.name
+            namespace, reply = import_source(message)
+        elif isinstance(message, Call):
+            reply = perform(namespace, message, name)
+        else:
+            raise TypeError(f"not a message for an attempt: {type(message).__name__}")
+        connection.sendall(wire.encode(reply))
+
+
+def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
+    """Run the source as a module. The reply carries its exception, if it raised one."""
+    module = types.ModuleType(MODULE)
+    module.__file__ = load.name
+    sys.modules[MODULE] = module
+    lines = load.source.splitlines(keepends=True)
+    linecache.cache[load.name] = (len(load.source), None, lines, load.name)
+    try:
+        exec(compile(load.source, load.name, "exec", dont_inherit=True), vars(module))
+    except BaseException as error:  # SystemExit while importing is an answer too
+        return vars(module), Reply(raised=raised_by(error, "load", load.name))
+    return vars(module), Reply()
+
+
+def silence() -> None:
+    """Prints and warnings cost nothing and go nowhere."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.close(null)

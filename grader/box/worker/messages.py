@@ -1,0 +1,157 @@
+"""What the judge asks (Load, Call) and what an attempt answers (Reply)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Load:
+    """Import this source text as the attempt's module."""
+
+    source: str
+    name: str  # the file's name as the student knows it
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A tensor that is zero but for a few entries: cheap to send, however large."""
+
+    shape: tuple[int, ...]
+    indices: Tensor  # (N, len(shape)), int64
+    values: Tensor  # (N,)
+
+
+@dataclass(frozen=True)
+class Build:
+    """Make a module: call `target` with the arguments, then load its state by name.
+
+    `target` is a class of the attempt, or a function of it that returns a module.
+    Parameters that `state` does not name are set to zero, so that an extra one
+    changes no value and is judged on its own.
+    """
+
+    target: str
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+    state: Mapping[str, Tensor | Entries] | None = None  # None: leave it as constructed
+    training: bool = False
+    attributes: Mapping[str, object] = field(default_factory=dict)  # set after building
+    report: tuple[str, ...] = ()  # attributes to report after the call
+    dtype: str | None = None
+    device: str | None = None
+    skip_init: bool = False  # do not spend time on random initial weights
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A module of plain `nn.Linear` layers and attributes, given to the attempt as an argument."""
+
+    linears: Mapping[str, Tensor]  # name -> weight (out, in); no bias
+    attributes: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A torch.device as an argument."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """Call `subject` (a function's name, or a module to build) once or more, and report.
+
+    cotangent: where given, gradients of (output * cotangent).sum() are reported for
+    every floating-point tensor argument ("args.0") and every parameter (by its name).
+    second: also the gradient of the sum of the squares of those of the arguments
+    ("second.args.0"), which a fused kernel cannot give.
+    """
+
+    subject: str | Build
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+    cotangent: Tensor | None = None
+    second: bool = False
+    runs: int = 1
+    seed: int = 0
+    watch: bool = False  # report which operations ran
+    only_build: bool = False  # build the subject and report on it, without calling it
+    random: bool = False  # dropout is at work: the values are judged by their check alone, never compared with a mutant's
+    dtype: str | None = None  # the judge casts to it; None: float64 where the attempt can do that
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception in the attempt's code.
+
+    stage: "load", "build", "call" or "gradient".
+    line: the innermost line of the student's own file, None where there is none.
+    """
+
+    type: str
+    bases: tuple[str, ...]
+    message: str
+    stage: str
+    line: int | None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What one run returned. `tensor` is None for anything but a plain dense tensor or number."""
+
+    kind: str  # "tensor", or the type's name
+    tensor: Tensor | None = None
+    dtype: str | None = None
+    device: str | None = None
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A parameter or buffer of a module."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+
+
+@dataclass(frozen=True)
+class ModuleFacts:
+    """What stands in a module after the call, in the order it was built."""
+
+    parameters: Mapping[str, Entry]
+    buffers: Mapping[str, Entry]
+    training: bool
+    changed: bool  # a parameter differs from what it was before the call
+    unloaded: tuple[str, ...]  # names of the given state with no matching tensor
+    attributes: Mapping[str, object]  # bool, int, float or str; anything else as its type's name
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Which operations ran, as far as they let themselves be watched."""
+
+    fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
+    largest: int  # elements of the largest new tensor
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a Load or a Call."""
+
+    outputs: tuple[Output, ...] = ()
+    gradients: Mapping[str, Tensor | None] = field(default_factory=dict)
+    raised: Raised | None = None
+    mutated: tuple[str, ...] = ()  # names of arguments whose values changed
+    modules: tuple[ModuleFacts, ...] = ()
+    operations: Operations | None = None
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """"float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")

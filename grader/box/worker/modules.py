@@ -1,0 +1,134 @@
+"""Modules for a call: build them, load their state by name, report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from .messages import Build, Device, Entries, Entry, ModuleFacts, StandIn, dtype_name
+
+
+class Built:
+    """A module of the attempt with what is needed to report on it afterwards."""
+
+    def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
+        self.build, self.module, self.unloaded = build, module, unloaded
+        self._before = {name: p.detach().clone() for name, p in module.named_parameters()} if build.report else {}
+
+    def facts(self) -> ModuleFacts:
+        """The module as it stands now."""
+        now = dict(self.module.named_parameters())
+        return ModuleFacts(
+            parameters={name: _entry(p) for name, p in now.items()},
+            buffers={name: _entry(b) for name, b in self.module.named_buffers()},
+            training=all(m.training for m in self.module.modules()),
+            changed=any(name not in now or not torch.equal(now[name], was) for name, was in self._before.items()),
+            unloaded=self.unloaded,
+            attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
+        )
+
+
+def build_module(namespace: Mapping[str, object], build: Build) -> Built:
+    """Build the attempt's module as `build` asks. Raises whatever the attempt's code raises."""
+    make = lookup(namespace, build.target)
+    with _without_init() if build.skip_init else _as_is():
+        module = make(*(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()})
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{build.target} gave a {type(module).__name__}, not a torch.nn.Module")
+    if build.dtype:
+        module = module.to(getattr(torch, build.dtype))
+    unloaded = () if build.state is None else _load(module, build.state)
+    if build.device:
+        module = module.to(build.device)
+    module.train(build.training)
+    for name, value in build.attributes.items():
+        setattr(module, name, value)
+    return Built(build, module, unloaded)
+
+
+def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
+    """The attempt's function or class of that name. Raises AttributeError if there is none."""
+    found = namespace.get(name)
+    if not callable(found):
+        raise AttributeError(f"{name} is not defined in this file")
+    return found
+
+
+def plain_argument(value: object) -> object:
+    """An argument as the attempt gets it."""
+    if isinstance(value, Device):
+        return torch.device(value.name)
+    if isinstance(value, StandIn):
+        return _stand_in(value)
+    return value
+
+
+class Container(nn.Module):
+    """What a StandIn becomes: layers and attributes, without a forward."""
+
+
+def _stand_in(spec: StandIn) -> nn.Module:
+    module = Container()
+    for name, weight in spec.linears.items():
+        linear = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0], bias=False, dtype=weight.dtype)
+        with torch.no_grad():
+            linear.weight.copy_(weight)
+        setattr(module, name, linear.to(weight.device))
+    for name, value in spec.attributes.items():
+        setattr(module, name, value)
+    return module.eval()
+
+
+def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str, ...]:
+    unloaded = []
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name not in state:
+                parameter.zero_()
+        for name, value in state.items():
+            target = _find(module, name)
+            if target is None or target.shape != torch.Size(value.shape):
+                unloaded.append(name)
+            elif isinstance(value, Entries):
+                target.zero_()
+                target[tuple(value.indices.T)] = value.values.to(target.dtype)
+            else:
+                target.copy_(value)
+    return tuple(unloaded)
+
+
+def _find(module: nn.Module, name: str) -> Tensor | None:
+    """The tensor at a dotted name, registered or not: values are judged even where registration is at fault."""
+    found: object = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found.data if isinstance(found, Tensor) else None
+
+
+def _entry(tensor: Tensor) -> Entry:
+    return Entry(tuple(tensor.shape), dtype_name(tensor.dtype), tensor.device.type)
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, bool | int | float | str) else type(value).__name__
+
+
+@contextmanager
+def _as_is() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _without_init() -> Iterator[None]:
+    names = ("kaiming_uniform_", "uniform_")
+    saved = {name: getattr(nn.init, name) for name in names}
+    for name in names:
+        setattr(nn.init, name, lambda tensor, *args, **kwargs: tensor)
+    try:
+        yield
+    finally:
+        for name, function in saved.items():
+            setattr(nn.init, name, function)

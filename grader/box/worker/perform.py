@@ -1,0 +1,149 @@
+"""Answer one Call: the same code for an attempt in the box and for a reference in the judge."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .messages import Build, Call, Output, Raised, Reply, StandIn, dtype_name
+from .modules import Built, build_module, lookup, plain_argument
+from .watch import Watch
+
+MESSAGE_LIMIT = 2000  # characters of a student's exception that travel
+
+
+def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
+    """Run the call against the attempt's names. `source` is its file name, to find its lines in a traceback.
+
+    Never raises for what the attempt does: its exception is in the reply.
+    """
+    stage, built, outputs = "build", [], []
+    gradients: dict[str, Tensor | None] = {}
+    mutated: tuple[str, ...] = ()
+    watch = Watch() if call.watch else None
+    raised = None
+    try:
+        torch.manual_seed(call.seed)
+        subject = _subject(namespace, call, built)
+        args = [_argument(namespace, a, call, built) for a in call.args]
+        kwargs = {k: _argument(namespace, v, call, built) for k, v in call.kwargs.items()}
+        stage = "call"
+        if not call.only_build:
+            before = _copies(args, kwargs)
+            torch.manual_seed(call.seed)
+            with watch or nullcontext(), torch.set_grad_enabled(call.cotangent is not None):
+                results = [subject(*args, **kwargs) for _ in range(call.runs)]
+            outputs = [_output(result) for result in results]
+            mutated = _changed(before, args, kwargs)
+            stage = "gradient"
+            if call.cotangent is not None:
+                gradients = _gradients(results[0], call, args, built)
+    except BaseException as error:  # a student's SystemExit is an answer too
+        raised = raised_by(error, stage, source)
+    return Reply(
+        outputs=tuple(outputs),
+        gradients=gradients,
+        raised=raised,
+        mutated=mutated,
+        modules=tuple(b.facts() for b in built),
+        operations=watch.operations() if watch else None,
+    )
+
+
+def raised_by(error: BaseException, stage: str, source: str) -> Raised:
+    """The exception as data."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == source else None
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == source:
+            line = number
+    try:
+        message = str(error)[:MESSAGE_LIMIT]
+    except Exception:  # a __str__ of the student's own
+        message = ""
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
+    return Raised(type(error).__name__, bases, message, stage, line)
+
+
+def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) -> Any:
+    if isinstance(call.subject, str):
+        return lookup(namespace, call.subject)
+    built.append(build_module(namespace, call.subject))
+    return built[-1].module
+
+
+def _argument(namespace: Mapping[str, object], value: object, call: Call, built: list[Built]) -> object:
+    if isinstance(value, Build):
+        built.append(build_module(namespace, value))
+        return built[-1].module
+    if isinstance(value, Tensor) and call.cotangent is not None and value.is_floating_point():
+        return value.detach().requires_grad_()
+    argument = plain_argument(value)
+    if isinstance(value, StandIn) and isinstance(argument, torch.nn.Module):
+        argument.requires_grad_(call.cotangent is not None)
+    return argument
+
+
+def _tensors(args: list[object], kwargs: Mapping[str, object]) -> dict[str, Tensor]:
+    """Every tensor that an attempt could write into, by the name a student knows it by."""
+    named = {f"args.{i}": a for i, a in enumerate(args)} | {f"kwargs.{k}": v for k, v in kwargs.items()}
+    found = {}
+    for name, value in named.items():
+        if isinstance(value, Tensor):
+            found[name] = value
+        elif type(value).__name__ == "Container" and isinstance(value, torch.nn.Module):
+            found.update({f"{name}.{k}": p for k, p in value.named_parameters()})
+    return found
+
+
+def _copies(args: list[object], kwargs: Mapping[str, object]) -> dict[str, Tensor]:
+    return {name: t.detach().clone() for name, t in _tensors(args, kwargs).items() if t.device.type != "meta"}
+
+
+def _changed(before: Mapping[str, Tensor], args: list[object], kwargs: Mapping[str, object]) -> tuple[str, ...]:
+    now = _tensors(args, kwargs)
+    return tuple(name for name, was in before.items() if not _identical(now[name].detach(), was))
+
+
+def _identical(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _output(result: object) -> Output:
+    if isinstance(result, Tensor):
+        value = result.detach()
+        about = {"dtype": dtype_name(value.dtype), "device": value.device.type, "shape": tuple(value.shape)}
+        if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
+            return Output(f"{str(value.layout).removeprefix('torch.')} {about['dtype']} tensor")
+        return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), **about)
+    if isinstance(result, bool | int | float):
+        return Output(type(result).__name__, torch.tensor(float(result), dtype=torch.float64), shape=())
+    return Output(type(result).__name__)
+
+
+def _gradients(result: object, call: Call, args: list[object], built: list[Built]) -> dict[str, Tensor | None]:
+    wanted = {f"args.{i}": a for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad}
+    for i, value in enumerate(args):
+        if type(value).__name__ == "Container" and isinstance(value, torch.nn.Module):
+            wanted.update({f"args.{i}.{name}": p for name, p in value.named_parameters()})
+    for each in built:
+        wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})
+    cotangent = call.cotangent
+    if not isinstance(result, Tensor) or cotangent is None or result.shape != cotangent.shape:
+        return {}
+    if not result.requires_grad:
+        return dict.fromkeys(wanted)
+    # A scalar, not grad_outputs: those make torch import sympy, 180 ms in every fresh process.
+    total = (result * cotangent.to(result.dtype)).sum()
+    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=call.second)
+    gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
+    if call.second:
+        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
+        squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
+        twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
+        gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
+    return {name: None if g is None else g.detach() for name, g in gradients.items()}

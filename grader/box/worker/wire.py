@@ -1,0 +1,97 @@
+"""Messages as bytes: data only, never a pickle.
+
+`pack` and `unpack` carry a JSON body and a list of tensors in one safetensors
+file; `to_body` and `from_body` turn our message classes into such a body. This
+side trusts its peer (the judge); the judge reads replies with a stricter reader
+of its own (`grader.box.replies`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import socket
+import struct
+from collections.abc import Mapping
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from . import messages
+
+LENGTH = struct.Struct(">Q")
+_CLASSES = {
+    name: value for name, value in vars(messages).items() if isinstance(value, type) and dataclasses.is_dataclass(value)
+}
+
+
+def pack(body: object, tensors: list[Tensor]) -> bytes:
+    """One framed message."""
+    named = {f"t{i}": tensor for i, tensor in enumerate(tensors)}
+    payload = safetensors.torch.save(named, metadata={"body": json.dumps(body)})
+    return LENGTH.pack(len(payload)) + payload
+
+
+def unpack(payload: bytes) -> tuple[object, list[Tensor]]:
+    """The body and the tensors of one message, without its length."""
+    (header_length,) = struct.unpack_from("<Q", payload)
+    header = json.loads(payload[8 : 8 + header_length])
+    named = safetensors.torch.load(payload)
+    return json.loads(header["__metadata__"]["body"]), [named[f"t{i}"] for i in range(len(named))]
+
+
+def to_body(value: object, tensors: list[Tensor]) -> object:
+    """JSON for a message; its tensors are appended to `tensors` and referred to by index."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Tensor):
+        tensors.append(value.detach().clone(memory_format=torch.contiguous_format))
+        return {"$": "tensor", "index": len(tensors) - 1}
+    if isinstance(value, tuple | list):
+        return [to_body(item, tensors) for item in value]
+    if isinstance(value, Mapping):
+        return {"$": "map", "items": {key: to_body(item, tensors) for key, item in value.items()}}
+    fields = {f.name: to_body(getattr(value, f.name), tensors) for f in dataclasses.fields(value)}  # type: ignore[arg-type]
+    return {"$": type(value).__name__, **fields}
+
+
+def from_body(body: object, tensors: list[Tensor]) -> object:
+    """The message that `to_body` made this body from."""
+    if isinstance(body, list):
+        return tuple(from_body(item, tensors) for item in body)
+    if not isinstance(body, dict):
+        return body
+    kind = body["$"]
+    if kind == "tensor":
+        return tensors[body["index"]]
+    if kind == "map":
+        return {key: from_body(item, tensors) for key, item in body["items"].items()}
+    fields = {key: from_body(item, tensors) for key, item in body.items() if key != "$"}
+    return _CLASSES[kind](**fields)
+
+
+def encode(message: object) -> bytes:
+    """A framed message."""
+    tensors: list[Tensor] = []
+    body = to_body(message, tensors)
+    return pack(body, tensors)
+
+
+def receive(connection: socket.socket) -> object | None:
+    """The next message, or None when the judge has hung up."""
+    header = _exactly(connection, LENGTH.size)
+    if header is None:
+        return None
+    payload = _exactly(connection, LENGTH.unpack(header)[0])
+    return None if payload is None else from_body(*unpack(payload))
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < count:
+        chunk = connection.recv(min(count - len(data), 1 << 20))
+        if not chunk:
+            return None
+        data += chunk
+    return bytes(data)

@@ -1,0 +1,116 @@
+"""What course.yaml says. The JSON Schema that editors use is made from these models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from ..box.worker.limits import Limits as WorkerLimits
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Model):
+    """What one attempt may use."""
+
+    seconds_per_call: float = Field(5.0, gt=0, description="from a question to the end of its answer")
+    seconds_per_attempt: float = Field(20.0, gt=0, description="all questions to one attempt together")
+    memory_mib: int = Field(2048, ge=256)
+    files_mib: int = Field(32, ge=1, description="/tmp and /dev/shm, each")
+    processes: int = Field(32, ge=1)
+    open_files: int = Field(128, ge=80)
+    reply_mib: int = Field(32, ge=1, description="the largest answer that is read")
+    source_kib: int = Field(1024, ge=1, description="the largest attempt that is read")
+
+    def for_worker(self) -> WorkerLimits:
+        """The part that the box enforces."""
+        return WorkerLimits(**self.model_dump(exclude={"source_kib"}))
+
+
+class Exercise(_Model):
+    """One gradable unit."""
+
+    id: Identifier
+    title: str = Field(min_length=1)
+    points: float = Field(gt=0, description="the sum of its checks' points")
+    hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
+
+
+class Assignment(_Model):
+    """Exercises in the order in which they are done."""
+
+    id: Identifier
+    title: str = Field(min_length=1)
+    exercises: tuple[Exercise, ...] = Field(min_length=1)
+
+    @property
+    def points(self) -> float:
+        """The most that a submission can earn."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    def stem(self, exercise: Exercise) -> str:
+        """The exercise's file name without its ending, such as 04_reshape_dance."""
+        return f"{self.exercises.index(exercise) + 1:02d}_{exercise.id}"
+
+    @model_validator(mode="after")
+    def _exercises_differ(self) -> Assignment:
+        _must_differ("exercise", [exercise.id for exercise in self.exercises])
+        return self
+
+
+class CourseFile(_Model):
+    """The whole of course.yaml."""
+
+    title: str = Field(min_length=1)
+    assignments: tuple[Assignment, ...] = Field(min_length=1)
+    limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _assignments_differ(self) -> CourseFile:
+        _must_differ("assignment", [assignment.id for assignment in self.assignments])
+        return self
+
+
+class Course(_Model):
+    """A course and the folder that it stands in."""
+
+    root: Path
+    file: CourseFile
+
+    @property
+    def limits(self) -> Limits:
+        """What one attempt may use."""
+        return self.file.limits
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """In their order."""
+        return self.file.assignments
+
+    def solution(self, assignment: Assignment, exercise: Exercise) -> Path:
+        """The single source of an exercise."""
+        return self.root / "solutions" / assignment.id / f"{assignment.stem(exercise)}.py"
+
+    def released(self, assignment: Assignment, exercise: Exercise, ending: str = ".py") -> Path:
+        """What a student gets."""
+        return self.root / "exercises" / assignment.id / f"{assignment.stem(exercise)}{ending}"
+
+    def checks(self, exercise: Exercise) -> Path:
+        """The hidden checks of an exercise."""
+        return self.root / "grader" / "hidden" / "checks" / f"test_{exercise.id}.py"
+
+    def misconceptions(self, exercise: Exercise) -> Path:
+        """The mutants of an exercise."""
+        return self.root / "grader" / "hidden" / "misconceptions" / f"{exercise.id}.py"
+
+
+def _must_differ(what: str, ids: list[str]) -> None:
+    for each in ids:
+        if ids.count(each) > 1:
+            raise ValueError(f"the {what} {each!r} stands here twice")

@@ -1,0 +1,31 @@
+"""The judge: runs hidden checks over an attempt's answers. It never imports student code.
+
+What a check file imports stands here: `check`, the asserts, and nothing else.
+"""
+
+from .expect import (
+    CheckFailed,
+    assert_finite,
+    assert_gradients_match,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    expect,
+)
+from .marks import Layer, check
+
+__all__ = [
+    "CheckFailed",
+    "Layer",
+    "assert_finite",
+    "assert_gradients_match",
+    "assert_matches",
+    "assert_refused",
+    "assert_same",
+    "assert_shape",
+    "assert_unmutated",
+    "check",
+    "expect",
+]

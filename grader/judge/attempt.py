@@ -1,0 +1,87 @@
+"""One attempt as the judge asks it: fresh processes when one dies, one budget of time, a transcript of all calls."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ..box.connection import AttemptEnded, Connection, End
+from ..box.level import Box
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call, Load, Raised, Reply
+from ..submission import AttemptSource
+from .candidate import cast
+from .explain import is_refusal
+
+SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A call, as the check wrote it, and the attempt's reply."""
+
+    check: str
+    call: Call
+    reply: Reply
+
+
+class AttemptPerformer:
+    """Answers calls by asking the attempt's process in the box."""
+
+    def __init__(self, box: Box, source: AttemptSource, limits: Limits, device: str = "cpu") -> None:
+        self.device = device
+        self.check = ""  # the check that is asking
+        self.transcript: list[Exchange] = []
+        self.dtype = "float64"
+        self._box, self._source, self._limits = box, source, limits
+        self._connection: Connection | None = None
+        self._deaths = 0
+        self._spent = 0.0
+
+    def load(self) -> Raised | None:
+        """Import the attempt in a fresh process; its exception, if it raised one. Raises AttemptEnded."""
+        self.close()
+        self._connection = self._box.attempt(self._limits)
+        reply = self._ask(Load(self._source.source, self._source.name), self._box.start_seconds)
+        return reply.raised
+
+    def perform(self, call: Call) -> Reply:
+        """The attempt's reply, in float64 if the attempt can do that, else in float32."""
+        reply = self._perform_as(call, call.dtype or self.dtype)
+        if call.dtype is None and self.dtype == "float64" and reply.raised is not None and not is_refusal(reply.raised):
+            in_single = self._perform_as(call, "float32")
+            if in_single.raised is None:
+                self.dtype, reply = "float32", in_single
+        self.transcript.append(Exchange(self.check, call, reply))
+        return reply
+
+    def close(self) -> None:
+        """End the attempt's process."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _perform_as(self, call: Call, dtype: str) -> Reply:
+        if self._connection is None:
+            raised = self.load()
+            if raised is not None:
+                return Reply(raised=raised)
+        return self._ask(cast(call, dtype, self.device))
+
+    def _ask(self, message: Load | Call, extra: float = 0.0) -> Reply:
+        remaining = self._limits.seconds_per_attempt - self._spent
+        if remaining <= 0:
+            self.close()
+            whole = f"{self._limits.seconds_per_attempt:g}"
+            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take.")
+        allowed = min(remaining, self._limits.seconds_per_call / SHORTER_AFTER_DEATH**self._deaths)
+        started = time.monotonic()
+        assert self._connection is not None
+        try:
+            return self._connection.ask(message, allowed + extra)
+        except AttemptEnded:
+            self._connection = None
+            self._deaths += 1
+            raise
+        finally:
+            self._spent += max(0.0, time.monotonic() - started - extra)

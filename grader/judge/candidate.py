@@ -1,0 +1,239 @@
+"""What checks ask: an attempt, the reference or a mutant behind one face.
+
+A check is written once, in float64, against a `Candidate`. Where it runs (in the
+box or in the judge) and in which dtype is the business of its `Performer`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, Entries, ModuleFacts, Raised, Reply, StandIn
+from ..box.worker.perform import perform
+
+
+class CheckFailed(AssertionError):
+    """The attempt does not do what the check asks. `str()` is the evidence.
+
+    suspect: the misconception that this failure alone proves, whatever else is wrong with the attempt.
+    """
+
+    def __init__(self, evidence: str, suspect: str = "") -> None:
+        super().__init__(evidence)
+        self.suspect = suspect
+
+
+class AttemptRaised(CheckFailed):
+    """The attempt raised an exception where an answer was asked for."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(raised.type)
+        self.raised = raised
+
+
+class Performer(Protocol):
+    """Answers calls."""
+
+    device: str
+
+    def perform(self, call: Call) -> Reply:
+        """The reply to a call whose tensors are float64. Raises AttemptEnded if the process dies."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply, as a check reads it."""
+
+    call: Call
+    reply: Reply
+
+    @property
+    def output(self) -> Tensor:
+        """The (first) output, in float64 unless it is bool or integer. Raises CheckFailed."""
+        return self.outputs[0]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The output of every run. Raises CheckFailed where one is not a plain tensor or number."""
+        self.must_return()
+        for out in self.reply.outputs:
+            if out.tensor is None and out.device != "meta":
+                raise CheckFailed(f"a tensor was expected; yours returned {_article(out.kind)}")
+        return [_wide(out.tensor) for out in self.reply.outputs if out.tensor is not None]
+
+    @property
+    def dtype(self) -> str:
+        """The output's dtype as the attempt returned it, such as "float32"."""
+        self.must_return()
+        return self.reply.outputs[0].dtype or self.reply.outputs[0].kind
+
+    @property
+    def device(self) -> str:
+        """The output's device as the attempt returned it."""
+        self.must_return()
+        return self.reply.outputs[0].device or ""
+
+    @property
+    def kind(self) -> str:
+        """What was returned: "tensor", or the type's name."""
+        self.must_return()
+        return self.reply.outputs[0].kind
+
+    @property
+    def module(self) -> ModuleFacts:
+        """The first module that was built for the call. Raises CheckFailed where none was."""
+        if not self.reply.modules:
+            self.must_return()
+            raise CheckFailed("no module was built")
+        return self.reply.modules[0]
+
+    @property
+    def raised(self) -> Raised | None:
+        """The attempt's exception."""
+        return self.reply.raised
+
+    def gradient(self, name: str) -> Tensor | None:
+        """The gradient of "args.0" or of a parameter, None where none arrives."""
+        self.must_return()
+        found = self.reply.gradients.get(name)
+        return None if found is None else _wide(found)
+
+    def must_return(self) -> None:
+        """Raise AttemptRaised if the attempt raised."""
+        if self.reply.raised is not None:
+            raise AttemptRaised(self.reply.raised)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Ask by name: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
+
+    `asking` gives a candidate whose calls carry options of `Call`:
+    `attempt.asking(cotangent=g, runs=2).call(...)`.
+    """
+
+    performer: Performer
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def device(self) -> str:
+        """Where the attempt is graded: "cpu" or "cuda"."""
+        return self.performer.device
+
+    def asking(self, **options: Any) -> Candidate:
+        """The same candidate; its calls have these fields of `Call` set."""
+        return dataclasses.replace(self, options={**self.options, **options})
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
+        """Call a function of the attempt."""
+        return self.ask(Call(name, _plain_arguments(args), kwargs, **self.options))
+
+    def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
+        """A module of the attempt's, yet to be built: in eval mode, with its own initial weights."""
+        return Module(self, Build(target, args, kwargs))
+
+    def ask(self, call: Call) -> Answer:
+        """Perform a call."""
+        return Answer(call, self.performer.perform(call))
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module to build anew for every call, so that no call depends on an earlier one."""
+
+    candidate: Candidate
+    build: Build
+
+    def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
+        """With these parameters; parameters that are not named become zero."""
+        return self._with(state=dict(state))
+
+    def training(self) -> Module:
+        """In training mode."""
+        return self._with(training=True)
+
+    def with_attributes(self, **attributes: Any) -> Module:
+        """With attributes set after building."""
+        return self._with(attributes={**self.build.attributes, **attributes})
+
+    def reporting(self, *names: str) -> Module:
+        """Report these attributes after the call."""
+        return self._with(report=names)
+
+    def on(self, device: str) -> Module:
+        """Moved to a device after building."""
+        return self._with(device=device)
+
+    def without_init(self) -> Module:
+        """Built without random initial weights, to save time where they are loaded anyway."""
+        return self._with(skip_init=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Answer:
+        """Build, then call forward."""
+        return self.candidate.ask(Call(self.build, _plain_arguments(args), kwargs, **self.candidate.options))
+
+    def built(self) -> Answer:
+        """Build only."""
+        return self.candidate.ask(Call(self.build, only_build=True, **self.candidate.options))
+
+    def _with(self, **changes: Any) -> Module:
+        return dataclasses.replace(self, build=dataclasses.replace(self.build, **changes))
+
+
+@dataclass(frozen=True)
+class LocalPerformer:
+    """Trusted code (the reference, a mutant) in the judge's own process."""
+
+    namespace: Mapping[str, object]
+    device: str = "cpu"
+
+    def perform(self, call: Call) -> Reply:
+        """The reply, in the dtype that the call states, float64 by default."""
+        return perform(self.namespace, cast(call, call.dtype or "float64", self.device), "")
+
+
+def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
+    """The call with every floating-point tensor in that dtype and every module built in it, on that device.
+
+    A module that states a dtype or a device keeps it.
+    """
+    target = getattr(torch, dtype)
+
+    def move(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if value.device.type == "meta":
+                return value.to(target) if value.is_floating_point() else value
+            return value.to(device, target) if value.is_floating_point() else value.to(device)
+        if isinstance(value, Build):
+            state = None if value.state is None else {k: move(v) for k, v in value.state.items()}
+            where = value.device or (device if device != "cpu" else None)
+            return dataclasses.replace(value, state=state, dtype=value.dtype or dtype, device=where)
+        if isinstance(value, StandIn):
+            return dataclasses.replace(value, linears={k: move(w) for k, w in value.linears.items()})
+        return value
+
+    return dataclasses.replace(
+        call,
+        subject=move(call.subject),
+        args=tuple(move(a) for a in call.args),
+        kwargs={k: move(v) for k, v in call.kwargs.items()},
+        cotangent=move(call.cotangent),
+    )
+
+
+def _plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a.build if isinstance(a, Module) else a for a in args)
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _article(kind: str) -> str:
+    return "None" if kind == "NoneType" else f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

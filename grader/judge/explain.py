@@ -1,0 +1,101 @@
+"""A student's exception in one sentence of ours.
+
+The student's own message is not shown where hidden inputs are at work (it could
+carry them out); it is matched against known kinds, and the kind is explained.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..box.worker.messages import Raised
+
+# Names that may be shown; any other becomes "an exception of its own".
+_KNOWN = frozenset(
+    """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception FileNotFoundError
+    FloatingPointError ImportError IndentationError IndexError KeyError KeyboardInterrupt LookupError MemoryError
+    ModuleNotFoundError NameError NotImplementedError OSError OverflowError PermissionError RecursionError RuntimeError
+    StopIteration SyntaxError SystemExit TabError TimeoutError TypeError UnboundLocalError UnicodeError ValueError
+    ZeroDivisionError""".split()
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of exception: how to know it, what it means, and the misconception behind it, if there is one."""
+
+    type: str
+    pattern: re.Pattern[str]
+    meaning: str
+    misconception: str | None = None
+
+
+def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = None) -> Kind:
+    return Kind(type_, re.compile(pattern, re.DOTALL), meaning, misconception)
+
+
+KINDS = (
+    _kind("NotImplementedError", "", "nothing is written here yet", "stub_untouched"),
+    _kind(
+        "RuntimeError",
+        r"view size is not compatible",
+        "a .view of a tensor whose memory is in another order (after a transpose or permute)",
+        "view_not_contiguous",
+    ),
+    _kind(
+        "AttributeError",
+        r"before Module\.__init__\(\) call|object has no attribute '_(modules|parameters|buffers)'",
+        "a layer was set before super().__init__() had run",
+        "super_init_missing",
+    ),
+    _kind("RuntimeError", r"mat1 and mat2 shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
+          r"Expected size for first two dimensions of batch2|dot : expected both vectors",
+          "two tensors whose shapes cannot be multiplied"),
+    _kind("RuntimeError", r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
+          r"shapes? .* (are|is) not broadcastable|output with shape .* doesn't match the broadcast shape",
+          "two tensors whose shapes do not fit each other: a mask that is not cut to T, perhaps"),
+    _kind("RuntimeError", r"shape '.*' is invalid for input of size", "a reshape to a shape with another number of elements"),
+    _kind("RuntimeError", r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* (Double|Float)|"
+          r"Expected attn_mask dtype", "tensors of different dtypes in one operation", "hard_coded_dtype"),
+    _kind("RuntimeError", r"all tensors to be on the same device|is not on the expected device|CUDA|cuda",
+          "tensors on different devices in one operation"),
+    _kind("RuntimeError", r"leaf Variable that requires grad|modified by an inplace operation",
+          "an in-place change of a tensor that a gradient needs", "input_mutated"),
+    _kind("RuntimeError", r"derivative for .* is not implemented", "an operation that has no second derivative"),
+    _kind("AttributeError", r"is not defined in this file", "a name that the exercise asks for is not defined", "interface"),
+    _kind("TypeError", r"unexpected keyword argument|positional argument|required keyword-only",
+          "the arguments differ from the ones that the exercise names", "interface"),
+    _kind("TypeError", r"not a torch\.nn\.Module", "what was built is not a torch.nn.Module", "interface"),
+    _kind("SyntaxError", "", "this is not valid Python", "load_error"),
+    _kind("ModuleNotFoundError", "", "a module that is not there is imported", "load_error"),
+    _kind("ImportError", "", "a name that is not there is imported", "load_error"),
+    _kind("SystemExit", "", "the code asked Python to exit"),
+    _kind("MemoryError", "", "more memory was asked for than an attempt may have"),
+    _kind("RuntimeError", r"can't allocate memory|not enough memory", "more memory was asked for than an attempt may have"),
+    _kind("RecursionError", "", "a function calls itself without end"),
+)  # fmt: skip
+
+_REFUSALS = frozenset({"ValueError", "AssertionError"})
+
+
+def is_refusal(raised: Raised) -> bool:
+    """Whether this is how an attempt says no to its arguments, or says that nothing is written yet."""
+    return bool(_REFUSALS & set(raised.bases)) or "NotImplementedError" in raised.bases
+
+
+def kind_of(raised: Raised) -> Kind | None:
+    """The first kind that fits."""
+    for kind in KINDS:
+        if kind.type in raised.bases and kind.pattern.search(raised.message):
+            return kind
+    return None
+
+
+def explain(raised: Raised) -> str:
+    """One sentence: what was raised, where, and what that means."""
+    name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
+    where = f" on line {raised.line}" if raised.line else ""
+    kind = kind_of(raised)
+    meaning = f": {kind.meaning}" if kind else ""
+    return f"raised {name}{where}{meaning}"

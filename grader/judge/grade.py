@@ -1,0 +1,146 @@
+"""Grade one submission: every exercise an attempt, every attempt its checks, then the diagnosis."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from types import TracebackType
+from typing import Self
+
+from ..box.connection import AttemptEnded, End
+from ..box.level import Box
+from ..course import Assignment, Course, Exercise
+from ..result import CheckResult, ExerciseResult, Outcome, Result
+from ..submission import AttemptSource, Submission, read_attempt
+from .attempt import AttemptPerformer
+from .candidate import LocalPerformer
+from .explain import explain
+from .plugin import CheckOutcome, Turn
+from .references import namespace_of
+from .session import CheckSession
+
+RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run grades."""
+
+    secret: bytes
+    seed: int = 0
+    device: str = "cpu"
+    exercises: tuple[str, ...] = ()  # ids; empty: all
+
+
+class Judge:
+    """Holds the checks, the references and a box. Use as a context manager."""
+
+    def __init__(self, course: Course, box: Box, settings: Settings) -> None:
+        """Collect the checks. Raises GraderFault, BrokenReference."""
+        self._course, self._box, self._settings = course, box, settings
+        files = [course.checks(e) for a in course.assignments for e in self.selected(a)]
+        self._session = CheckSession(files)
+        self.faults: list[str] = []
+
+    def selected(self, assignment: Assignment) -> Sequence[Exercise]:
+        """The exercises of an assignment that this run grades."""
+        wanted = self._settings.exercises
+        return [e for e in assignment.exercises if not wanted or e.id in wanted]
+
+    def grade(self, submission: Submission) -> Result:
+        """The result of a submission. Raises nothing for what a student did."""
+        assignment = submission.assignment
+        results = []
+        for exercise in self.selected(assignment):
+            stub = self._course.released(assignment, exercise)
+            source = read_attempt(
+                submission.folder,
+                assignment.stem(exercise),
+                stub.read_text(encoding="utf-8") if stub.exists() else None,
+                self._course.limits.source_kib,
+            )
+            results.append(self.grade_attempt(submission.student, assignment, exercise, source))
+        return Result(
+            student=submission.student,
+            assignment=assignment.id,
+            score=sum(r.score for r in results),
+            max_score=sum(r.max_score for r in results),
+            device=self._settings.device,
+            isolation=self._box.level,
+            seed=self._settings.seed,
+            versions=versions(),
+            exercises=tuple(results),
+        )
+
+    def grade_attempt(self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
+        """The result of one attempt."""
+        outcomes = self._outcomes(student, assignment, exercise, source)
+        checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
+        return ExerciseResult(
+            id=exercise.id,
+            score=sum(c.score for c in checks),
+            max_score=sum(c.max_score for c in checks),
+            checks=checks,
+        )
+
+    def _outcomes(
+        self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
+    ) -> list[CheckOutcome]:
+        path = self._course.checks(exercise)
+        unattempted = self._session.checks[path]
+        if source.missing:
+            return _all(unattempted, "missing", f"{source.name} was not handed in.")
+        if source.problem:
+            return _all(unattempted, "error", source.problem)
+        attempt = AttemptPerformer(self._box, source, self._course.limits.for_worker(), self._settings.device)
+        try:
+            raised = attempt.load()
+            if raised is not None:
+                return _all(unattempted, "error", f"The file cannot be imported: it {explain(raised)}.")
+            seed_parts = (str(self._settings.seed), student, exercise.id, source.digest)
+            reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), self._settings.device)
+            outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
+        except AttemptEnded as ended:
+            outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+            return _all(unattempted, outcome, f"While the file was imported: {ended}")
+        finally:
+            attempt.close()
+        self.faults += [o.fault for o in outcomes if o.fault]
+        return outcomes
+
+    def __enter__(self) -> Self:
+        self._session.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._session.__exit__(kind, error, tb)
+
+
+def versions() -> dict[str, str]:
+    """What graded."""
+    found = {"python": platform.python_version()}
+    for name in RECORDED_VERSIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _all(unattempted: list[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
+    return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
+
+
+def _check_result(exercise: Exercise, outcome: CheckOutcome) -> CheckResult:
+    passed = outcome.outcome == "passed"
+    return CheckResult(
+        id=outcome.id,
+        title=outcome.title,
+        outcome=outcome.outcome,
+        score=outcome.score,
+        max_score=outcome.points,
+        evidence=outcome.evidence,
+        hint="" if passed else outcome.hint or exercise.hint,
+    )

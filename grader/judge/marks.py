@@ -1,0 +1,35 @@
+"""What a hidden check says about itself: points, layer, hint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import pytest
+
+
+class Layer(IntEnum):
+    """In this order a student reads failures: the first broken layer explains those after it."""
+
+    SHAPE = 0
+    FINITE = 1
+    CAUSALITY = 2  # and independence of batch and heads
+    VALUES = 3
+    GRADIENTS = 4
+    HYGIENE = 5
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The arguments of `check`."""
+
+    points: float
+    layer: Layer
+    hint: str
+
+
+def check(*, points: float, layer: Layer, hint: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as a hidden check. Its docstring is the sentence that the student reads."""
+    return pytest.mark.hidden_check(Mark(points, layer, hint))

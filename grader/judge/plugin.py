@@ -1,0 +1,154 @@
+"""The pytest side of the judge: fixtures for checks, and a test loop that waits for attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from ..box.connection import AttemptEnded, End
+from ..result import Outcome
+from .candidate import AttemptRaised, Candidate, CheckFailed, Performer
+from .draw import Draw, input_seed
+from .explain import explain
+from .marks import Layer, Mark
+
+
+class Subject(Performer, Protocol):
+    """A performer that is told which check is asking."""
+
+    check: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One attempt's turn at the checks of one file."""
+
+    checks: Path
+    subject: Subject
+    reference: Performer
+    secret: bytes
+    seed_parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """What became of one check. `score` is its points if it passed. `ended` says that the process died in it."""
+
+    id: str
+    title: str
+    layer: Layer
+    points: float
+    hint: str
+    outcome: Outcome = "skipped"
+    evidence: str = ""
+    suspect: str = ""  # the misconception that this failure alone proves
+    raised: Any = None  # the attempt's Raised, for the diagnosis
+    fault: str = ""  # the grader's own error
+
+    @property
+    def score(self) -> float:
+        """The points earned."""
+        return self.points if self.outcome == "passed" else 0.0
+
+
+class JudgePlugin:
+    """Collects once, then runs every turn that `next_turn` gives until it gives None."""
+
+    def __init__(self, next_turn: Callable[[], Turn | None], answer: Callable[[list[CheckOutcome]], None]) -> None:
+        self._next_turn, self._answer = next_turn, answer
+        self._turn: Turn | None = None
+        self._outcome: CheckOutcome | None = None
+        self.collected: dict[Path, list[CheckOutcome]] = {}
+        self.problem = ""
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Make the mark of `check` known."""
+        config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep the first collection error."""
+        if report.failed and not self.problem:
+            self.problem = str(report.longreprtext).strip().splitlines()[-1]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Note every check as one that nobody has attempted."""
+        for item in items:
+            self.collected.setdefault(item.path, []).append(_unattempted(item))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run turns in place of pytest's own loop."""
+        if session.testsfailed:
+            raise session.Interrupted(self.problem)
+        by_file: dict[Path, list[pytest.Item]] = {}
+        for item in session.items:
+            by_file.setdefault(item.path, []).append(item)
+        self._answer([])
+        while (turn := self._next_turn()) is not None:
+            self._turn = turn
+            items = by_file.get(turn.checks, [])
+            self._answer([self._run(item, items[i - 1]) for i, item in enumerate(items)])
+        return True
+
+    def _run(self, item: pytest.Item, sibling: pytest.Item) -> CheckOutcome:
+        assert self._turn is not None
+        self._outcome = _unattempted(item)
+        self._turn.subject.check = self._outcome.id
+        # A next item in the same file keeps pytest from tearing the file down after every check.
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None if sibling is item else sibling)
+        return self._outcome
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        """Turn how a check ended into its outcome."""
+        yield
+        assert self._outcome is not None
+        if call.excinfo is not None:
+            self._outcome = outcome_of(self._outcome, call.excinfo.value)
+        elif call.when == "call":
+            self._outcome = replace(self._outcome, outcome="passed")
+
+    @pytest.fixture
+    def attempt(self) -> Candidate:
+        """The attempt under judgement."""
+        assert self._turn is not None
+        return Candidate(self._turn.subject)
+
+    @pytest.fixture
+    def reference(self) -> Candidate:
+        """The reference solution."""
+        assert self._turn is not None
+        return Candidate(self._turn.reference)
+
+    @pytest.fixture
+    def draw(self, request: pytest.FixtureRequest) -> Draw:
+        """Fresh random inputs of this check."""
+        assert self._turn is not None
+        return Draw(input_seed(self._turn.secret, *self._turn.seed_parts, request.node.name))
+
+
+def outcome_of(check: CheckOutcome, error: BaseException) -> CheckOutcome:
+    """The outcome of a check that ended with this exception."""
+    if isinstance(error, AttemptRaised):
+        return replace(check, outcome="error", evidence=explain(error.raised), raised=error.raised)
+    if isinstance(error, CheckFailed):
+        return replace(check, outcome="failed", evidence=str(error), suspect=error.suspect)
+    if isinstance(error, AttemptEnded):
+        return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
+    if isinstance(error, pytest.skip.Exception):
+        return replace(check, outcome="skipped", evidence=str(error))
+    fault = f"{check.id}: {type(error).__name__}: {error}"
+    return replace(check, outcome="skipped", evidence="The grader itself failed here; this is not your fault.", fault=fault)
+
+
+def _unattempted(item: pytest.Item) -> CheckOutcome:
+    marker = item.get_closest_marker("hidden_check")
+    function = getattr(item, "function", None)
+    title = (function.__doc__ or "").strip().splitlines()
+    if marker is None or not title:
+        raise pytest.UsageError(f"{item.nodeid} needs @check(points=…, layer=…) and a docstring")
+    mark: Mark = marker.args[0]
+    return CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)

@@ -1,0 +1,69 @@
+"""The result of grading one submission: the contract between the judge and everything that reads results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Outcome = Literal["passed", "failed", "error", "timeout", "crashed", "skipped", "missing"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CheckResult(_Model):
+    """One check of one attempt."""
+
+    id: str
+    title: str
+    outcome: Outcome
+    score: float = Field(ge=0)
+    max_score: float = Field(ge=0)
+    evidence: str = ""
+    hint: str = ""
+
+
+class Diagnosed(_Model):
+    """A misconception that explains what was seen."""
+
+    id: str
+    title: str
+    hint: str
+    alternatives: tuple[str, ...] = ()
+
+
+class ExerciseResult(_Model):
+    """One attempt."""
+
+    id: str
+    score: float = Field(ge=0)
+    max_score: float = Field(ge=0)
+    checks: tuple[CheckResult, ...]
+    diagnosis: tuple[Diagnosed, ...] = ()
+
+
+class Result(_Model):
+    """One submission, graded."""
+
+    student: str
+    assignment: str
+    score: float = Field(ge=0)
+    max_score: float = Field(ge=0)
+    device: str
+    isolation: str
+    seed: int
+    versions: dict[str, str]
+    exercises: tuple[ExerciseResult, ...]
+
+
+def write_result(result: Result, folder: Path) -> Path:
+    """Write DIR/<student>/<assignment>.json, whole or not at all."""
+    path = folder / result.student / f"{result.assignment}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".json.partial")
+    partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path

@@ -1,0 +1,66 @@
+"""A notebook's code cells as one Python source. Data in, data out: nothing is executed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+CELL_LIMIT = 2000
+_OTHER_LANGUAGES = frozenset(
+    "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
+)
+_ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
+
+
+class NotebookError(Exception):
+    """Not a notebook that can be read; the text is the sentence for the student."""
+
+
+def source_of_notebook(text: str) -> str:
+    """The code cells joined in their order. Magics and `!` lines become blank, so that line numbers stay."""
+    try:
+        cells = json.loads(text)["cells"]
+        sources = [_text(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
+    if len(cells) > CELL_LIMIT:
+        raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
+    return "\n\n".join(_without_magics(source) for source in sources) + "\n"
+
+
+def _text(source: object) -> str:
+    if isinstance(source, str):
+        return source
+    if isinstance(source, list):
+        return "".join(str(line) for line in source)
+    raise TypeError("a cell's source is text or a list of lines")
+
+
+def _without_magics(source: str) -> str:
+    """The cell as Python. A cell that parses as it stands is left alone: `%` may begin a line of arithmetic."""
+    if _parses(source):
+        return source
+    lines = source.splitlines()
+    first = lines[0].strip() if lines else ""
+    if first.startswith("%%"):
+        if first[2:].split(" ")[0] in _OTHER_LANGUAGES:
+            return "\n" * (len(lines) - 1)
+        lines[0] = ""
+    return "\n".join(_without_magic(line) for line in lines)
+
+
+def _parses(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _without_magic(line: str) -> str:
+    stripped = line.strip()
+    indent = line[: len(line) - len(line.lstrip())]
+    if stripped.startswith(("%", "!", "?")) or (stripped.endswith("?") and "#" not in stripped):
+        return f"{indent}pass"
+    return _ASSIGNED_MAGIC.sub(r"\1None", line)

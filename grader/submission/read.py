@@ -1,0 +1,96 @@
+"""Read one exercise's file of a submission: a regular file of bounded size, as text, or one sentence why not."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from .notebook import NotebookError, source_of_notebook
+
+
+@dataclass(frozen=True)
+class AttemptSource:
+    """What a student handed in for one exercise.
+
+    problem: where the file cannot be an attempt, one sentence that says why (and `source` is empty).
+    missing: no file is there at all.
+    note: what the student should know about how the file was chosen or read.
+    """
+
+    name: str
+    source: str = ""
+    problem: str = ""
+    missing: bool = False
+    note: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that decides the verdict: same digest, same attempt."""
+        return hashlib.sha256("\0".join((self.name, self.source, self.problem)).encode()).hexdigest()
+
+
+class Unreadable(Exception):
+    """The file cannot be an attempt; the text is the sentence for the student."""
+
+
+def read_attempt(folder: Path, stem: str, stub: str | None, limit_kib: int) -> AttemptSource:
+    """The attempt at `stem` in a submission's folder.
+
+    Where both a .py and a notebook are there, the .py counts unless it is the untouched `stub`.
+    """
+    script, notebook = folder / f"{stem}.py", folder / f"{stem}.ipynb"
+    has_script, has_notebook = _is_there(script), _is_there(notebook)
+    if has_script and has_notebook:
+        read_script = _read(script, limit_kib)
+        if stub is None or _normalised(read_script.source) != _normalised(stub):
+            note = f"Both {script.name} and {notebook.name} are here: the .py counts."
+            return AttemptSource(read_script.name, read_script.source, read_script.problem, note=note)
+        return _read(notebook, limit_kib)
+    if has_script or has_notebook:
+        return _read(script if has_script else notebook, limit_kib)
+    return AttemptSource(script.name, missing=True)
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _normalised(source: str) -> str:
+    return "\n".join(line.rstrip() for line in source.strip().splitlines())
+
+
+def _read(path: Path, limit_kib: int) -> AttemptSource:
+    try:
+        text = _read_text(path, limit_kib)
+        if path.suffix == ".ipynb":
+            text = source_of_notebook(text)
+    except (Unreadable, NotebookError) as error:
+        return AttemptSource(path.name, problem=str(error))
+    return AttemptSource(path.name, text)
+
+
+def _read_text(path: Path, limit_kib: int) -> str:
+    """The text of a regular file. Opens it once, so that what is checked is what is read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        raise Unreadable(f"{path.name} is not a file that can be read: hand in the file itself, not a link.") from None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unreadable(f"{path.name} is not a regular file.")
+        if status.st_nlink > 1:
+            raise Unreadable(f"{path.name} is a hard link: hand in the file itself.")
+        data = file.read(limit_kib * 1024 + 1)
+    if len(data) > limit_kib * 1024:
+        raise Unreadable(f"{path.name} is larger than {limit_kib} KiB.")
+    if b"\0" in data:
+        raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise Unreadable(f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8.") from None
