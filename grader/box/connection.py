@@ -57,7 +57,9 @@ class Connection:
             raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
         except TimeoutError:
             self.close()
-            raise AttemptEnded(End.TIMEOUT, f"No answer within {seconds:.2g} seconds: is there an endless loop?") from None
+            raise AttemptEnded(
+                End.TIMEOUT, f"No answer within {seconds:.2g} seconds: is there an endless loop?"
+            ) from None
         except OSError:
             raise AttemptEnded(End.CRASHED, self._how_it_ended()) from None
 

@@ -4,8 +4,8 @@ Bubblewrap run by root is no sandbox, so root drops to a uid that owns nothing. 
 the interpreter (a virtual environment below /root, say): root therefore first binds what the box will hold to a
 place of its own, in a mount namespace that ends with this process.
 
-Arguments: a JSON object with `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command` (what to run in the box), `sources`
-(paths), `uid` (or null, when not root) and `cgroups` (files to write our pid to).
+Arguments: a JSON object with `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command`
+(what to run in the box), `sources` (paths), `uid` (or null, when not root) and `cgroups` (files to write our pid to).
 """
 
 from __future__ import annotations

@@ -1,24 +1,15 @@
-"""Isolation levels, and what every box offers."""
+"""What every box offers."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
 from .connection import Connection
+from .names import BoxUnavailable, Level
 from .worker.limits import Limits
 
-
-class Level(StrEnum):
-    """How far student code is kept from everything else. Written in every result."""
-
-    NAMESPACES = "namespaces"  # bubblewrap as an unprivileged uid, own namespaces for each attempt, seccomp, rlimits
-    PROCESS = "process"  # a process of its own, rlimits and a deadline: for a student's own check
-
-
-class BoxUnavailable(Exception):
-    """This machine cannot give the level that was asked for. The text ends with the command to run next."""
+__all__ = ["Box", "BoxUnavailable", "Level", "open_box"]
 
 
 class Box(Protocol):
@@ -32,7 +23,9 @@ class Box(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None: ...
 
 
 def open_box(level: Level) -> Box:

@@ -59,7 +59,9 @@ class NamespaceBox:
     def _start(self) -> None:
         bwrap = shutil.which("bwrap")
         if bwrap is None:
-            raise BoxUnavailable("bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap")
+            raise BoxUnavailable(
+                "bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
+            )
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as errors:
             launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
@@ -82,9 +84,7 @@ class NamespaceBox:
                 self._close()
                 errors.seek(0)
                 said = errors.read(2000).decode(errors="replace").strip().splitlines() or ["no message"]
-                raise BoxUnavailable(
-                    f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor"
-                )
+                raise BoxUnavailable(f"a box of level namespaces does not start here ({said[-1]}). Next: course doctor")
 
     def _close(self) -> None:
         self._control.close()

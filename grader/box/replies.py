@@ -77,12 +77,15 @@ class _ModuleFacts(_Model):
     changed: bool
     unloaded: list[Name] = Field(max_length=64)
     attributes: _Attributes
+    plain: _Entries
 
 
 class _Operations(_Model):
     kind: Literal["Operations"] = Field(alias="$")
     fused: bool
     largest: Size
+    mixed: bool
+    recorded: bool
 
 
 class _Gradients(_Model):
@@ -159,7 +162,7 @@ def _reply(model: _Reply, tensors: list[Tensor]) -> Reply:
         raised=None if model.raised is None else _raised(model.raised),
         mutated=tuple(model.mutated),
         modules=tuple(_facts(m) for m in model.modules),
-        operations=model.operations and Operations(model.operations.fused, model.operations.largest),
+        operations=model.operations and Operations(**model.operations.model_dump(exclude={"kind"})),
     )
 
 
@@ -168,6 +171,10 @@ def _output(model: _Output, tensor: Tensor | None) -> Output:
     if tensor is not None and tuple(tensor.shape) != shape:
         raise BadReply("a tensor's shape is not the one it states")
     return Output(model.kind, tensor, model.dtype, model.device, shape)
+
+
+def _operations(model: _Operations) -> Operations:
+    return Operations(model.fused, model.largest)
 
 
 def _raised(model: _Raised) -> Raised:
@@ -185,4 +192,5 @@ def _facts(model: _ModuleFacts) -> ModuleFacts:
         model.changed,
         tuple(model.unloaded),
         model.attributes.items,
+        entries(model.plain),
     )

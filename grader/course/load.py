@@ -7,12 +7,13 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from ..errors import CourseFault
 from .model import Course, CourseFile
 
 NAME = "course.yaml"
 
 
-class CourseError(Exception):
+class CourseError(CourseFault):
     """course.yaml, or a file it calls for, is missing or wrong. The text ends with what to do next."""
 
 

@@ -101,6 +101,11 @@ class Course(_Model):
         """What a student gets."""
         return self.root / "exercises" / assignment.id / f"{assignment.stem(exercise)}{ending}"
 
+    def fingerprints(self, assignment: Assignment, exercise: Exercise) -> Path:
+        """What a student's machine knows of the answers."""
+        name = f"{assignment.stem(exercise)}.safetensors"
+        return self.root / "exercises" / assignment.id / "fingerprints" / name
+
     def checks(self, exercise: Exercise) -> Path:
         """The hidden checks of an exercise."""
         return self.root / "grader" / "hidden" / "checks" / f"test_{exercise.id}.py"

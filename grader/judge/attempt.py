@@ -28,11 +28,14 @@ class Exchange:
 class AttemptPerformer:
     """Answers calls by asking the attempt's process in the box."""
 
-    def __init__(self, box: Box, source: AttemptSource, limits: Limits, device: str = "cpu") -> None:
+    def __init__(
+        self, box: Box, source: AttemptSource, limits: Limits, device: str = "cpu", dtype: str = "float64"
+    ) -> None:
+        """`dtype`: what to start with."""
         self.device = device
         self.check = ""  # the check that is asking
         self.transcript: list[Exchange] = []
-        self.dtype = "float64"
+        self.dtype = dtype
         self._box, self._source, self._limits = box, source, limits
         self._connection: Connection | None = None
         self._deaths = 0
@@ -73,7 +76,9 @@ class AttemptPerformer:
         if remaining <= 0:
             self.close()
             whole = f"{self._limits.seconds_per_attempt:g}"
-            raise AttemptEnded(End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take.")
+            raise AttemptEnded(
+                End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take."
+            )
         allowed = min(remaining, self._limits.seconds_per_call / SHORTER_AFTER_DEATH**self._deaths)
         started = time.monotonic()
         assert self._connection is not None

@@ -7,7 +7,7 @@ box or in the judge) and in which dtype is the business of its `Performer`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -40,7 +40,9 @@ class AttemptRaised(CheckFailed):
 class Performer(Protocol):
     """Answers calls."""
 
-    device: str
+    @property
+    def device(self) -> str:
+        """Where it computes: "cpu" or "cuda"."""
 
     def perform(self, call: Call) -> Reply:
         """The reply to a call whose tensors are float64. Raises AttemptEnded if the process dies."""
@@ -166,6 +168,10 @@ class Module:
         """Report these attributes after the call."""
         return self._with(report=names)
 
+    def adding(self, **values: Tensor) -> Module:
+        """With a value added to the output while the attribute of that name is true."""
+        return self._with(added=values)
+
     def on(self, device: str) -> Module:
         """Moved to a device after building."""
         return self._with(device=device)
@@ -201,29 +207,40 @@ class LocalPerformer:
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
     """The call with every floating-point tensor in that dtype and every module built in it, on that device.
 
-    A module that states a dtype or a device keeps it.
+    A module that states a dtype or a device keeps it; a meta tensor stays where it is.
     """
     target = getattr(torch, dtype)
 
-    def move(value: Any) -> Any:
+    def move(tensor: Tensor) -> Tensor:
+        where = tensor.device if tensor.device.type == "meta" else device
+        return tensor.to(where, target) if tensor.is_floating_point() else tensor.to(where)
+
+    def build(spec: Build) -> Build:
+        where = spec.device or (device if device != "cpu" else None)
+        return dataclasses.replace(spec, dtype=spec.dtype or dtype, device=where)
+
+    return map_call(call, move, build)
+
+
+def map_call(call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Build] = lambda b: b) -> Call:
+    """The call with every tensor and every module's description changed by these functions."""
+
+    def change(value: Any) -> Any:
         if isinstance(value, Tensor):
-            if value.device.type == "meta":
-                return value.to(target) if value.is_floating_point() else value
-            return value.to(device, target) if value.is_floating_point() else value.to(device)
+            return tensor(value)
         if isinstance(value, Build):
-            state = None if value.state is None else {k: move(v) for k, v in value.state.items()}
-            where = value.device or (device if device != "cpu" else None)
-            return dataclasses.replace(value, state=state, dtype=value.dtype or dtype, device=where)
+            state = None if value.state is None else {k: change(v) for k, v in value.state.items()}
+            return build(dataclasses.replace(value, state=state))
         if isinstance(value, StandIn):
-            return dataclasses.replace(value, linears={k: move(w) for k, w in value.linears.items()})
+            return dataclasses.replace(value, linears={k: tensor(w) for k, w in value.linears.items()})
         return value
 
     return dataclasses.replace(
         call,
-        subject=move(call.subject),
-        args=tuple(move(a) for a in call.args),
-        kwargs={k: move(v) for k, v in call.kwargs.items()},
-        cotangent=move(call.cotangent),
+        subject=change(call.subject),
+        args=tuple(change(a) for a in call.args),
+        kwargs={k: change(v) for k, v in call.kwargs.items()},
+        cotangent=change(call.cotangent),
     )
 
 

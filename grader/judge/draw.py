@@ -26,7 +26,8 @@ class Draw:
 
     def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
         """Normal numbers with standard deviation `scale`."""
-        return torch.randn(*shape, generator=self._generator, dtype=torch.float64) * scale
+        numbers: Tensor = torch.randn(*shape, generator=self._generator, dtype=torch.float64)
+        return numbers * scale
 
     def weights(self, *shape: int) -> Tensor:
         """A weight (out, in) with entries of standard deviation 1/√in, so that activations keep their size."""

@@ -76,7 +76,7 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
 
 
 def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
-    """The attempt raised ValueError (or an assert, or a type in `also`). `what` completes "… is accepted in silence"."""
+    """The attempt raised ValueError (or an assert, or a type in `also`). `what` completes "… is accepted"."""
     raised = got.raised
     if raised is None:
         raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)

@@ -29,10 +29,11 @@ class Kind:
     pattern: re.Pattern[str]
     meaning: str
     misconception: str | None = None
+    ours: bool = False  # raised at our call, outside every line of the student's
 
 
-def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = None) -> Kind:
-    return Kind(type_, re.compile(pattern, re.DOTALL), meaning, misconception)
+def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = None, ours: bool = False) -> Kind:
+    return Kind(type_, re.compile(pattern, re.DOTALL), meaning, misconception, ours)
 
 
 KINDS = (
@@ -56,6 +57,11 @@ KINDS = (
           r"shapes? .* (are|is) not broadcastable|output with shape .* doesn't match the broadcast shape",
           "two tensors whose shapes do not fit each other: a mask that is not cut to T, perhaps"),
     _kind("RuntimeError", r"shape '.*' is invalid for input of size", "a reshape to a shape with another number of elements"),
+    _kind("IndexError", r"Dimension out of range|too many indices for tensor|tuple index out", "an axis that this tensor does not have"),
+    _kind("IndexError", r"out of bounds for dimension|out of range for tensor", "an index beyond the end of an axis"),
+    _kind("IndexError", r"shape of the mask .* does not match", "a mask whose shape does not fit the tensor it selects from"),
+    _kind("RuntimeError", r"must be a (3D tensor|matrix)|number of (subscripts|dimensions) in the|tensor with <= 2 dimensions",
+          "an operation that wants a tensor with another number of axes"),
     _kind("RuntimeError", r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* (Double|Float)|"
           r"Expected attn_mask dtype", "tensors of different dtypes in one operation", "hard_coded_dtype"),
     _kind("RuntimeError", r"all tensors to be on the same device|is not on the expected device|CUDA|cuda",
@@ -63,10 +69,10 @@ KINDS = (
     _kind("RuntimeError", r"leaf Variable that requires grad|modified by an inplace operation",
           "an in-place change of a tensor that a gradient needs", "input_mutated"),
     _kind("RuntimeError", r"derivative for .* is not implemented", "an operation that has no second derivative"),
-    _kind("AttributeError", r"is not defined in this file", "a name that the exercise asks for is not defined", "interface"),
+    _kind("AttributeError", r"is not defined in this file", "a name that the exercise asks for is not defined", "interface", True),
     _kind("TypeError", r"unexpected keyword argument|positional argument|required keyword-only",
-          "the arguments differ from the ones that the exercise names", "interface"),
-    _kind("TypeError", r"not a torch\.nn\.Module", "what was built is not a torch.nn.Module", "interface"),
+          "the arguments differ from the ones that the exercise names", "interface", True),
+    _kind("TypeError", r"not a torch\.nn\.Module", "what was built is not a torch.nn.Module", "interface", True),
     _kind("SyntaxError", "", "this is not valid Python", "load_error"),
     _kind("ModuleNotFoundError", "", "a module that is not there is imported", "load_error"),
     _kind("ImportError", "", "a name that is not there is imported", "load_error"),
@@ -87,7 +93,7 @@ def is_refusal(raised: Raised) -> bool:
 def kind_of(raised: Raised) -> Kind | None:
     """The first kind that fits."""
     for kind in KINDS:
-        if kind.type in raised.bases and kind.pattern.search(raised.message):
+        if kind.type in raised.bases and kind.pattern.search(raised.message) and not (kind.ours and raised.line):
             return kind
     return None
 

@@ -12,10 +12,12 @@ from typing import Self
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..course import Assignment, Course, Exercise
-from ..result import CheckResult, ExerciseResult, Outcome, Result
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 from ..submission import AttemptSource, Submission, read_attempt
 from .attempt import AttemptPerformer
 from .candidate import LocalPerformer
+from .diagnosis import diagnose, load_bank
+from .diagnosis.diagnose import diagnosed
 from .explain import explain
 from .plugin import CheckOutcome, Turn
 from .references import namespace_of
@@ -32,6 +34,7 @@ class Settings:
     seed: int = 0
     device: str = "cpu"
     exercises: tuple[str, ...] = ()  # ids; empty: all
+    dtype: str = "float64"  # what attempts are first asked in
 
 
 class Judge:
@@ -74,41 +77,47 @@ class Judge:
             exercises=tuple(results),
         )
 
-    def grade_attempt(self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
+    def grade_attempt(
+        self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
+    ) -> ExerciseResult:
         """The result of one attempt."""
-        outcomes = self._outcomes(student, assignment, exercise, source)
+        outcomes, diagnosis = self._judge(student, assignment, exercise, source)
         checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
         return ExerciseResult(
             id=exercise.id,
             score=sum(c.score for c in checks),
             max_score=sum(c.max_score for c in checks),
             checks=checks,
+            diagnosis=diagnosis,
         )
 
-    def _outcomes(
+    def _judge(
         self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
-    ) -> list[CheckOutcome]:
+    ) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         path = self._course.checks(exercise)
         unattempted = self._session.checks[path]
         if source.missing:
-            return _all(unattempted, "missing", f"{source.name} was not handed in.")
+            return _all(unattempted, "missing", f"{source.name} was not handed in."), ()
+        bank = load_bank(self._course, exercise)
         if source.problem:
-            return _all(unattempted, "error", source.problem)
-        attempt = AttemptPerformer(self._box, source, self._course.limits.for_worker(), self._settings.device)
+            return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error")
+        limits = self._course.limits.for_worker()
+        attempt = AttemptPerformer(self._box, source, limits, self._settings.device, self._settings.dtype)
         try:
             raised = attempt.load()
             if raised is not None:
-                return _all(unattempted, "error", f"The file cannot be imported: it {explain(raised)}.")
+                sentence = f"The file cannot be imported: it {explain(raised)}."
+                return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
             seed_parts = (str(self._settings.seed), student, exercise.id, source.digest)
             reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), self._settings.device)
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return _all(unattempted, outcome, f"While the file was imported: {ended}")
+            return _all(unattempted, outcome, f"While the file was imported: {ended}"), ()
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
-        return outcomes
+        return outcomes, diagnose(bank, reference, outcomes, attempt.transcript)
 
     def __enter__(self) -> Self:
         self._session.__enter__()

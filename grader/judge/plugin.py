@@ -141,7 +141,9 @@ def outcome_of(check: CheckOutcome, error: BaseException) -> CheckOutcome:
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
     fault = f"{check.id}: {type(error).__name__}: {error}"
-    return replace(check, outcome="skipped", evidence="The grader itself failed here; this is not your fault.", fault=fault)
+    return replace(
+        check, outcome="skipped", evidence="The grader itself failed here; this is not your fault.", fault=fault
+    )
 
 
 def _unattempted(item: pytest.Item) -> CheckOutcome:

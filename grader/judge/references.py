@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from ..errors import CourseFault
 
-class BrokenReference(Exception):
+
+class BrokenReference(CourseFault):
     """A reference cannot be imported. The text names the file and the error."""
 
 

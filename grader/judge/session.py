@@ -16,17 +16,19 @@ from typing import Self
 
 import pytest
 
+from ..errors import CourseFault
 from .plugin import CheckOutcome, JudgePlugin, Turn
 
 HANG_SECONDS = 300  # the second belt: a check that hangs in the judge itself ends the judge
 _OPTIONS = (
-    "-s --disable-plugin-autoload --import-mode=importlib -p no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception "
-    "-p no:threadexception -p no:warnings -p no:logging -p no:junitxml -p no:doctest -p pytest_timeout "
-    f"-o timeout={HANG_SECONDS} -o timeout_method=thread --noconftest"
+    "-s --disable-plugin-autoload --import-mode=importlib --noconftest -p pytest_timeout "
+    "-p no:cacheprovider -p no:terminal -p no:faulthandler -p no:unraisableexception -p no:threadexception "
+    "-p no:warnings -p no:logging -p no:junitxml -p no:doctest "
+    f"-o timeout={HANG_SECONDS} -o timeout_method=thread"
 ).split()
 
 
-class GraderFault(Exception):
+class GraderFault(CourseFault):
     """The grader itself is broken: a hidden check that cannot be collected, or that raises an error of its own."""
 
 
@@ -72,7 +74,9 @@ class CheckSession:
     def _receive(self) -> list[CheckOutcome]:
         answer = self._answers.get()
         if isinstance(answer, BaseException):
-            raise GraderFault(f"the hidden checks cannot be run: {answer}. Next: pytest grader/hidden/checks --collect-only")
+            raise GraderFault(
+                f"the hidden checks cannot be run: {answer}. Next: pytest grader/hidden/checks --collect-only"
+            )
         return answer
 
     def _run(self, arguments: list[str]) -> None:

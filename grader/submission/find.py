@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Assignment, Course
+from ..errors import CourseFault
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,120}")
 
 
-class SubmissionError(Exception):
+class SubmissionError(CourseFault):
     """The path holds no submissions. The text ends with what to do next."""
 
 
@@ -31,13 +32,15 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
     Raises SubmissionError where there is none.
     """
     if not submitted.is_dir():
-        raise SubmissionError(f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/")
+        raise SubmissionError(
+            f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
+        )
     found, refused = [], []
     for folder in sorted(submitted.iterdir(), key=lambda p: p.name):
         if folder.name.startswith(".") or folder.is_symlink() or not folder.is_dir():
             continue
         if not _is_plain(folder.name):
-            refused.append(f"A folder with the name {ascii(folder.name)} is not graded: rename it to the student's id.")
+            refused.append(f"A folder with the name {folder.name!a} is not graded: rename it to the student's id.")
             continue
         found += list(_of_student(course, folder))
     if not found and not refused:

@@ -110,16 +110,11 @@ if __name__ == "__main__":
         ]
     )
     context = simplified_attention(sentence)
-    assert context.shape == (6, 3), (
-        f"six words in, six context vectors out: (6, 3), not {tuple(context.shape)}"
-    )
+    assert context.shape == (6, 3), f"six words in, six context vectors out: (6, 3), not {tuple(context.shape)}"
     assert torch.allclose(context[1], expected[1], atol=2e-4), (
-        f"journey should become (0.4419, 0.6515, 0.5683); yours is {context[1].detach()}. "
-        "Do its six weights sum to 1?"
+        f"journey should become (0.4419, 0.6515, 0.5683); yours is {context[1].detach()}. Do its six weights sum to 1?"
     )
-    assert torch.allclose(context, expected, atol=2e-4), (
-        "journey is right, but another word is not: see the table"
-    )
+    assert torch.allclose(context, expected, atol=2e-4), "journey is right, but another word is not: see the table"
 
     batch = torch.stack([sentence, sentence.flip(0)])
     both = simplified_attention(batch)
@@ -197,9 +192,7 @@ if __name__ == "__main__":
     )
     several = attention_scores(q.expand(3, 5, 2, 4), k.expand(3, 5, 3, 4))
     assert several.shape == (3, 5, 2, 3), f"leading dimensions stay: (3, 5, 2, 3), not {tuple(several.shape)}"
-    assert torch.allclose(several[2, 4], expected, atol=1e-5), (
-        "leading dimensions must not change the numbers"
-    )
+    assert torch.allclose(several[2, 4], expected, atol=1e-5), "leading dimensions must not change the numbers"
     print("attention_scores: scaled by what was summed")
 
 # %% [markdown]
@@ -239,9 +232,7 @@ if __name__ == "__main__":
     totals = [round(total, 4) for total in weights.sum(dim=1).tolist()]
     assert totals == [1.0, 1.0], f"each query has one unit to spend; yours spend {totals}"
     expected = torch.tensor([[0.125, 0.25, 0.625], [0.25, 0.25, 0.5]])
-    assert torch.allclose(weights, expected, atol=1e-5), (
-        f"expected {expected.tolist()}, got {weights.tolist()}"
-    )
+    assert torch.allclose(weights, expected, atol=1e-5), f"expected {expected.tolist()}, got {weights.tolist()}"
     four = attention_weights(torch.zeros(2, 3, 4, 5))
     assert torch.allclose(four, torch.full((2, 3, 4, 5), 0.2)), (
         "five equal keys get a fifth each, in any batch and head"

@@ -105,9 +105,7 @@ if __name__ == "__main__":
     assert drawn[0][0] == "●", f"the first token must see itself; your mask, a row a query: {drawn}"
     assert drawn == ["●···", "●●··", "●●●·", "●●●●"], f"each token sees itself and the past; yours: {drawn}"
     assert causal_mask(1).tolist() == [[True]], "a single token sees itself"
-    assert causal_mask(3, device="meta").device.type == "meta", (
-        "the mask should be built on the device asked for"
-    )
+    assert causal_mask(3, device="meta").device.type == "meta", "the mask should be built on the device asked for"
     print("causal_mask: itself and the past, nothing else")
 
 # %% [markdown]
@@ -195,26 +193,18 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
 if __name__ == "__main__":
     scores = torch.tensor([[0.9995, 0.9544, 0.9422], [0.9544, 1.4950, 1.4754], [0.9422, 1.4754, 1.4570]])
     weights = causal_weights(scores)
-    assert weights.shape == (3, 3), (
-        f"weights have the shape of the scores, (3, 3), not {tuple(weights.shape)}"
-    )
+    assert weights.shape == (3, 3), f"weights have the shape of the scores, (3, 3), not {tuple(weights.shape)}"
     assert not weights.isnan().any(), "there is a NaN: does some row hide every key, or meet 0 · inf?"
     totals = [round(total, 4) for total in weights.sum(dim=1).tolist()]
     assert totals == [1.0, 1.0, 1.0], f"rows sum to 1 even under a mask; yours sum to {totals}"
     expected = torch.tensor([[1.0, 0.0, 0.0], [0.3680, 0.6320, 0.0], [0.2284, 0.3893, 0.3822]])
-    assert torch.allclose(weights, expected, atol=2e-4), (
-        f"expected {expected.tolist()}, got {weights.tolist()}"
-    )
+    assert torch.allclose(weights, expected, atol=2e-4), f"expected {expected.tolist()}, got {weights.tolist()}"
 
     even = causal_weights(torch.zeros(2, 5, 4, 4))
-    assert torch.allclose(even[1, 2, 3], torch.full((4,), 0.25)), (
-        "the fourth token should give a quarter to each"
-    )
+    assert torch.allclose(even[1, 2, 3], torch.full((4,), 0.25)), "the fourth token should give a quarter to each"
 
     edited = scores.clone()
     edited[0, 1:] = 30.0
     edited[1, 2:] = 30.0
-    assert torch.allclose(causal_weights(edited), weights, atol=1e-6), (
-        "hidden scores were edited, and weights moved"
-    )
+    assert torch.allclose(causal_weights(edited), weights, atol=1e-6), "hidden scores were edited, and weights moved"
     print("causal_weights: the rest of the page is covered")

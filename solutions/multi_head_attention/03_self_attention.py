@@ -134,7 +134,7 @@ class CausalAttention(nn.Module):
         """
         ### BEGIN SOLUTION
         T = x.shape[1]
-        if T > self.context_length:
+        if self.context_length < T:
             raise ValueError(f"{T} tokens do not fit a context of {self.context_length}")
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)  # each (B, T, d_out)
         scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (B, T, T)
@@ -206,12 +206,8 @@ if __name__ == "__main__":
     after[:, 4:] = torch.randn(2, 2, 5)
     with torch.no_grad():
         old, new = head(before), head(after)
-    assert torch.allclose(old[:, :4], new[:, :4], atol=1e-6), (
-        "tokens 4 and 5 were edited, and an earlier one moved"
-    )
-    assert not torch.allclose(old[:, 4:], new[:, 4:]), (
-        "tokens 4 and 5 were edited, and their own output did not move"
-    )
+    assert torch.allclose(old[:, :4], new[:, :4], atol=1e-6), "tokens 4 and 5 were edited, and an earlier one moved"
+    assert not torch.allclose(old[:, 4:], new[:, 4:]), "tokens 4 and 5 were edited, and their own output did not move"
 
     try:
         head(torch.randn(2, 9, 5))
@@ -221,9 +217,7 @@ if __name__ == "__main__":
     assert refused, "nine tokens do not fit a context of six: say so, with a ValueError that names both"
 
     learned = sum(parameter.numel() for parameter in head.parameters())
-    assert learned == 105, (
-        f"three layers of 5 × 7 make 105 parameters; yours has {learned}. Is the mask among them?"
-    )
+    assert learned == 105, f"three layers of 5 × 7 make 105 parameters; yours has {learned}. Is the mask among them?"
     biased = sum(parameter.numel() for parameter in CausalAttention(5, 7, 6, qkv_bias=True).parameters())
     assert biased == 126, f"with qkv_bias=True there are 3 × 7 more, 126; yours has {biased}"
 
@@ -232,9 +226,7 @@ if __name__ == "__main__":
         head.to("meta")(torch.empty(2, 4, 5, device="meta"))
     except RuntimeError as error:
         stranded = "expected device" in str(error)
-    assert not stranded, (
-        "the module moved to another device, and some tensor stayed behind: is the mask a buffer?"
-    )
+    assert not stranded, "the module moved to another device, and some tensor stayed behind: is the mask a buffer?"
 
     glances = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=0.5)
     with torch.no_grad():
@@ -243,7 +235,5 @@ if __name__ == "__main__":
         nothing = CausalAttention(d_in=5, d_out=7, context_length=6, dropout=1.0).train()(before)
     assert asleep, "in eval mode the same input should give the same output: dropout is still awake"
     assert awake, "in training mode dropout=0.5 should change the output: is it used at all?"
-    assert torch.equal(nothing, torch.zeros(2, 6, 7)), (
-        "with every weight struck out nothing is left to mix: zeros"
-    )
+    assert torch.equal(nothing, torch.zeros(2, 6, 7)), "with every weight struck out nothing is left to mix: zeros"
     print("CausalAttention: good habits, too")

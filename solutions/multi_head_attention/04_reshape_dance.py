@@ -150,9 +150,7 @@ if __name__ == "__main__":
         refused = True
     except RuntimeError:
         refused = False
-    assert refused, (
-        "64 channels do not divide among 5 heads: refuse with a ValueError that names both numbers"
-    )
+    assert refused, "64 channels do not divide among 5 heads: refuse with a ValueError that names both numbers"
     print("split_heads: every number is where its address says")
 
 # %% [markdown]

@@ -180,7 +180,7 @@ class MultiHeadAttention(nn.Module):
         """
         ### BEGIN SOLUTION
         B, T, _ = x.shape
-        if T > self.context_length:
+        if self.context_length < T:
             raise ValueError(f"T = {T} tokens do not fit context_length = {self.context_length}")
 
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)  # (B, T, d_out) each
@@ -211,9 +211,7 @@ if __name__ == "__main__":
     torch.manual_seed(5)
     layer = MultiHeadAttention(d_in=6, d_out=12, context_length=7, num_heads=3).eval()
     n = sum(p.numel() for p in layer.parameters())
-    assert n == 372, (
-        f"3 × 72 + 144 + 12 = 372 parameters are expected, yours has {n}: a bias or a mask too many?"
-    )
+    assert n == 372, f"3 × 72 + 144 + 12 = 372 parameters are expected, yours has {n}: a bias or a mask too many?"
     for tokens in (7, 4, 1):
         shape = tuple(layer(torch.randn(2, tokens, 6)).shape)
         assert shape == (2, tokens, 12), f"(2, {tokens}, 6) should become (2, {tokens}, 12), yours is {shape}"
@@ -289,12 +287,8 @@ if __name__ == "__main__":
     after = before.clone()
     after[:, 4:] = torch.randn(1, 3, 6)
     moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-    assert moved[:4].max() < 1e-6, (
-        "tokens 0…3 changed when tokens 4…6 were rewritten: somebody sees the future"
-    )
-    assert moved[4:].min() > 1e-6, (
-        "tokens 4…6 were rewritten and their output stayed: nobody sees the present"
-    )
+    assert moved[:4].max() < 1e-6, "tokens 0…3 changed when tokens 4…6 were rewritten: somebody sees the future"
+    assert moved[4:].min() > 1e-6, "tokens 4…6 were rewritten and their output stayed: nobody sees the present"
 
     dropped = MultiHeadAttention(6, 12, 7, 3, dropout=0.5)
     same = torch.equal(dropped.eval()(before), dropped(before))

@@ -191,12 +191,8 @@ if __name__ == "__main__":
     silent[8:] = 0  # the last of three heads has no values
     full = mha_by_loop(box(anything, anything.T, as_is, as_is, n_head=3), x)
     told = mha_by_loop(box(anything, anything.T, silent, as_is, n_head=3), x)
-    assert told[..., 8:].abs().max() == 0, (
-        "head 2 was given no values, so channels 8…11 should be 0: heads in order?"
-    )
-    assert torch.allclose(told[..., :8], full[..., :8], atol=1e-5), (
-        "silencing head 2 changed what heads 0 and 1 say"
-    )
+    assert told[..., 8:].abs().max() == 0, "head 2 was given no values, so channels 8…11 should be 0: heads in order?"
+    assert torch.allclose(told[..., :8], full[..., :8], atol=1e-5), "silencing head 2 changed what heads 0 and 1 say"
 
     learner = box(anything, anything.T, as_is, as_is, n_head=3)
     mha_by_loop(learner, x).square().sum().backward()

@@ -163,7 +163,7 @@ class CausalSelfAttention(nn.Module):
         """
         ### BEGIN SOLUTION
         B, T, C = x.shape
-        if T > self.block_size:
+        if self.block_size < T:
             raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")
 
         q, k, v = self.qkv(x).split(C, dim=-1)  # (B, T, C) each
@@ -239,24 +239,16 @@ if __name__ == "__main__":
     after = before.clone()
     after[:, 5:] = torch.randn(1, 3, 64)
     moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
-    assert moved[:5].max() < 1e-6, (
-        "tokens 0…4 changed when tokens 5…7 were rewritten: somebody sees the future"
-    )
-    assert moved[5:].min() > 1e-6, (
-        "tokens 5…7 were rewritten and their output stayed: nobody sees the present"
-    )
+    assert moved[:5].max() < 1e-6, "tokens 0…4 changed when tokens 5…7 were rewritten: somebody sees the future"
+    assert moved[5:].min() > 1e-6, "tokens 5…7 were rewritten and their output stayed: nobody sees the present"
     print("CausalSelfAttention: edit the future, the past stays")
 
     doubled_twice = CausalSelfAttention(n_embd=12, n_head=3, block_size=8, dropout=0.5)
     doubled_twice.load_state_dict(plain, strict=False)
     ones = torch.ones(400, 1, 12)
     seen = doubled_twice.train()(ones).unique().tolist()
-    assert seen == [0.0, 4.0], (
-        f"in training at p = 0.5, ones should become 0 or 4 and nothing else; yours: {seen}"
-    )
-    assert torch.equal(doubled_twice.eval()(ones), ones), (
-        "in eval mode, ones should stay ones: dropout still awake?"
-    )
+    assert seen == [0.0, 4.0], f"in training at p = 0.5, ones should become 0 or 4 and nothing else; yours: {seen}"
+    assert torch.equal(doubled_twice.eval()(ones), ones), "in eval mode, ones should stay ones: dropout still awake?"
     print("CausalSelfAttention: two dropouts in training, none in eval mode")
 
 # %% [markdown]
@@ -300,9 +292,7 @@ if __name__ == "__main__":
     for name, width in (("small", 768), ("medium", 1024), ("large", 1280), ("xl", 1600)):
         layer = gpt2_attention(name).eval()
         shape = tuple(layer.qkv.weight.shape)
-        assert shape == (3 * width, width), (
-            f"{name} should have a qkv weight of {(3 * width, width)}, yours: {shape}"
-        )
+        assert shape == (3 * width, width), f"{name} should have a qkv weight of {(3 * width, width)}, yours: {shape}"
 
         awake = torch.zeros(width, width)
         awake[0, 0] = 1.0
@@ -310,9 +300,7 @@ if __name__ == "__main__":
         layer.load_state_dict(weights, strict=False)
         x = torch.arange(2.0 * width).view(1, 2, width) / width + 1.0
         astray = ((layer(x)[0, 1] - x[0].mean(dim=0)).abs() > 1e-2).sum().item()
-        assert astray == 64, (
-            f"a head of {name} should be 64 channels wide; in yours {astray} channels share a head"
-        )
+        assert astray == 64, f"a head of {name} should be 64 channels wide; in yours {astray} channels share a head"
         print(f"gpt2_attention: {name}, {width // 64} heads of 64, {4 * width * width:,} parameters")
 
     try:

@@ -110,9 +110,7 @@ class CausalSelfAttention(nn.Module):
         flash: Whether forward goes through the fused function. May be changed at any time.
     """
 
-    def __init__(
-        self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0, flash: bool = True
-    ) -> None:
+    def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0, flash: bool = True) -> None:
         """Make what both paths need.
 
         Args:
@@ -159,7 +157,7 @@ class CausalSelfAttention(nn.Module):
         """
         ### BEGIN SOLUTION
         B, T, C = x.shape
-        if T > self.block_size:
+        if self.block_size < T:
             raise ValueError(f"T = {T} tokens do not fit block_size = {self.block_size}")
 
         q, k, v = self.qkv(x).split(C, dim=-1)  # (B, T, C) each
@@ -191,9 +189,7 @@ class CausalSelfAttention(nn.Module):
 if __name__ == "__main__":
     torch.manual_seed(8)
     layer = CausalSelfAttention(n_embd=48, n_head=4, block_size=20).eval()
-    assert layer.flash is True, (
-        "the fast path should be the default: flash is True unless somebody says otherwise"
-    )
+    assert layer.flash is True, "the fast path should be the default: flash is True unless somebody says otherwise"
     owned = sum(p.numel() for p in layer.parameters())
     assert owned == 4 * 48 * 48, f"4 · 48² = 9,216 parameters are expected on either path, yours has {owned}"
 
@@ -207,17 +203,13 @@ if __name__ == "__main__":
     for path, layer.flash in (("flash", True), ("by hand", False)):
         for length in (20, 7, 1):
             shape = tuple(layer(torch.randn(2, length, 48)).shape)
-            assert shape == (2, length, 48), (
-                f"{path}: (2, {length}, 48) should keep its shape, yours is {shape}"
-            )
+            assert shape == (2, length, 48), f"{path}: (2, {length}, 48) should keep its shape, yours is {shape}"
         try:
             layer(torch.randn(1, 21, 48))
         except (ValueError, AssertionError, RuntimeError) as error:
             print(f"CausalSelfAttention, {path}, refuses 21 tokens: {error}")
         else:
-            raise AssertionError(
-                f"{path}: 21 tokens went through a block of 20; the docstring asks for a ValueError"
-            )
+            raise AssertionError(f"{path}: 21 tokens went through a block of 20; the docstring asks for a ValueError")
 
         before = torch.randn(1, 9, 48)
         after = before.clone()
@@ -227,18 +219,12 @@ if __name__ == "__main__":
         assert moved[6:].min() > 1e-6, f"{path}: tokens 6…8 were rewritten and their output stayed"
 
         restless = CausalSelfAttention(48, 4, 20, dropout=0.5, flash=layer.flash)
-        assert not torch.equal(restless(before), restless(before)), (
-            f"{path}: in training, dropout should be at work"
-        )
+        assert not torch.equal(restless(before), restless(before)), f"{path}: in training, dropout should be at work"
         calm = restless.eval()
-        assert torch.equal(calm(before), calm(before)), (
-            f"{path}: dropout is awake in eval mode; who gates it?"
-        )
+        assert torch.equal(calm(before), calm(before)), f"{path}: dropout is awake in eval mode; who gates it?"
 
         squares = squares_kept(19)
-        assert not (layer.flash and squares), (
-            f"flash: {squares} square(s) of 19 × 19 were kept; none should be made"
-        )
+        assert not (layer.flash and squares), f"flash: {squares} square(s) of 19 × 19 were kept; none should be made"
         print(f"CausalSelfAttention, {path}: the past is safe, dropout is gated, {squares} square(s) kept")
 
 # %% [markdown]
@@ -295,12 +281,8 @@ if __name__ == "__main__":
         assert isinstance(gap, float), f"a Python float is expected, yours is {type(gap).__name__}"
         assert gap < 1e-5, f"the paths are {gap:.1e} apart; see the table of differences in the lesson"
         assert layer.flash is flash, f"flash was {flash} before the call and is {layer.flash} after it"
-        assert layer.training is training, (
-            f"training was {training} before the call and is {layer.training} after it"
-        )
+        assert layer.training is training, f"training was {training} before the call and is {layer.training} after it"
         for name, p in layer.named_parameters():
             assert torch.equal(p, weights[name]), f"{name} changed during the comparison"
             assert p.grad is None, f"{name} has a gradient after the comparison; none should be recorded"
-        print(
-            f"max_path_difference: {gap:.1e} from flash={flash}, training={training}, and nothing disturbed"
-        )
+        print(f"max_path_difference: {gap:.1e} from flash={flash}, training={training}, and nothing disturbed")

@@ -32,7 +32,8 @@ class Build:
 
     `target` is a class of the attempt, or a function of it that returns a module.
     Parameters that `state` does not name are set to zero, so that an extra one
-    changes no value and is judged on its own.
+    changes no value and is judged on its own; one that holds at most two distinct
+    values (ones, zeros and ones) is no random weight and keeps them.
     """
 
     target: str
@@ -42,6 +43,9 @@ class Build:
     training: bool = False
     attributes: Mapping[str, object] = field(default_factory=dict)  # set after building
     report: tuple[str, ...] = ()  # attributes to report after the call
+    added: Mapping[str, Tensor] = field(
+        default_factory=dict
+    )  # added to the output while the attribute of that name is true
     dtype: str | None = None
     device: str | None = None
     skip_init: bool = False  # do not spend time on random initial weights
@@ -81,7 +85,9 @@ class Call:
     seed: int = 0
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
-    random: bool = False  # dropout is at work: the values are judged by their check alone, never compared with a mutant's
+    random: bool = (
+        False  # dropout is at work: the values are judged by their check alone, never compared with a mutant's
+    )
     dtype: str | None = None  # the judge casts to it; None: float64 where the attempt can do that
 
 
@@ -130,6 +136,7 @@ class ModuleFacts:
     changed: bool  # a parameter differs from what it was before the call
     unloaded: tuple[str, ...]  # names of the given state with no matching tensor
     attributes: Mapping[str, object]  # bool, int, float or str; anything else as its type's name
+    plain: Mapping[str, Entry] = field(default_factory=dict)  # tensors that are attributes, but neither of the above
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,9 @@ class Operations:
     """Which operations ran, as far as they let themselves be watched."""
 
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
-    largest: int  # elements of the largest new tensor
+    largest: int  # elements of the largest new tensor, not counting what scaled_dot_product_attention makes inside
+    mixed: bool = False  # an operation took tensors on two devices, which is an error on real ones
+    recorded: bool = False  # a fused operation ran with gradients recorded
 
 
 @dataclass(frozen=True)
@@ -153,5 +162,5 @@ class Reply:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """"float32" for torch.float32."""
+    """ "float32" for torch.float32."""
     return str(dtype).removeprefix("torch.")

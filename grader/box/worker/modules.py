@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from .messages import Build, Device, Entries, Entry, ModuleFacts, StandIn, dtype_name
 
+PLAIN_LIMIT = 64  # unregistered tensors that are reported
+
 
 class Built:
     """A module of the attempt with what is needed to report on it afterwards."""
@@ -28,6 +30,7 @@ class Built:
             changed=any(name not in now or not torch.equal(now[name], was) for name, was in self._before.items()),
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
+            plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
         )
 
 
@@ -35,7 +38,9 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
     """Build the attempt's module as `build` asks. Raises whatever the attempt's code raises."""
     make = lookup(namespace, build.target)
     with _without_init() if build.skip_init else _as_is():
-        module = make(*(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()})
+        module = make(
+            *(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()}
+        )
     if not isinstance(module, nn.Module):
         raise TypeError(f"{build.target} gave a {type(module).__name__}, not a torch.nn.Module")
     if build.dtype:
@@ -46,7 +51,18 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
     module.train(build.training)
     for name, value in build.attributes.items():
         setattr(module, name, value)
+    for name, value in build.added.items():
+        module.register_forward_hook(_adder(name, value))
     return Built(build, module, unloaded)
+
+
+def _adder(attribute: str, value: Tensor) -> Callable[..., object]:
+    """A forward hook that adds the value while the module's attribute of that name is true."""
+
+    def add(module: nn.Module, args: object, out: object) -> object:
+        return out + value.to(out) if isinstance(out, Tensor) and getattr(module, attribute, False) else out
+
+    return add
 
 
 def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
@@ -73,10 +89,11 @@ class Container(nn.Module):
 def _stand_in(spec: StandIn) -> nn.Module:
     module = Container()
     for name, weight in spec.linears.items():
-        linear = nn.utils.skip_init(nn.Linear, weight.shape[1], weight.shape[0], bias=False, dtype=weight.dtype)
+        (rows, columns), kind = weight.shape, {"dtype": weight.dtype, "device": weight.device}
+        linear = nn.utils.skip_init(nn.Linear, columns, rows, bias=False, **kind)
         with torch.no_grad():
             linear.weight.copy_(weight)
-        setattr(module, name, linear.to(weight.device))
+        setattr(module, name, linear)
     for name, value in spec.attributes.items():
         setattr(module, name, value)
     return module.eval()
@@ -86,7 +103,7 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
     unloaded = []
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            if name not in state:
+            if name not in state and not _at_most_two_values(parameter):
                 parameter.zero_()
         for name, value in state.items():
             target = _find(module, name)
@@ -98,6 +115,25 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
             else:
                 target.copy_(value)
     return tuple(unloaded)
+
+
+def _at_most_two_values(tensor: Tensor) -> bool:
+    return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
+
+
+def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Tensors that stand in the module, or in a list, tuple or dict of it, without being registered."""
+    found: dict[str, Tensor] = {}
+    for prefix, part in module.named_modules():
+        for name, value in vars(part).items():
+            if name in ("_parameters", "_buffers", "_modules"):
+                continue
+            held = (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
+            )
+            tensors = [item for item in held if isinstance(item, Tensor)]
+            found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
+    return dict(list(found.items())[:PLAIN_LIMIT])
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:

@@ -22,7 +22,9 @@ def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
 
     Never raises for what the attempt does: its exception is in the reply.
     """
-    stage, built, outputs = "build", [], []
+    stage = "build"
+    built: list[Built] = []
+    outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
     watch = Watch() if call.watch else None
@@ -80,8 +82,9 @@ def _argument(namespace: Mapping[str, object], value: object, call: Call, built:
     if isinstance(value, Build):
         built.append(build_module(namespace, value))
         return built[-1].module
-    if isinstance(value, Tensor) and call.cotangent is not None and value.is_floating_point():
-        return value.detach().requires_grad_()
+    if isinstance(value, Tensor):
+        value = value.detach().clone()  # the judge asks trusted code with the same tensors again
+        return value.requires_grad_(call.cotangent is not None and value.is_floating_point())
     argument = plain_argument(value)
     if isinstance(value, StandIn) and isinstance(argument, torch.nn.Module):
         argument.requires_grad_(call.cotangent is not None)
@@ -116,10 +119,10 @@ def _identical(a: Tensor, b: Tensor) -> bool:
 def _output(result: object) -> Output:
     if isinstance(result, Tensor):
         value = result.detach()
-        about = {"dtype": dtype_name(value.dtype), "device": value.device.type, "shape": tuple(value.shape)}
+        dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
         if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
-            return Output(f"{str(value.layout).removeprefix('torch.')} {about['dtype']} tensor")
-        return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), **about)
+            return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")
+        return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
     if isinstance(result, bool | int | float):
         return Output(type(result).__name__, torch.tensor(float(result), dtype=torch.float64), shape=())
     return Output(type(result).__name__)

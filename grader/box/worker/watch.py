@@ -6,6 +6,8 @@ addition for something that the operation in question cannot give.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -17,16 +19,28 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .messages import Operations
 
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
+_MAY_MIX = ("copy_", "index", "index_put", "index_put_", "_index_put_impl_")  # a copy moves; indices may stay behind
+
+
+def _on_two_devices(args: Any) -> bool:
+    flat = [a for arg in args for a in (arg if isinstance(arg, tuple | list) else (arg,))]
+    return len({a.device.type for a in flat if isinstance(a, Tensor) and a.dim() > 0}) > 1
 
 
 class _Functions(TorchFunctionMode):
-    def __init__(self) -> None:
+    def __init__(self, kernels: _Kernels) -> None:
         super().__init__()
         self.fused = False
+        self.recorded = False
+        self._kernels = kernels
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.fused |= func in _FUSED
-        return func(*args, **(kwargs or {}))
+        fused = func in _FUSED or "scaled_dot_product" in getattr(func, "__name__", "")
+        self.fused |= fused
+        with self._kernels.not_counting() if func is F.scaled_dot_product_attention else nullcontext():
+            out = func(*args, **(kwargs or {}))
+        self.recorded |= fused and isinstance(out, Tensor) and out.requires_grad
+        return out
 
 
 class _Kernels(TorchDispatchMode):
@@ -38,12 +52,27 @@ class _Kernels(TorchDispatchMode):
         super().__init__()
         self.fused = False
         self.largest = 0
+        self.mixed = False
+        self._counting = True
+
+    @contextmanager
+    def not_counting(self) -> Iterator[None]:
+        """What a layout or a device makes the fused function do inside is not the caller's doing, but forbidding it
+        every fast kernel is."""
+        self._counting = not (
+            torch.backends.cuda.flash_sdp_enabled() or torch.backends.cuda.mem_efficient_sdp_enabled()
+        )
+        try:
+            yield
+        finally:
+            self._counting = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.mixed |= str(func).partition(".")[2].partition(".")[0] not in _MAY_MIX and _on_two_devices(args)
         out = func(*args, **(kwargs or {}))
         self.fused |= "scaled_dot_product" in str(func) or "_native_multi_head_attention" in str(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
-            if isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
+            if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
                 self.largest = max(self.largest, tensor.numel())
         return out
 
@@ -52,7 +81,8 @@ class Watch:
     """`with Watch() as seen: ...` and then `seen.operations()`."""
 
     def __init__(self) -> None:
-        self._functions, self._kernels = _Functions(), _Kernels()
+        self._kernels = _Kernels()
+        self._functions = _Functions(self._kernels)
 
     def __enter__(self) -> Watch:
         self._functions.__enter__()
@@ -65,4 +95,5 @@ class Watch:
 
     def operations(self) -> Operations:
         """What was seen so far."""
-        return Operations(self._functions.fused or self._kernels.fused, self._kernels.largest)
+        functions, kernels = self._functions, self._kernels
+        return Operations(functions.fused or kernels.fused, kernels.largest, kernels.mixed, functions.recorded)

@@ -45,6 +45,8 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     """JSON for a message; its tensors are appended to `tensors` and referred to by index."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, Tensor) and value.device.type == "meta":
+        return {"$": "meta", "shape": list(value.shape), "dtype": messages.dtype_name(value.dtype)}
     if isinstance(value, Tensor):
         tensors.append(value.detach().clone(memory_format=torch.contiguous_format))
         return {"$": "tensor", "index": len(tensors) - 1}
@@ -65,6 +67,8 @@ def from_body(body: object, tensors: list[Tensor]) -> object:
     kind = body["$"]
     if kind == "tensor":
         return tensors[body["index"]]
+    if kind == "meta":
+        return torch.empty(body["shape"], dtype=getattr(torch, body["dtype"]), device="meta")
     if kind == "map":
         return {key: from_body(item, tensors) for key, item in body["items"].items()}
     fields = {key: from_body(item, tensors) for key, item in body.items() if key != "$"}

@@ -90,8 +90,8 @@ def _keep(limits: Limits, isolation: str, connection_fd: int, lifeline_fd: int) 
 def _outlive(child: int, lifeline: socket.socket) -> int:
     """Wait for the attempt's end, or end it when the judge hangs up; its wait status."""
     ended = os.pidfd_open(child)
-    ready, _, _ = select.select([ended, lifeline], [], [])
-    if lifeline in ready:
+    ready, _, _ = select.select([ended, lifeline.fileno()], [], [])
+    if lifeline.fileno() in ready:
         os.kill(child, signal.SIGKILL)
     return os.waitpid(child, 0)[1]
 
@@ -118,5 +118,3 @@ def _private(connection: socket.socket) -> socket.socket:
     os.closerange(3, number)
     os.closerange(number + 1, 1024)
     return socket.socket(fileno=number)
-
-

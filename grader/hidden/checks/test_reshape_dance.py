@@ -1,17 +1,28 @@
 """Hidden checks of the reshape dance: head h holds channels h·hd … (h+1)·hd − 1 of every position."""
 
+import re
+
 import torch
 
 from grader.judge import (
+    CheckFailed,
     Layer,
-    assert_gradients_match,
     assert_matches,
     assert_refused,
+    assert_same,
     assert_shape,
     assert_unmutated,
     check,
     expect,
 )
+
+LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
+DEVICE_FIXED = r"same device|expected device|Cannot copy out of meta|can't convert meta"
+BROKE_LATER = r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must match"
+ADDRESSES = {
+    "split_heads": ("sequence", "position", "channel"),
+    "merge_heads": ("sequence", "head", "position", "number"),
+}
 
 
 def sizes_of(draw):
@@ -19,71 +30,252 @@ def sizes_of(draw):
     return draw.sizes(B=(2, 4), T=(5, 9), nh=(2, 4), hd=(3, 7))
 
 
-def split_by_hand(x, nh):
-    """The oracle: one number at a time."""
-    B, T, C = x.shape
-    hd = C // nh
-    out = torch.empty(B, nh, T, hd, dtype=x.dtype)
-    for b in range(B):
-        for h in range(nh):
-            for t in range(T):
-                for c in range(hd):
-                    out[b, h, t, c] = x[b, t, h * hd + c]
-    return out
+def given(name, B, T, nh, hd):
+    """The shape of what a function is given."""
+    return (B, T, nh * hd) if name == "split_heads" else (B, nh, T, hd)
 
 
-@check(points=0.5, layer=Layer.SHAPE)
-def test_split_shape(attempt, draw):
-    """split_heads gives (B, n_head, T, head_dim)"""
+def wanted(name, B, T, nh, hd):
+    """The shape of what a function returns."""
+    return given("merge_heads" if name == "split_heads" else "split_heads", B, T, nh, hd)
+
+
+def ask(candidate, name, x, nh):
+    """Call either function."""
+    return candidate.call(name, x, nh) if name == "split_heads" else candidate.call(name, x)
+
+
+def both(draw):
+    """Each function's name with an input, a number of heads and the shape to return."""
+    for name in ADDRESSES:
+        s = vars(sizes_of(draw))
+        yield name, draw(*given(name, **s)), s["nh"], wanted(name, **s)
+
+
+# Where numbers came from
+
+
+def in_words(name, places):
+    """Places in an input, such as "channels 4…7 of position 0"."""
+    words = []
+    for axis, values in zip(ADDRESSES[name], zip(*places, strict=True), strict=True):
+        found = list(dict.fromkeys(values))
+        if len(found) == 1:
+            words.append(f"{axis} {found[0]}")
+        elif found == list(range(found[0], found[-1] + 1)):
+            words.append(f"{axis}s {found[0]}…{found[-1]}")
+        else:
+            words.append(f"{axis}s {', '.join(map(str, found[:4]))}{', …' if len(found) > 4 else ''}")
+    return " of ".join(reversed(words))
+
+
+def assert_moved(name, answer, x, right, blocks):
+    """Every number came from where it should. `blocks`: label, index in the output and right places in x, of each block."""
+    assert_shape(answer, right.shape)
+    got, flat = answer.output, x.flatten()
+    for label, index, places in blocks:
+        off = got[index][:, None] - flat[None, :]
+        distance, nearest = off.abs().nan_to_num(torch.inf).min(dim=1)
+        found = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
+        if found != places or distance.max() > 1e-6:
+            known = distance.max() <= 1e-6
+            yours = in_words(name, found) if known else "numbers that stand nowhere in the input"
+            raise CheckFailed(f"{label} should hold {in_words(name, places)}; yours holds {yours}")
+    assert_matches(answer, right)
+
+
+def assert_confined(name, attempt, draw, seen):
+    """A change at one position of one sequence shows there and nowhere else. `seen`: (changed outputs) -> (B, T)."""
     s = sizes_of(draw)
-    answer = attempt.call("split_heads", draw(s.B, s.T, s.nh * s.hd), s.nh)
-    assert_shape(answer, (s.B, s.nh, s.T, s.hd))
+    x = draw(*given(name, **vars(s)))
+    b, t = draw.integer(0, s.B - 1), draw.integer(1, s.T - 1)
+    edited = x.clone()
+    edited[b, ..., t, :] += 1 + draw(1).abs()
+    before, after = (ask(attempt, name, each, s.nh) for each in (x, edited))
+    for answer in (before, after):
+        assert_shape(answer, wanted(name, **vars(s)))
+    places = [tuple(p) for p in seen(before.output != after.output).nonzero().tolist()]
+    others = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
+    there = f"a change at position {t} of sequence {b} should show there and nowhere else"
+    expect(not others, f"{there}; yours shows it at {' and '.join(others[:2])}{' and more' if others[2:] else ''}")
+    expect(places, f"{there}; yours does not show it")
 
 
-@check(points=1.5, layer=Layer.VALUES, hint="view never moves data. Which axis must be unpacked first?")
+@check(points=0.25, layer=Layer.SHAPE, hint="B, T, C = x.shape; then count the dimensions that you want.")
+def test_split_shape(attempt, draw):
+    """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
+    s = vars(sizes_of(draw))
+    answer = attempt.call("split_heads", draw(*given("split_heads", **s)), n_head=s["nh"])
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+    assert_shape(answer, wanted("split_heads", **s))
+
+
+@check(points=0.25, layer=Layer.SHAPE, hint="The heads go back beside the channels before the two are joined.")
+def test_merge_shape(attempt, draw):
+    """merge_heads(y) gives (B, T, C)"""
+    s = vars(sizes_of(draw))
+    answer = attempt.call("merge_heads", draw(*given("merge_heads", **s)))
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+    assert_shape(answer, wanted("merge_heads", **s))
+
+
+@check(
+    points=0.5, layer=Layer.CAUSALITY, hint="Which numbers lie next to each other in memory, and which axis may be cut?"
+)
+def test_split_keeps_positions(attempt, draw):
+    """keeps every position to itself when it splits"""
+    assert_confined("split_heads", attempt, draw, lambda changed: changed.any(dim=3).any(dim=1))
+
+
+@check(
+    points=0.5,
+    layer=Layer.CAUSALITY,
+    hint="Joining two axes joins neighbours. Who are the neighbours in (B, nh, T, hd)?",
+)
+def test_merge_keeps_positions(attempt, draw):
+    """keeps every position to itself when it merges"""
+    assert_confined("merge_heads", attempt, draw, lambda changed: changed.any(dim=2))
+
+
+@check(points=1.25, layer=Layer.VALUES, hint="view never moves data. Which axis must be unpacked first?")
 def test_split_values(attempt, draw):
     """splits channels into heads"""
     s = sizes_of(draw)
     x = draw(s.B, s.T, s.nh * s.hd)
-    answer = attempt.call("split_heads", x, s.nh)
-    assert_matches(answer, split_by_hand(x, s.nh))
+    right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
+    blocks = [
+        (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
+        for b in range(s.B)
+        for h in range(s.nh)
+        for t in range(s.T)
+    ]
+    assert_moved("split_heads", attempt.call("split_heads", x, s.nh), x, right, blocks)
 
 
-@check(points=0.5, layer=Layer.SHAPE)
-def test_merge_shape(attempt, draw):
-    """merge_heads gives (B, T, C)"""
-    s = sizes_of(draw)
-    assert_shape(attempt.call("merge_heads", draw(s.B, s.nh, s.T, s.hd)), (s.B, s.T, s.nh * s.hd))
-
-
-@check(points=1.5, layer=Layer.VALUES)
-def test_merge_values(attempt, reference, draw):
-    """merges heads back beside each other"""
+@check(points=1.25, layer=Layer.VALUES, hint="The same dance backwards: heads back beside the channels, then join.")
+def test_merge_values(attempt, draw):
+    """lays the heads side by side again, in order"""
     s = sizes_of(draw)
     y = draw(s.B, s.nh, s.T, s.hd)
-    assert_matches(attempt.call("merge_heads", y), reference.call("merge_heads", y))
+    right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
+    blocks = [
+        (
+            f"position {t}, channels {h * s.hd}…{(h + 1) * s.hd - 1}",
+            (b, t, slice(h * s.hd, (h + 1) * s.hd)),
+            [(b, h, t, d) for d in range(s.hd)],
+        )
+        for b in range(s.B)
+        for t in range(s.T)
+        for h in range(s.nh)
+    ]
+    assert_moved("merge_heads", attempt.call("merge_heads", y), y, right, blocks)
 
 
-@check(points=0.5, layer=Layer.GRADIENTS)
-def test_gradients(attempt, reference, draw):
-    """lets gradients through both ways"""
+@check(points=0.25, layer=Layer.VALUES, hint="Undo the steps of split_heads, the last one first.")
+def test_round_trip(attempt, draw):
+    """undoes split_heads with merge_heads"""
     s = sizes_of(draw)
-    x, g = draw(s.B, s.T, s.nh * s.hd), draw(s.B, s.nh, s.T, s.hd)
-    got, want = (c.asking(cotangent=g).call("split_heads", x, s.nh) for c in (attempt, reference))
-    assert_gradients_match(got, want, "args.0", suspect_if_cut="gradient_cut")
+    x = draw(s.B, s.T, s.nh * s.hd)
+    heads = attempt.call("split_heads", x, s.nh)
+    assert_shape(heads, (s.B, s.nh, s.T, s.hd), "what split_heads gives")
+    assert_same(attempt.call("merge_heads", heads.output), x, "merge_heads(split_heads(x, n_head)) is not x")
 
 
-@check(points=1, layer=Layer.HYGIENE)
+@check(points=0.25, layer=Layer.HYGIENE, hint="Take every size from the tensor that you are given.")
+def test_any_size(attempt, reference, draw):
+    """works for any sizes, one position, one head and one channel a head among them"""
+    varied = draw.sizes(B=(3, 5), T=(5, 7), nh=(2, 3), hd=(9, 13))
+    for name in ADDRESSES:
+
+        def works(sizes, name=name):
+            answer = ask(attempt, name, draw(*given(name, *sizes)), sizes[2])
+            refused = answer.raised is not None and "ValueError" in answer.raised.bases
+            return answer, refused, answer.raised is None and tuple(answer.output.shape) == wanted(name, *sizes)
+
+        others = tuple(vars(varied).values())
+        (_, _, lesson_works), (answer, refused, other_works) = works(LESSON), works(others)
+        if lesson_works and not other_works and not refused:
+            single = [LESSON[:i] + (others[i],) + LESSON[i + 1 :] for i in range(4)]
+            names = ("B", "T", "n_head", "head_dim")
+            fixed = [f"{n} = {v}" for n, v, each in zip(names, others, single, strict=True) if not works(each)[2]]
+            which = " or ".join(fixed) or "other sizes"
+            told = f"{name} works for (B, T, C) = (2, 8, 64) with 4 heads, but not for {which}"
+            raise CheckFailed(told, "hard_coded_shape")
+        assert_shape(answer, wanted(name, *others))
+        for edge in ((1, 1, 1, 5), (2, 3, 4, 1)):
+            x = draw(*given(name, *edge))
+            assert_matches(ask(attempt, name, x, edge[2]), ask(reference, name, x, edge[2]))
+
+
+@check(
+    points=0.25,
+    layer=Layer.GRADIENTS,
+    hint="detach, .data, no_grad and a new torch.tensor all forget where numbers came from.",
+)
+def test_gradients(attempt, draw):
+    """lets gradients through both ways"""
+    for name, x, nh, shape in both(draw):
+        g = draw(*shape)
+        answer = ask(attempt.asking(cotangent=g), name, x, nh)
+        assert_shape(answer, shape)
+        out, gradient = answer.output, answer.gradient("args.0")
+        if gradient is None:
+            follows = bool((ask(attempt, name, 2 * x, nh).output != out).any())
+            raise CheckFailed(f"no gradient comes back through {name}", "gradient_cut" if follows else "")
+        # Moving numbers is linear, so what reaches the input weighs it as g weighs the output.
+        off = float(((out * g).sum() - (x * gradient).sum()).abs() / (out * g).abs().sum().clamp_min(1e-30))
+        expect(off <= 1e-5, f"the gradient that comes back through {name} is not that of its output")
+
+
+@check(
+    points=0.5, layer=Layer.HYGIENE, hint="Before anything else: does n_head divide C? // rounds down without a sound."
+)
 def test_refuses_indivisible(attempt, draw):
     """refuses channels that do not divide into heads"""
-    answer = attempt.call("split_heads", draw(2, 5, 7), 3)
-    assert_refused(answer, "C = 7 with n_head = 3", suspect="divisibility_unchecked")
+    nh = draw.integer(3, 5)
+    fine = attempt.call("split_heads", draw(2, 6, nh * 7), nh)
+    for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):
+        answer = attempt.call("split_heads", draw(2, 6, channels), nh)
+        numbers, raised = f"C = {channels} with n_head = {nh}", answer.raised
+        if fine.raised is None and raised is not None and {"RuntimeError", "EinopsError"} & set(raised.bases):
+            unseen = "EinopsError" in raised.bases or re.search(BROKE_LATER, raised.message)
+            told = (
+                f"{numbers} ends in an error further down: check first, and raise a ValueError that names both numbers"
+            )
+            raise CheckFailed(told, "divisibility_unchecked" if unseen else "")
+        assert_refused(answer, numbers, suspect="divisibility_unchecked")
 
 
-@check(points=0.5, layer=Layer.HYGIENE)
+@check(points=0.25, layer=Layer.HYGIENE, hint="Methods whose names end in _ change the tensor itself.")
 def test_leaves_its_arguments(attempt, draw):
     """leaves its arguments as they were"""
-    x = draw(2, 5, 12)
-    assert_unmutated(attempt.call("split_heads", x, 3), suspect="input_mutated")
-    answer = attempt.asking(dtype="float32").call("split_heads", x, 3)
-    expect(answer.dtype == "float32", f"float32 in should give float32 out; yours gives {answer.dtype}", "hard_coded_dtype")
+    for name, x, nh, _ in both(draw):
+        assert_unmutated(ask(attempt, name, x, nh), suspect="input_mutated")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor is float32 unless you say otherwise; better to make none.")
+def test_dtype(attempt, draw):
+    """returns the dtype that it is given"""
+    for name, x, nh, _ in both(draw):
+        answers = {dtype: ask(attempt.asking(dtype=dtype), name, x, nh) for dtype in ("float32", "float64")}
+        raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
+        expect(len(raised) != 1, f"{name} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+            told = f"{dtype} in should give {dtype} out; {name} gives {answer.dtype}"
+            expect(answer.dtype == dtype, told, "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor needs device=x.device; better to make none.")
+def test_device(attempt, draw):
+    """stays on the device of its argument"""
+    for name, x, nh, _ in both(draw):
+        plain, answer = ask(attempt, name, x, nh), ask(attempt, name, x.to("meta"), nh)
+        expect(plain.device == attempt.device, f"{name} moves its answer to {plain.device}", "hard_coded_device")
+        if answer.raised is None:
+            expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+            told = f"{name} gives a tensor on {answer.device}, whatever the device of its argument"
+            expect(answer.device == "meta", told, "hard_coded_device")
+        else:
+            fixed = re.search(DEVICE_FIXED, answer.raised.message)
+            expect(not fixed, f"{name} puts numbers on a device other than its argument's", "hard_coded_device")

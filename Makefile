@@ -1,0 +1,39 @@
+# make grade   set up, then grade the class in examples/submitted/
+# make test    set up, then run every check and test of this repository
+# make verify  set up, then hold the course to its own promises
+#
+# TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
+# PYTHON       the interpreter to build .venv with (3.11 or newer)
+
+PYTHON ?= $(shell sh tools/find-python)
+TORCH_INDEX ?=
+VENV := .venv
+RUN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: grade test verify lint soak setup clean
+
+grade: setup
+	@$(RUN)/course grade examples/submitted --out results
+
+test: setup lint
+	@$(RUN)/python -m pytest -n 2
+
+verify: setup
+	@$(RUN)/course verify
+
+lint: setup
+	@$(RUN)/ruff check . && $(RUN)/ruff format --check . && $(RUN)/mypy
+
+soak: setup
+	@$(RUN)/python -m pytest -m soak
+
+setup: $(READY)
+	@sh tools/need-bwrap
+
+$(READY): pyproject.toml constraints.txt tools/build-venv
+	@sh tools/build-venv "$(PYTHON)" "$(VENV)" "$(TORCH_INDEX)"
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) results

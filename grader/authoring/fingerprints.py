@@ -1,0 +1,129 @@
+"""Record what the reference and every mutant answer on public inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, Entries, Reply, StandIn
+from ..course import Assignment, Course, CourseError, Exercise
+from ..judge.attempt import Exchange
+from ..judge.candidate import LocalPerformer, Performer, map_call
+from ..judge.catalogue import Catalogue, LocalSubject
+from ..judge.diagnosis import load_bank
+from ..judge.plugin import CheckOutcome
+from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
+from ..public.trace import Facet, Trace, trace_of
+
+PUBLIC = b"public inputs: drawn without the course's secret"
+ELEMENTS_LIMIT = 20_000  # a call with more numbers than this is not recorded
+_FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "attributes", "fused")
+
+
+def record(course: Course, catalogue: Catalogue, assignment: Assignment, exercise: Exercise, stub: str) -> bytes:
+    """The fingerprint file of an exercise. Raises CourseError where the reference fails its own checks."""
+    reference = catalogue.reference(assignment, exercise)
+    subject = LocalSubject(reference.namespace)
+    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id)
+    for outcome in outcomes:
+        if outcome.outcome != "passed":
+            raise CourseError(
+                f"the reference of {exercise.id} fails {outcome.id}: {outcome.fault or outcome.evidence}. "
+                f"Next: course verify {exercise.id}"
+            )
+    exchanges = [e for e in subject.transcript if _is_recordable(reference, e.call)]
+    calls = [_rounded(e.call) for e in exchanges]
+    replies = [reference.perform(call) for call in calls]
+    right = [trace_of(reply) for reply in replies]
+    bank = load_bank(course, exercise)
+    mutants = [RecordedMutant(id=m.id, traces=_traces(LocalPerformer(m.namespace), calls)) for m in bank.mutants]
+    content = Content(
+        exercise=exercise.id,
+        stub=hashlib.sha256(stub.encode()).hexdigest(),
+        checks=tuple(_checks(outcomes, exchanges, right, mutants)),
+        right=tuple(right),
+        mutants=tuple(mutants),
+        words={
+            id_: Words(title=t.title, explanation=t.explanation, hints=t.hints) for id_, t in sorted(bank.texts.items())
+        },
+    )
+    return save(Fingerprints(content, tuple(calls), tuple(_first_output(reply) for reply in replies)))
+
+
+def _checks(
+    outcomes: Sequence[CheckOutcome],
+    exchanges: Sequence[Exchange],
+    right: Sequence[Trace],
+    mutants: Sequence[RecordedMutant],
+) -> list[PublicCheck]:
+    """A visible check for every hidden one that has recorded calls."""
+    checks = []
+    for outcome in outcomes:
+        calls = tuple(i for i, exchange in enumerate(exchanges) if exchange.check == outcome.id)
+        if not calls:
+            continue
+        checks.append(
+            PublicCheck(
+                id=outcome.id,
+                title=outcome.title,
+                layer=outcome.layer,
+                hint=outcome.hint,
+                points=outcome.points,
+                calls=calls,
+                facets=_facets(calls, right, mutants),
+            )
+        )
+    return checks
+
+
+def _facets(calls: Sequence[int], right: Sequence[Trace], mutants: Sequence[RecordedMutant]) -> tuple[Facet, ...]:
+    """Outputs, and whatever else tells a mutant from the reference in these calls where outputs do not."""
+    facets: list[Facet] = ["outputs"]
+    for facet in _FACETS:
+        for mutant in mutants:
+            traces = [(right[i], mutant.traces[i]) for i in calls]
+            if any(t is not None and t.agrees(r, tuple(facets)) and not t.agrees(r, (facet,)) for r, t in traces):
+                facets.append(facet)
+                break
+    return tuple(facets)
+
+
+def _traces(performer: Performer, calls: Sequence[Call]) -> tuple[Trace | None, ...]:
+    return tuple(trace_of(performer.perform(call)) if _is_steady(performer, call) else None for call in calls)
+
+
+def _is_recordable(reference: Performer, call: Call) -> bool:
+    return _elements(call) <= ELEMENTS_LIMIT and _is_steady(reference, _rounded(call))
+
+
+def _is_steady(performer: Performer, call: Call) -> bool:
+    """Whether the answer does not depend on random numbers."""
+    if not call.random and not (isinstance(call.subject, Build) and call.subject.training):
+        return True
+    first, second = (trace_of(performer.perform(dataclasses.replace(call, seed=seed))) for seed in (1, 2))
+    return first.agrees(second, ("outputs", "gradients"))
+
+
+def _rounded(call: Call) -> Call:
+    """The call with every number as float32 can hold it, for that is how it is stored."""
+    return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
+
+
+def _elements(call: Call) -> int:
+    def count(value: object) -> int:
+        if isinstance(value, Tensor):
+            return value.numel()
+        if isinstance(value, Build):
+            return sum(count(t) for t in (value.state or {}).values())
+        if isinstance(value, StandIn):
+            return sum(count(t) for t in value.linears.values())
+        return count(value.values) if isinstance(value, Entries) else 0
+
+    return sum(count(v) for v in (call.subject, *call.args, *call.kwargs.values(), call.cotangent))
+
+
+def _first_output(reply: Reply) -> Tensor | None:
+    return reply.outputs[0].tensor if reply.outputs else None

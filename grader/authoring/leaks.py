@@ -1,0 +1,62 @@
+"""Whether anything hidden stands in what is released: compared line by line, spaces and comments taken out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from ..course import Course
+from .strip import solution_parts
+
+SHORTEST = 12  # characters: "else:" and "return out" are everybody's
+
+
+def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """A sentence for every released file that holds a hidden line."""
+    hidden = hidden_lines(course)
+    found = []
+    for name, content in files.items():
+        if name.endswith(".safetensors"):
+            text = _normalised(_header(content))
+            shared = sorted(line for line in hidden if line in text)
+        else:
+            shared = sorted(hidden & {_normalised(line) for line in _lines(name, content)})
+        if shared:
+            found.append(f"{name} holds a hidden line: {shared[0]!r}")
+    return tuple(found)
+
+
+def hidden_lines(course: Course) -> frozenset[str]:
+    """Every line, normalised, that stands in a solution part, a check or a mutant and nowhere in the open."""
+    secret: set[str] = set()
+    for assignment in course.assignments:
+        for exercise in assignment.exercises:
+            source = course.solution(assignment, exercise).read_text(encoding="utf-8")
+            secret |= {_normalised(line) for line in solution_parts(source)}
+    for path in (course.root / "grader" / "hidden").rglob("*.py"):
+        secret |= {_normalised(line) for line in path.read_text(encoding="utf-8").splitlines()}
+    return frozenset(line for line in secret if len(line) >= SHORTEST and not _is_common(line))
+
+
+def _header(content: bytes) -> str:
+    """The text of a safetensors file; the rest is numbers."""
+    return content[8 : 8 + int.from_bytes(content[:8], "little")].decode("utf-8").replace("#", "")
+
+
+def _lines(name: str, content: bytes) -> list[str]:
+    text = content.decode("utf-8")
+    if name.endswith(".ipynb"):
+        cells = json.loads(text)["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells)
+    return text.splitlines()
+
+
+def _normalised(line: str) -> str:
+    return re.sub(r"\s+", "", line.split("#")[0])
+
+
+def _is_common(line: str) -> bool:
+    """Imports, signatures, prose and the like, which give nothing away."""
+    starts = ("import", "from", "def", "class", "super().__init__", '"""', "withtorch.no_grad", "return{", "@")
+    return line.startswith(starts) or not re.search(r"[=(\[]", line)

@@ -1,0 +1,76 @@
+"""From solutions/ to exercises/: the stub, its notebook and its fingerprints, byte for byte the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..course import Assignment, Course, CourseError, Exercise
+from ..judge.catalogue import Catalogue
+from .fingerprints import record
+from .notebook import Group, stub_notebook
+from .strip import strip
+
+
+@dataclass(frozen=True)
+class Released:
+    """A file of exercises/ as it must be."""
+
+    path: Path
+    content: bytes
+
+
+def released_files(course: Course, catalogue: Catalogue) -> Iterator[Released]:
+    """Every file of exercises/. Raises SourceError, CourseError."""
+    for assignment in course.assignments:
+        for exercise in assignment.exercises:
+            yield from _of_exercise(course, catalogue, assignment, exercise)
+
+
+def write_release(course: Course, catalogue: Catalogue) -> list[Path]:
+    """Write exercises/, and take away what no longer belongs there; the paths written."""
+    files = list(released_files(course, catalogue))
+    for file in files:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        file.path.write_bytes(file.content)
+    for stray in stray_files(course, files):
+        stray.unlink()
+    return [file.path for file in files]
+
+
+def stray_files(course: Course, files: list[Released]) -> list[Path]:
+    """What stands in exercises/ without a source."""
+    known = {file.path for file in files}
+    found = (p for p in (course.root / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return [path for path in found if path not in known]
+
+
+def stub_of(course: Course, assignment: Assignment, exercise: Exercise) -> str:
+    """The student's starting point. Raises SourceError, CourseError."""
+    path = course.solution(assignment, exercise)
+    try:
+        source = path.read_text(encoding="utf-8")
+    except OSError:
+        raise CourseError(
+            f"{path} is missing, which course.yaml calls for. Next: write it, or mend course.yaml"
+        ) from None
+    return strip(source, str(path.relative_to(course.root)))
+
+
+def _of_exercise(
+    course: Course, catalogue: Catalogue, assignment: Assignment, exercise: Exercise
+) -> Iterator[Released]:
+    stub = stub_of(course, assignment, exercise)
+    yield Released(course.released(assignment, exercise), stub.encode())
+    notebook = stub_notebook(stub, exercise.id, _groups(catalogue, exercise))
+    yield Released(course.released(assignment, exercise, ".ipynb"), notebook.encode())
+    yield Released(course.fingerprints(assignment, exercise), record(course, catalogue, assignment, exercise, stub))
+
+
+def _groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
+    """The hidden checks by layer."""
+    layers: dict[str, list[tuple[float, str]]] = {}
+    for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):
+        layers.setdefault(check.layer.name.lower(), []).append((check.points, check.title))
+    return [Group(name, sum(p for p, _ in checks), tuple(t for _, t in checks)) for name, checks in layers.items()]

@@ -1,0 +1,80 @@
+"""Claims about whole attempts, run in the box: stubs score nothing, right ones all, unlisted wrong ones get no name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...box.level import Box
+from ...course import Assignment, Course, Exercise
+from ...judge.grade import Judge, Settings
+from ...result import ExerciseResult
+from ...submission import AttemptSource
+from ..release import stub_of
+from .claim import Claim
+
+SECRET = b"verify"
+DTYPES = ("float64", "float32")
+
+
+def verify_attempts(
+    course: Course, box: Box, exercises: Sequence[tuple[Assignment, Exercise]], seeds: int
+) -> Iterator[Claim]:
+    """The claims about every exercise's right, untouched and unlisted wrong attempts."""
+    ids = tuple(e.id for _, e in exercises)
+    with Judge(course, box, Settings(SECRET, exercises=ids)) as judge:
+        for assignment, exercise in exercises:
+            yield _stub(course, judge, assignment, exercise)
+            yield _wrong(course, judge, assignment, exercise)
+    for dtype in DTYPES:
+        with Judge(course, box, Settings(SECRET, exercises=ids, dtype=dtype)) as judge:
+            for assignment, exercise in exercises:
+                yield _right(course, judge, assignment, exercise, seeds, dtype)
+
+
+def _stub(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise) -> Claim:
+    source = AttemptSource(f"{assignment.stem(exercise)}.py", stub_of(course, assignment, exercise))
+    result = judge.grade_attempt("stub", assignment, exercise, source)
+    names = [d.id for d in result.diagnosis]
+    ok = result.score == 0 and names == ["stub_untouched"]
+    failures = () if ok else (f"scores {result.score:g}, named {names}",)
+    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures)
+
+
+def _right(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise, seeds: int, dtype: str) -> Claim:
+    paths = [course.solution(assignment, exercise), *_attempts(course, "right", exercise)]
+    failures = []
+    for path in paths:
+        for seed in range(seeds):
+            result = _grade(judge, f"seed{seed}", assignment, exercise, path)
+            if result.score != result.max_score:
+                failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
+    total = len(paths) * seeds
+    says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
+    return Claim(exercise.id, says, total - len(failures), total, tuple(failures))
+
+
+def _wrong(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise) -> Claim:
+    paths = _attempts(course, "wrong", exercise)
+    failures = []
+    for path in paths:
+        result = _grade(judge, "wrong", assignment, exercise, path)
+        if result.score == result.max_score:
+            failures.append(f"{path.name} scores full")
+        elif result.diagnosis:
+            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
+    says = "an unlisted wrong attempt fails and gets no name"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures))
+
+
+def _grade(judge: Judge, student: str, assignment: Assignment, exercise: Exercise, path: Path) -> ExerciseResult:
+    source = AttemptSource(path.name, path.read_text(encoding="utf-8"))
+    return judge.grade_attempt(student, assignment, exercise, source)
+
+
+def _attempts(course: Course, kind: str, exercise: Exercise) -> list[Path]:
+    return sorted((course.root / "grader" / "hidden" / kind / exercise.id).glob("*.py"))
+
+
+def _problems(result: ExerciseResult) -> str:
+    return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")

@@ -1,0 +1,35 @@
+"""All claims of a course, in the order in which a failure should be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...box.level import Box
+from ...course import Assignment, Course, Exercise
+from ...judge.catalogue import Catalogue
+from .attempts import verify_attempts
+from .claim import Claim
+from .mutants import verify_mutants
+from .structure import verify_structure
+
+__all__ = ["Claim", "Effort", "verify_course"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to try."""
+
+    seeds: int = 2
+    pairs: int | None = 40  # of each exercise; None: all
+
+
+def verify_course(
+    course: Course, box: Box, exercises: Sequence[tuple[Assignment, Exercise]], effort: Effort
+) -> Iterator[Claim]:
+    """Each claim as soon as it is known. Raises what a broken course raises (CourseError, GraderFault, …)."""
+    with Catalogue(course) as catalogue:
+        yield from verify_structure(course, catalogue)
+        for assignment, exercise in exercises:
+            yield from verify_mutants(course, catalogue, assignment, exercise, effort.pairs)
+    yield from verify_attempts(course, box, exercises, effort.seeds)

@@ -1,0 +1,93 @@
+"""Claims about the bank: every mutant is caught and named, pairs are named, every check is failed by one."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...course import Assignment, Course, Exercise
+from ...judge.candidate import LocalPerformer
+from ...judge.catalogue import Catalogue, LocalSubject
+from ...judge.diagnosis import Bank, Mutant, diagnose, load_bank
+from ...judge.plugin import CheckOutcome
+from ...result import Diagnosed
+from .claim import Claim
+
+SECRET = b"verify"
+PAIR_SHARE = 0.9
+
+
+def verify_mutants(
+    course: Course, catalogue: Catalogue, assignment: Assignment, exercise: Exercise, pairs: int | None
+) -> Iterator[Claim]:
+    """The claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
+    bank = load_bank(course, exercise)
+    trial = _Trial(catalogue, exercise, bank, catalogue.reference(assignment, exercise))
+    caught, named, failed = [], [], set()
+    outcomes = {}
+    for mutant in bank.mutants:
+        found, diagnosis = trial.run(mutant.namespace)
+        outcomes[id(mutant)] = _behaviour(found)
+        bad = [o.id for o in found if o.outcome != "passed"]
+        failed |= set(bad)
+        if not bad:
+            caught.append(f"{_label(mutant)} passes every check")
+        if not _is_first(mutant, diagnosis):
+            named.append(f"{_label(mutant)} is named {[d.id for d in diagnosis]}")
+    total = len(bank.mutants)
+    yield Claim(exercise.id, "every mutant fails a check", total - len(caught), total, tuple(caught))
+    yield Claim(exercise.id, "every mutant is named first", total - len(named), total, tuple(named))
+    checks = catalogue.checks(exercise)
+    idle = [f"{check.id} is failed by no mutant" for check in checks if check.id not in failed]
+    yield Claim(exercise.id, "every check is failed by a mutant", len(checks) - len(idle), len(checks), tuple(idle))
+    yield _pairs(exercise, bank, trial, outcomes, pairs)
+
+
+class _Trial:
+    """Runs trusted code through the checks and the diagnosis."""
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank, reference: LocalPerformer) -> None:
+        self._catalogue, self._exercise, self._bank, self._reference = catalogue, exercise, bank, reference
+
+    def run(self, namespace: Mapping[str, object]) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
+        subject = LocalSubject(namespace)
+        outcomes = self._catalogue.run(self._exercise, subject, self._reference, SECRET, self._exercise.id)
+        return outcomes, diagnose(self._bank, self._reference, outcomes, subject.transcript)
+
+
+def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, object], count: int | None) -> Claim:
+    """Two independent faults at once: both are named, where together they differ from each alone."""
+    candidates = [
+        (a, b)
+        for a, b in itertools.combinations(bank.mutants, 2)
+        if a.id != b.id and not a.knobs.keys() & b.knobs.keys()
+    ]
+    random.Random(exercise.id).shuffle(candidates)
+    held, failures = 0, []
+    for first, second in candidates if count is None else candidates[:count]:
+        namespace = bank.combine(first, second)
+        assert namespace is not None
+        outcomes, diagnosis = trial.run(namespace)
+        if _behaviour(outcomes) in (alone[id(first)], alone[id(second)]):
+            continue
+        names = {name for d in diagnosis for name in (d.id, *d.alternatives)}
+        if {first.id, second.id} <= names:
+            held += 1
+        else:
+            failures.append(f"{_label(first)} and {_label(second)} are named {[d.id for d in diagnosis]}")
+    return Claim(
+        exercise.id, "both faults of a pair are named", held, held + len(failures), tuple(failures), PAIR_SHARE
+    )
+
+
+def _behaviour(outcomes: Sequence[CheckOutcome]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((o.id, o.outcome, o.evidence) for o in outcomes)
+
+
+def _is_first(mutant: Mutant, diagnosis: Sequence[Diagnosed]) -> bool:
+    return bool(diagnosis) and mutant.id in (diagnosis[0].id, *diagnosis[0].alternatives)
+
+
+def _label(mutant: Mutant) -> str:
+    return f"{mutant.id} ({', '.join(f'{k}={v!r}' for k, v in mutant.knobs.items())})"

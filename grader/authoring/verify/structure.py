@@ -1,0 +1,57 @@
+"""Claims about files: everything is there, exercises/ is what the sources yield, and nothing hidden is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...course import Course
+from ...judge.catalogue import Catalogue
+from ...judge.diagnosis import load_bank
+from ..leaks import leaks
+from ..release import released_files, stray_files
+from .claim import Claim
+
+
+def verify_structure(course: Course, catalogue: Catalogue) -> Iterator[Claim]:
+    """Raises SourceError, CourseError where a file is missing or cannot be stripped."""
+    yield _points(course, catalogue)
+    yield _words(course)
+    files = list(released_files(course, catalogue))
+    stale = [
+        f"{f.path.relative_to(course.root)} is not what solutions/ yields. Next: course release"
+        for f in files
+        if not f.path.exists() or f.path.read_bytes() != f.content
+    ]
+    stale += [
+        f"{path.relative_to(course.root)} has no source. Next: course release" for path in stray_files(course, files)
+    ]
+    yield Claim(
+        "release", "exercises/ is exactly what solutions/ yields", len(files) - len(stale), len(files), tuple(stale)
+    )
+    found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
+    yield Claim(
+        "release", "no line of a solution, check or mutant is released", len(files) - len(found), len(files), found
+    )
+
+
+def _points(course: Course, catalogue: Catalogue) -> Claim:
+    exercises = [e for a in course.assignments for e in a.exercises]
+    wrong = []
+    for exercise in exercises:
+        total = sum(check.points for check in catalogue.checks(exercise))
+        if total != exercise.points:
+            wrong.append(f"{exercise.id}: its checks give {total:g} points, course.yaml says {exercise.points:g}")
+    says = "the checks' points sum to course.yaml's"
+    return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong))
+
+
+def _words(course: Course) -> Claim:
+    wrong, total = [], 0
+    for exercise in (e for a in course.assignments for e in a.exercises):
+        bank = load_bank(course, exercise)
+        for id_ in dict.fromkeys(m.id for m in bank.mutants):
+            total += 1
+            text = bank.texts.get(id_)
+            if text is None or not (text.title and text.explanation and all(text.hints)):
+                wrong.append(f"{exercise.id}: {id_} has no title, explanation and three hints in texts.yaml")
+    return Claim("words", "every misconception has its words", total - len(wrong), total, tuple(wrong))

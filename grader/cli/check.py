@@ -1,0 +1,94 @@
+"""`course check`: a student's own attempt, against recorded answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..box.names import Level
+from ..course import Assignment, Course, CourseError, Exercise
+from ..report.terminal import exercise_report
+from ..result import ExerciseResult, Outcome
+from ..submission import AttemptSource, read_attempt
+from .options import CourseOption, course_of, exercises_named
+
+
+def check(
+    exercises: Annotated[list[str] | None, typer.Argument(help="Ids or files [default: all that are begun].")] = None,
+    course: CourseOption = None,
+) -> None:
+    """Check your own attempts, and name the misconception behind a mistake.
+
+    Example: `course check reshape_dance`
+    """
+    loaded = course_of(course)
+    named = exercises_named(loaded, exercises or [])
+    console = Console(highlight=False)
+    begun = [(a, e, _source(loaded, a, e)) for a, e in named]
+    if not exercises:
+        begun = [entry for entry in begun if is_begun(loaded, *entry)]
+    if not begun:
+        console.print("Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check")
+        raise typer.Exit(1)
+    results = [check_one(loaded, a, e, source) for a, e, source in begun]
+    for result in results:
+        console.print(exercise_report(result))
+    if any(c.outcome != "passed" for r in results for c in r.checks):
+        raise typer.Exit(1)
+
+
+def is_begun(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> bool:
+    """Whether the attempt differs from the untouched stub."""
+    import hashlib
+
+    from ..public.file import read
+
+    if source.missing:
+        return False
+    stub = read(fingerprint_path(course, assignment, exercise)).content.stub
+    return hashlib.sha256(source.source.encode()).hexdigest() != stub
+
+
+def check_one(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
+    """The visible checks of one attempt, in a process of its own."""
+    from ..box.connection import AttemptEnded, End
+    from ..box.level import open_box
+    from ..judge.attempt import AttemptPerformer
+    from ..judge.explain import explain
+    from ..public.check import check_attempt, unloadable
+    from ..public.file import read
+
+    fingerprints = read(fingerprint_path(course, assignment, exercise))
+    if source.missing:
+        return unloadable(fingerprints, "missing", f"{source.name} is not here.")
+    if source.problem:
+        return unloadable(fingerprints, "error", source.problem, "load_error")
+    with open_box(Level.PROCESS) as box:
+        attempt = AttemptPerformer(box, source, course.limits.for_worker())
+        try:
+            raised = attempt.load()
+            if raised is not None:
+                sentence = f"The file cannot be imported: it {explain(raised)}."
+                return unloadable(fingerprints, "error", sentence, "load_error")
+            return check_attempt(fingerprints, attempt)
+        except AttemptEnded as ended:
+            outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+            return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
+        finally:
+            attempt.close()
+
+
+def fingerprint_path(course: Course, assignment: Assignment, exercise: Exercise) -> Path:
+    """Where the fingerprints are. Raises CourseError where they are not."""
+    path = course.fingerprints(assignment, exercise)
+    if not path.exists():
+        raise CourseError(f"{path} is missing. Next (as an instructor): course release")
+    return path
+
+
+def _source(course: Course, assignment: Assignment, exercise: Exercise) -> AttemptSource:
+    folder = course.released(assignment, exercise).parent
+    return read_attempt(folder, assignment.stem(exercise), None, course.limits.source_kib)

@@ -1,0 +1,87 @@
+"""`course grade`: a class, graded."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..batch.run import Graded, Plan, grade_all
+from ..box.names import Level
+from ..course.secret import course_secret
+from ..report.terminal import class_table
+from ..result import Result, write_result
+from ..submission import find_submissions
+from .options import CourseOption, course_of, exercises_named
+
+PLAIN_SECONDS = 5.0  # between two lines of progress where there is no terminal
+
+
+def grade(
+    submitted: Annotated[Path, typer.Argument(help="The folder with <student>/<assignment>/ folders.")],
+    out: Annotated[Path, typer.Option(help="Where results go: OUT/<student>/<assignment>.json.")] = Path("results"),
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    exercise: Annotated[list[str] | None, typer.Option(help="Grade only this exercise. May be given again.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Judges that work at once [default: one a core].")] = os.cpu_count()
+    or 1,
+    isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
+    seed: Annotated[int, typer.Option(help="Draws other inputs; kept in the results.")] = 0,
+    course: CourseOption = None,
+) -> None:
+    """Grade every submission in a folder.
+
+    Example: `course grade examples/submitted --out results`
+    """
+    loaded = course_of(course)
+    chosen = tuple(e.id for _, e in exercises_named(loaded, exercise or [])) if exercise else ()
+    submissions, refused = find_submissions(loaded, submitted)
+    plan = Plan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
+    console = Console()
+    started = time.monotonic()
+    results: list[Result] = []
+    faults: list[str] = []
+    graded = grade_all(plan, submissions, min(jobs, max(1, len(submissions))))
+    for each in _with_progress(console, graded, len(submissions)):
+        write_result(each.result, out)
+        results.append(each.result)
+        faults += each.faults
+    seconds = time.monotonic() - started
+    console.print(class_table(results))
+    level = results[0].isolation if results else str(isolation)
+    console.print(
+        f"{len(results)} submissions in {seconds:.1f} s, isolation: {level}. Results: {out}/", highlight=False
+    )
+    for sentence in refused:
+        console.print(f"not graded: {sentence}", style="yellow", markup=False)
+    for fault in faults:
+        console.print(f"course: a fault of the grader's own: {fault}. Next: course verify", style="red", markup=False)
+    if faults or refused:
+        raise typer.Exit(2)
+
+
+def _with_progress(console: Console, graded: Iterable[Graded], total: int) -> Iterator[Graded]:
+    """Pass results on and show how many are done: a bar on a terminal, a line now and then elsewhere."""
+    if not console.is_terminal:
+        yield from _with_lines(console, graded, total)
+        return
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        for each in graded:
+            progress.advance(task)
+            yield each
+
+
+def _with_lines(console: Console, graded: Iterable[Graded], total: int) -> Iterator[Graded]:
+    last = time.monotonic()
+    for done, each in enumerate(graded, 1):
+        if time.monotonic() - last > PLAIN_SECONDS:
+            last = time.monotonic()
+            console.print(f"grading: {done} of {total} submissions", highlight=False)
+        yield each

@@ -1,0 +1,35 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
+
+CourseOption = Annotated[
+    Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
+]
+
+
+def course_of(folder: Path | None) -> Course:
+    """The course that an option names, or the one that we stand in. Raises CourseError."""
+    return load_course(find_course(Path.cwd()) if folder is None else folder)
+
+
+def exercises_named(course: Course, names: list[str]) -> list[tuple[Assignment, Exercise]]:
+    """The exercises with these ids or file names; all of them where none is named. Raises CourseError."""
+    every = [(a, e) for a in course.assignments for e in a.exercises]
+    if not names:
+        return every
+    found = []
+    for name in names:
+        stem = Path(name).stem
+        match = [(a, e) for a, e in every if stem in (e.id, a.stem(e), a.stem(e).split("_")[0])]
+        if not match:
+            known = ", ".join(e.id for _, e in every)
+            raise CourseError(f"there is no exercise {name!r}; there are: {known}. Next: course status")
+        found += match
+    return found

@@ -1,0 +1,39 @@
+"""The course secret, from which hidden inputs are drawn.
+
+Made on first use, readable by its owner alone, never released.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from .load import CourseError
+
+FOLDER = ".course"  # beside course.yaml, ignored by git
+
+
+def course_secret(root: Path) -> bytes:
+    """The secret of the course in that folder. Raises CourseError where it can be neither read nor made."""
+    path = root / FOLDER / "secret"
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return _read(path)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+        return _read(path)
+    except OSError as error:
+        raise CourseError(f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {path}") from None
+
+
+def _read(path: Path) -> bytes:
+    text = path.read_text(encoding="ascii").strip()
+    if len(text) < 32:
+        raise CourseError(f"{path} holds no secret. Next: rm {path} (a new one is made; inputs will differ)")
+    if path.stat().st_mode & 0o077:
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {path}")
+    return text.encode()

@@ -1,0 +1,5 @@
+"""Errors whose text is written for the person at the terminal."""
+
+
+class CourseFault(Exception):
+    """Wrong usage, or a fault of the grader's own. The text says what is wrong and which command to run next."""

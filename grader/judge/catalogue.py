@@ -1,0 +1,62 @@
+"""The hidden checks of a course, run on trusted code: the reference and the mutants, in the judge's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from ..box.worker.messages import Call, Reply
+from ..course import Assignment, Course, Exercise
+from .attempt import Exchange
+from .candidate import LocalPerformer, Performer
+from .plugin import CheckOutcome, Turn
+from .references import namespace_of
+from .session import CheckSession
+
+
+class LocalSubject:
+    """Trusted code in an attempt's place."""
+
+    device = "cpu"
+
+    def __init__(self, namespace: Mapping[str, object]) -> None:
+        self.check = ""
+        self.transcript: list[Exchange] = []
+        self._performer = LocalPerformer(namespace)
+
+    def perform(self, call: Call) -> Reply:
+        """The reply, kept in the transcript."""
+        reply = self._performer.perform(call)
+        self.transcript.append(Exchange(self.check, call, reply))
+        return reply
+
+
+class Catalogue:
+    """Use as a context manager."""
+
+    def __init__(self, course: Course) -> None:
+        """Collect every check. Raises GraderFault."""
+        self._course = course
+        self._session = CheckSession([course.checks(e) for a in course.assignments for e in a.exercises])
+
+    def checks(self, exercise: Exercise) -> list[CheckOutcome]:
+        """The checks of an exercise, as nobody has attempted them."""
+        return self._session.checks.get(self._course.checks(exercise), [])
+
+    def reference(self, assignment: Assignment, exercise: Exercise) -> LocalPerformer:
+        """The reference solution. Raises BrokenReference."""
+        return LocalPerformer(namespace_of(self._course.solution(assignment, exercise)))
+
+    def run(
+        self, exercise: Exercise, subject: LocalSubject, reference: Performer, secret: bytes, *seed_parts: str
+    ) -> list[CheckOutcome]:
+        """The outcomes of all checks of the exercise for trusted code."""
+        return self._session.run(Turn(self._course.checks(exercise), subject, reference, secret, seed_parts))
+
+    def __enter__(self) -> Self:
+        self._session.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._session.__exit__(kind, error, tb)

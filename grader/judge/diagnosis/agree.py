@@ -1,0 +1,76 @@
+"""Whether two answers to the same call are the same to rounding."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ...box.worker.messages import Build, Call, Output, Raised, Reply
+from ..attempt import Exchange
+from ..expect import TOLERANCE, difference
+from ..explain import is_refusal, kind_of
+
+FLOOR = -1e3  # what is right stays far above it: scores are within ±50
+
+
+def comparable(exchange: Exchange) -> bool:
+    """Whether the values of this exchange say something: no dropout at work, no check of dtypes or devices."""
+    call = exchange.call
+    return not (call.random or call.only_build or call.dtype or _is_on_meta_or_training(call))
+
+
+def agree(a: Reply, b: Reply) -> bool:
+    """The same outputs and gradients to rounding, or the same kind of exception."""
+    if a.raised is not None or b.raised is not None:
+        return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
+    if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
+        return False
+    return a.gradients.keys() == b.gradients.keys() and _same_gradients(a, b)
+
+
+def _is_on_meta_or_training(call: Call) -> bool:
+    builds = [v for v in (call.subject, *call.args, *call.kwargs.values()) if isinstance(v, Build)]
+    tensors = [v for v in (*call.args, *call.kwargs.values()) if isinstance(v, Tensor)]
+    return any(b.training or b.device == "meta" for b in builds) or any(t.device.type == "meta" for t in tensors)
+
+
+def _same_exception(a: Raised, b: Raised) -> bool:
+    if is_refusal(a) or is_refusal(b):
+        return is_refusal(a) and is_refusal(b)
+    kind = kind_of(a)
+    return kind is not None and kind is kind_of(b)
+
+
+def _same_output(a: Output, b: Output) -> bool:
+    if a.tensor is None or b.tensor is None:
+        return a.tensor is b.tensor and a.kind == b.kind
+    return _same_values(a.tensor, b.tensor)
+
+
+def _same_gradients(a: Reply, b: Reply) -> bool:
+    present = [g for g in b.gradients.values() if g is not None and g.numel()]
+    scale = max((float(g.double().nan_to_num().abs().max()) for g in present), default=0.0)
+    for name, mine in a.gradients.items():
+        other = b.gradients[name]
+        if mine is None or other is None:
+            if mine is not other:
+                return False
+        elif not _same_values(mine, other, scale or None):
+            return False
+    return True
+
+
+def _same_values(a: Tensor, b: Tensor, scale: float | None = None) -> bool:
+    if a.shape != b.shape:
+        return False
+    a, b = _without_floor(a.double()), _without_floor(b.double())
+    nan = b.isnan()
+    if bool((a.isnan() != nan).any()):
+        return False
+    if bool(nan.any()):
+        a, b = a.masked_fill(nan, 0.0), b.masked_fill(nan, 0.0)
+    return difference(a, b, scale) <= TOLERANCE
+
+
+def _without_floor(t: Tensor) -> Tensor:
+    """A finite minimum in place of −inf is right (CONTRACT section 3), so it must not hide another fault."""
+    return t.masked_fill(t <= FLOOR, float("-inf"))

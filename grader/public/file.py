@@ -1,0 +1,106 @@
+"""The fingerprint file of an exercise: one safetensors file, data only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+
+from ..box.worker import wire
+from ..box.worker.messages import Call
+from .trace import Facet, Trace
+
+FORMAT = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class PublicCheck(_Model):
+    """A visible check: the recorded calls that belong to it."""
+
+    id: str
+    title: str
+    layer: int
+    hint: str
+    points: float
+    calls: tuple[int, ...]
+    facets: tuple[Facet, ...]
+
+
+class RecordedMutant(_Model):
+    """A misconception and how its mutant answers each call; None where it does not matter."""
+
+    id: str
+    traces: tuple[Trace | None, ...]
+
+
+class Words(_Model):
+    """What a student reads about a misconception."""
+
+    title: str
+    explanation: str
+    hints: tuple[str, str, str]
+
+
+class Content(_Model):
+    """The JSON part of a fingerprint file."""
+
+    format: int = FORMAT
+    exercise: str
+    stub: str  # sha256 of the untouched stub
+    checks: tuple[PublicCheck, ...]
+    right: tuple[Trace, ...]  # of each call
+    mutants: tuple[RecordedMutant, ...]
+    words: dict[str, Words]
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """All that a student's machine knows of the answers: the calls, the reference's outputs, and the content."""
+
+    content: Content
+    calls: tuple[Call, ...]
+    expected: tuple[Tensor | None, ...]  # the first output of the reference for each call
+
+
+def save(fingerprints: Fingerprints) -> bytes:
+    """The file's bytes: the same for the same content."""
+    tensors: list[Tensor] = []
+    calls = [wire.to_body(call, tensors) for call in fingerprints.calls]
+    expected = [None if t is None else wire.to_body(t, tensors) for t in fingerprints.expected]
+    body = {"content": fingerprints.content.model_dump(), "calls": calls, "expected": expected}
+    named = {f"t{i:04d}": (t.float() if t.is_floating_point() else t) for i, t in enumerate(tensors)}
+    return bytes(safetensors.torch.save(named, metadata={"body": json.dumps(body, sort_keys=True)}))
+
+
+def read(path: Path) -> Fingerprints:
+    """Read a fingerprint file. Raises OSError, ValueError."""
+    data = path.read_bytes()
+    named = safetensors.torch.load(data)
+    length = int.from_bytes(data[:8], "little")
+    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    tensors = [named[name] for name in sorted(named)]
+    return Fingerprints(
+        Content.model_validate(body["content"]),
+        tuple(_call(wire.from_body(c, tensors)) for c in body["calls"]),
+        tuple(None if e is None else _tensor(wire.from_body(e, tensors)) for e in body["expected"]),
+    )
+
+
+def _call(value: object) -> Call:
+    if not isinstance(value, Call):
+        raise ValueError("not a recorded call")
+    return value
+
+
+def _tensor(value: object) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise ValueError("not a recorded output")
+    return value

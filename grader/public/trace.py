@@ -1,0 +1,114 @@
+"""What is recorded of a reply: enough to recognise it again, no code, and for mutants no full values either."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+
+from ..box.worker.messages import Raised, Reply
+from ..judge.explain import KINDS, is_refusal, kind_of
+
+PROJECTIONS = 4
+TOLERANCE = 1e-4  # of a tensor's norm; projections add up the rounding of many values
+
+Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
+
+
+class Shadow(BaseModel):
+    """A tensor's shape and a few random projections: tensors with the same shadow are the same to rounding."""
+
+    model_config = ConfigDict(frozen=True)
+    kind: str
+    shape: tuple[int, ...] | None = None
+    projections: tuple[float, ...] = ()
+    norm: float = 0.0
+
+    def agrees(self, other: Shadow) -> bool:
+        """Whether both are shadows of the same values, to rounding."""
+        if (self.kind, self.shape) != (other.kind, other.shape):
+            return False
+        bound = TOLERANCE * max(self.norm, other.norm, 1e-12)
+        return all(abs(a - b) <= bound for a, b in zip(self.projections, other.projections, strict=True))
+
+
+class Trace(BaseModel):
+    """A reply, facet by facet."""
+
+    model_config = ConfigDict(frozen=True)
+    raised: str | None = None  # "refused", "kind N" or "other"
+    outputs: tuple[Shadow, ...] = ()
+    dtype: tuple[str | None, ...] = ()
+    gradients: dict[str, Shadow | None] = {}
+    mutated: tuple[str, ...] = ()
+    parameters: dict[str, tuple[int, ...]] = {}
+    attributes: dict[str, str] = {}
+    fused: bool = False
+
+    def agrees(self, other: Trace, facets: tuple[Facet, ...]) -> bool:
+        """Whether both are the same in these facets. Exceptions of an unknown kind agree with nothing."""
+        if self.raised or other.raised:
+            return self.raised == other.raised != "other"
+        return all(self._agrees_in(facet, other) for facet in facets)
+
+    def _agrees_in(self, facet: Facet, other: Trace) -> bool:
+        if facet == "outputs":
+            pairs = zip(self.outputs, other.outputs, strict=False)
+            return len(self.outputs) == len(other.outputs) and all(a.agrees(b) for a, b in pairs)
+        if facet == "gradients":
+            return self.gradients.keys() == other.gradients.keys() and all(
+                _same_gradient(mine, other.gradients[name], self) for name, mine in self.gradients.items()
+            )
+        return bool(getattr(self, facet) == getattr(other, facet))
+
+
+def trace_of(reply: Reply) -> Trace:
+    """The trace of a reply."""
+    facts = reply.modules[0] if reply.modules else None
+    return Trace(
+        raised=None if reply.raised is None else _raised(reply.raised),
+        outputs=tuple(_shadow(o.kind, o.tensor, o.shape) for o in reply.outputs),
+        dtype=tuple(o.dtype for o in reply.outputs),
+        gradients={name: None if g is None else _shadow("tensor", g, None) for name, g in reply.gradients.items()},
+        mutated=reply.mutated,
+        parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
+        attributes={} if facts is None else {name: str(value) for name, value in facts.attributes.items()},
+        fused=bool(reply.operations and reply.operations.fused),
+    )
+
+
+def _same_gradient(a: Shadow | None, b: Shadow | None, whole: Trace) -> bool:
+    if a is None or b is None:
+        return a is b
+    largest = max((g.norm for g in whole.gradients.values() if g is not None), default=0.0)
+    floor = a.model_copy(update={"norm": largest})  # a gradient that is zero in exact arithmetic: held absolutely
+    return floor.agrees(b)
+
+
+def _raised(raised: Raised) -> str:
+    if is_refusal(raised) and "NotImplementedError" not in raised.bases:
+        return "refused"
+    kind = kind_of(raised)
+    return "other" if kind is None else f"kind {KINDS.index(kind)}"
+
+
+def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> Shadow:
+    if tensor is None:
+        return Shadow(kind=kind, shape=shape)
+    values = tensor.double().flatten()
+    clean = values.nan_to_num(nan=1e3, posinf=2e3, neginf=-2e3)
+    return Shadow(
+        kind=kind,
+        shape=tuple(tensor.shape),
+        projections=tuple((clean @ _directions(clean.numel())).tolist()),
+        norm=float(clean.norm()),
+    )
+
+
+def _directions(length: int) -> Tensor:
+    """(length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
+    seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
+    return torch.randn(length, PROJECTIONS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

@@ -1,0 +1,98 @@
+"""Results as text for a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..result import CheckResult, ExerciseResult, Result
+
+
+def points(value: float) -> str:
+    """4 for 4.0, 2.5 for 2.5."""
+    return f"{value:g}"
+
+
+def class_table(results: Sequence[Result]) -> RenderableType:
+    """Students and exercises, and the misconceptions that the class has."""
+    exercises = list(dict.fromkeys(e.id for r in results for e in r.exercises))
+    table = Table(title=None, header_style="bold", pad_edge=False)
+    table.add_column("student", no_wrap=True)
+    for name in exercises:
+        table.add_column(name.replace("_", "\n"), justify="right")
+    table.add_column("total", justify="right", style="bold")
+    table.add_column("first misconception")
+    for result in sorted(results, key=lambda r: r.student):
+        scores = {e.id: e for e in result.exercises}
+        cells = [_score(scores.get(name)) for name in exercises]
+        table.add_row(
+            escape(result.student), *cells, f"{points(result.score)}/{points(result.max_score)}", _first(result)
+        )
+    return Group(table, _misconceptions(results))
+
+
+def exercise_report(result: ExerciseResult) -> RenderableType:
+    """One attempt: the first broken layer's checks, the diagnosis, a hint."""
+    passed = all(c.outcome == "passed" for c in result.checks)
+    mark, style = ("✓", "green") if passed else ("✗", "red")
+    head = Text(f"{mark} {result.id:<52}{points(result.score):>6} / {points(result.max_score)}", style=f"bold {style}")
+    parts: list[RenderableType] = [head]
+    if not passed:
+        parts += _failures(result)
+    return Group(*parts)
+
+
+def _failures(result: ExerciseResult) -> list[RenderableType]:
+    failed = [c for c in result.checks if c.outcome != "passed"]
+    first, rest = failed[0], failed[1:]
+    parts: list[RenderableType] = [_line(first), Padding(Text(first.evidence, style="yellow"), (0, 0, 0, 4))]
+    for diagnosed in result.diagnosis:
+        title = diagnosed.title
+        if diagnosed.alternatives:
+            title += f" (the same numbers come from: {', '.join(diagnosed.alternatives)})"
+        parts.append(Padding(Text(title, style="bold"), (0, 0, 0, 2)))
+        if diagnosed.hint:
+            parts.append(Padding(Text(f"hint: {diagnosed.hint}", style="cyan"), (0, 0, 0, 2)))
+    if not result.diagnosis and first.hint:
+        parts.append(Padding(Text(f"hint: {first.hint}", style="cyan"), (0, 0, 0, 2)))
+    parts += [_line(check) for check in rest]
+    return parts
+
+
+def _line(check: CheckResult) -> RenderableType:
+    return Text(f"  {check.title:<52}{points(check.score):>6} / {points(check.max_score)}")
+
+
+def _score(result: ExerciseResult | None) -> str:
+    if result is None:
+        return ""
+    colour = "green" if result.score == result.max_score else "yellow" if result.score else "red"
+    outcomes = {c.outcome for c in result.checks}
+    note = next((f" {mark}" for name, mark in _MARKS.items() if name in outcomes), "")
+    return f"[{colour}]{points(result.score)}[/]{note}"
+
+
+_MARKS = {"crashed": "crash", "timeout": "time", "missing": "–"}
+
+
+def _first(result: Result) -> str:
+    for exercise in result.exercises:
+        for diagnosed in exercise.diagnosis:
+            return f"{exercise.id}: {diagnosed.id}"
+    return ""
+
+
+def _misconceptions(results: Sequence[Result]) -> RenderableType:
+    found = Counter(name for r in results for name in {d.id for e in r.exercises for d in e.diagnosis})
+    if not found:
+        return Text("")
+    table = Table(title="Misconceptions in this class", title_justify="left", show_header=False, box=None)
+    for name, count in found.most_common(10):
+        table.add_row(str(count), name)
+    return table
