@@ -80,12 +80,15 @@ _worker = _Worker(ExitStack())
 def _start(plan: Plan) -> None:
     """Become a judge. A failure waits for the first submission, whose caller can read it."""
     from ..box.level import open_box
+    from ..box.proof import prove
     from ..judge.grade import Judge, Settings
 
     try:
-        box = _worker.resources.enter_context(open_box(plan.level))
+        course = load_course(plan.course)
+        box = _worker.resources.enter_context(open_box(plan.level, course.limits.for_worker(), course.root))
+        prove(box, course)
         settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises)
-        _worker.judge = _worker.resources.enter_context(Judge(load_course(plan.course), box, settings))
+        _worker.judge = _worker.resources.enter_context(Judge(course, box, settings))
     except Exception as error:
         _worker.problem = error
 

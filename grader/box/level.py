@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -28,12 +29,12 @@ class Box(Protocol):
     ) -> None: ...
 
 
-def open_box(level: Level) -> Box:
-    """The box of that level. Raises BoxUnavailable."""
+def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
+    """The box of that level. `hidden`: the course's folder, of which nothing is seen inside. Raises BoxUnavailable."""
     if level is Level.NAMESPACES:
         from .namespaces import NamespaceBox
 
-        return NamespaceBox()
+        return NamespaceBox(limits, hidden)
     from .process import ProcessBox
 
     return ProcessBox()

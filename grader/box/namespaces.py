@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from .cgroup import Cgroup, make_cgroup
 from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents
 from .level import BoxUnavailable, Level
@@ -34,8 +35,12 @@ class NamespaceBox:
     level = Level.NAMESPACES
     start_seconds = 1.0
 
-    def __init__(self) -> None:
-        """Start it. Raises BoxUnavailable, with the command that would help."""
+    def __init__(self, limits: Limits, hidden: Path) -> None:
+        """Start it. `hidden`: a folder that must not be seen inside, wherever it is.
+
+        Raises BoxUnavailable, with the command that would help.
+        """
+        self._limits, self._hidden = limits, hidden
         self._start()
 
     def attempt(self, limits: Limits) -> Connection:
@@ -62,10 +67,11 @@ class NamespaceBox:
             raise BoxUnavailable(
                 "bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
             )
+        self._cgroup = make_cgroup(self._limits)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as errors:
             launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
-            request = launch_request(bwrap, theirs.fileno(), uid_for_box())
+            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, self._cgroup)
             self._process = subprocess.Popen(
                 [*launcher, json.dumps(request)],
                 pass_fds=[theirs.fileno()],
@@ -90,6 +96,7 @@ class NamespaceBox:
         self._control.close()
         self._process.kill()
         self._process.wait()
+        self._cgroup.remove()
 
 
 def uid_for_box() -> int | None:
@@ -97,12 +104,14 @@ def uid_for_box() -> int | None:
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
-def launch_request(bwrap: str, control_fd: int, uid: int | None) -> dict[str, object]:
+def launch_request(bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroup: Cgroup) -> dict[str, object]:
     """What `launcher.py` is to do."""
     inside = contents()
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(inside.binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
+    if any(hidden.is_relative_to(bind.target) for bind in inside.binds):
+        arguments += ["--tmpfs", str(hidden)]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]
@@ -121,7 +130,7 @@ def launch_request(bwrap: str, control_fd: int, uid: int | None) -> dict[str, ob
         "command": [inside.python, "-I", "-S", "-B", "-c", start],
         "sources": [bind.source for bind in inside.binds],
         "uid": uid,
-        "cgroups": [],
+        "cgroups": cgroup.entrances,
     }
 
 

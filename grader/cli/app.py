@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from .check import check
+from .doctor import doctor
 from .grade import grade
 from .release import release
 from .status import status
@@ -18,5 +19,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (status, check, grade, release, verify):
+for command in (status, check, grade, doctor, release, verify):
     app.command()(command)

@@ -66,7 +66,7 @@ def check_one(course: Course, assignment: Assignment, exercise: Exercise, source
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:
         return unloadable(fingerprints, "error", source.problem, "load_error")
-    with open_box(Level.PROCESS) as box:
+    with open_box(Level.PROCESS, course.limits.for_worker(), course.root) as box:
         attempt = AttemptPerformer(box, source, course.limits.for_worker())
         try:
             raised = attempt.load()

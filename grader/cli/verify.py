@@ -30,7 +30,7 @@ def verify(
     named = exercises_named(loaded, exercises or [])
     console = Console(highlight=False)
     broken = 0
-    with open_box(Level.NAMESPACES) as box:
+    with open_box(Level.NAMESPACES, loaded.limits.for_worker(), loaded.root) as box:
         for claim in verify_course(loaded, box, named, Effort(seeds, pairs or None)):
             mark, style = ("✓", "green") if claim.kept else ("✗", "red")
             console.print(

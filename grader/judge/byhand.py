@@ -49,7 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def hidden_box() -> Iterator[Box]:
     """One warm box for the whole run."""
-    with open_box(Level.NAMESPACES) as box:
+    course = load_course(find_course(Path.cwd()))
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         yield box
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, ModuleFacts, Raised, Reply, StandIn
 from ..box.worker.perform import perform
+from .plain import kind_name
 
 
 class CheckFailed(AssertionError):
@@ -66,7 +67,7 @@ class Answer:
         self.must_return()
         for out in self.reply.outputs:
             if out.tensor is None and out.device != "meta":
-                raise CheckFailed(f"a tensor was expected; yours returned {_article(out.kind)}")
+                raise CheckFailed(f"a tensor was expected; yours returned {kind_name(out.kind)}")
         return [_wide(out.tensor) for out in self.reply.outputs if out.tensor is not None]
 
     @property
@@ -250,7 +251,3 @@ def _plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _wide(tensor: Tensor) -> Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def _article(kind: str) -> str:
-    return "None" if kind == "NoneType" else f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

@@ -19,6 +19,7 @@ from .candidate import LocalPerformer
 from .diagnosis import diagnose, load_bank
 from .diagnosis.diagnose import diagnosed
 from .explain import explain
+from .plain import plain
 from .plugin import CheckOutcome, Turn
 from .references import namespace_of
 from .session import CheckSession
@@ -150,6 +151,6 @@ def _check_result(exercise: Exercise, outcome: CheckOutcome) -> CheckResult:
         outcome=outcome.outcome,
         score=outcome.score,
         max_score=outcome.points,
-        evidence=outcome.evidence,
+        evidence=plain(outcome.evidence),
         hint="" if passed else outcome.hint or exercise.hint,
     )

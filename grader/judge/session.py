@@ -7,6 +7,7 @@ session runs in a thread of its own and its test loop waits for turns.
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ class CheckSession:
         """Collect these check files. Raises GraderFault."""
         self._turns: queue.Queue[Turn | _Stop] = queue.Queue()
         self._answers: queue.Queue[list[CheckOutcome] | BaseException] = queue.Queue()
+        for file in files:  # or pytest takes a module of that name from an earlier session, whatever its folder
+            sys.modules.pop(file.stem, None)
         self._plugin = JudgePlugin(self._next_turn, self._answers.put)
         arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
         self._thread = threading.Thread(target=self._run, args=(arguments,), name="checks", daemon=True)

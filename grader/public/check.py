@@ -12,6 +12,7 @@ from ..judge.candidate import Answer, AttemptRaised, CheckFailed
 from ..judge.expect import assert_matches
 from ..judge.explain import explain, kind_of
 from ..judge.marks import Layer
+from ..judge.plain import plain
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
 from .file import Fingerprints, PublicCheck, Words
 from .trace import Facet, Trace, trace_of
@@ -195,6 +196,6 @@ def _result(check: PublicCheck, outcome: Outcome, evidence: str) -> CheckResult:
         outcome=outcome,
         score=check.points if passed else 0.0,
         max_score=check.points,
-        evidence=evidence,
+        evidence=plain(evidence),
         hint="" if passed else check.hint,
     )

@@ -7,6 +7,7 @@ right before student code. Source: unshare(2), user_namespaces(7), capabilities(
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
@@ -23,6 +24,12 @@ _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 40
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_first() -> None:
+    """Where memory runs out, the attempt goes, not the warm process it came from."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
 
 
 def own_namespaces(limits: Limits) -> None:

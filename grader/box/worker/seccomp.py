@@ -34,7 +34,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mbind": (237, 235), "migrate_pages": (256, 238), "set_mempolicy": (238, 237),
     "msgget": (68, 186), "semget": (64, 190), "shmget": (29, 194), "mq_open": (240, 180),
 }  # fmt: skip
-_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _IOCTL = (16, 29)
@@ -50,7 +50,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 
 def program(machine: str) -> bytes:
     """The filter for `platform.machine()`'s value. Raises KeyError for an unknown one."""
-    column, architecture = _ARCHITECTURES[machine]
+    column, architecture = ARCHITECTURES[machine]
     code = [
         _op(_LOAD, _ARCHITECTURE), _op(_EQUAL, architecture, 1, 0), _op(_RETURN, _KILL),
         _op(_LOAD, _NUMBER),

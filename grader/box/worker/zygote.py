@@ -74,6 +74,7 @@ def _keep(limits: Limits, isolation: str, connection_fd: int, lifeline_fd: int) 
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if isolation == "namespaces":
+            confine.die_first()
             confine.own_namespaces(limits)
         child = os.fork()
         if child == 0:

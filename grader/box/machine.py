@@ -1,0 +1,114 @@
+"""What this machine offers to a box."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..course import Course
+from .canary import run_canary
+from .cgroup import make_cgroup
+from .level import BoxUnavailable, Level, open_box
+from .worker import seccomp
+
+_APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_MAX_USERNS = Path("/proc/sys/user/max_user_namespaces")
+_CLONE = Path("/proc/sys/kernel/unprivileged_userns_clone")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact. `good` is None where it is merely so. `command`: what would improve it."""
+
+    about: str
+    says: str
+    good: bool | None = True
+    command: str = ""
+
+
+def findings(course: Course) -> Iterator[Finding]:
+    """Everything that decides which levels hold here, then the levels themselves, proved."""
+    yield Finding("python", platform.python_version(), sys.version_info >= (3, 11))
+    yield _torch()
+    yield _system()
+    yield _bwrap()
+    yield from _user_namespaces()
+    machine = platform.machine()
+    known = machine in seccomp.ARCHITECTURES
+    yield Finding("seccomp", f"a filter for {machine}" if known else f"no filter is written for {machine}", known)
+    yield _cgroups(course)
+    yield _level(course)
+    yield Finding(
+        Level.PROCESS, "rlimits and a deadline only: for a student's own `course check`, promises nothing more", None
+    )
+
+
+def _torch() -> Finding:
+    import torch
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU: --device cuda is not available"
+    return Finding("torch", f"{torch.__version__}; {gpu}")
+
+
+def _system() -> Finding:
+    if platform.system() == "Linux":
+        return Finding("system", f"Linux {platform.release()}, as {'root' if os.geteuid() == 0 else 'an ordinary user'}")
+    return Finding(
+        "system",
+        f"{platform.system()} has no user namespaces: `course check` works, `course grade` needs Linux",
+        False,
+        "run course grade on Linux (a virtual machine or CI will do)",
+    )
+
+
+def _bwrap() -> Finding:
+    path = shutil.which("bwrap")
+    if path is None:
+        return Finding("bubblewrap", "not installed", False, "sudo apt-get install bubblewrap")
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return Finding("bubblewrap", said or path)
+
+
+def _user_namespaces() -> Iterator[Finding]:
+    if _read(_MAX_USERNS) == "0":
+        yield Finding("user namespaces", "switched off", False, "sudo sysctl -w user.max_user_namespaces=10000")
+    if _read(_CLONE) == "0":
+        command = "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+        yield Finding("user namespaces", "kept from ordinary users", False, command)
+    if _read(_APPARMOR) == "1":
+        command = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        yield Finding("AppArmor", "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)", False, command)
+
+
+def _cgroups(course: Course) -> Finding:
+    cgroup = make_cgroup(course.limits.for_worker())
+    cgroup.remove()
+    if cgroup.folders:
+        return Finding("cgroups", "memory and processes of a whole attempt are bounded together")
+    command = "systemd-run --user --scope -p Delegate=yes course grade …"
+    return Finding("cgroups", "none can be made: rlimits bind each process by itself", None, command)
+
+
+def _level(course: Course) -> Finding:
+    limits = course.limits.for_worker()
+    try:
+        with open_box(Level.NAMESPACES, limits, course.root) as box:
+            report = run_canary(box, limits, course.root)
+    except BoxUnavailable as error:
+        return Finding(Level.NAMESPACES, str(error).partition(" Next:")[0], False)
+    if report.holds:
+        return Finding(Level.NAMESPACES, "holds: the canary tried every way out and found none")
+    return Finding(Level.NAMESPACES, f"does not hold: {'; '.join(report.leaks) or report.error}", False)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,19 @@
+"""No level is claimed that has not been proved in this box, now."""
+
+from __future__ import annotations
+
+from ..course import Course
+from .canary import run_canary
+from .level import Box, BoxUnavailable, Level
+
+
+def prove(box: Box, course: Course) -> None:
+    """Run the canary at a level that promises to hold it. Raises BoxUnavailable, which says what leaked."""
+    if box.level is Level.PROCESS:  # promises nothing but limits and a deadline
+        return
+    report = run_canary(box, course.limits.for_worker(), course.root)
+    if report.leaks:
+        leaked = "; ".join(report.leaks)
+        raise BoxUnavailable(f"the box of level {box.level} leaks: a canary {leaked}. Nothing was graded. Next: course doctor")
+    if report.error:
+        raise BoxUnavailable(f"the box of level {box.level} cannot be proved ({report.error}). Next: course doctor")
