@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import CourseFault
 
 Outcome = Literal["passed", "failed", "error", "timeout", "crashed", "skipped", "missing"]
 
@@ -57,6 +59,24 @@ class Result(_Model):
     seed: int
     versions: dict[str, str]
     exercises: tuple[ExerciseResult, ...]
+
+
+class ResultsError(CourseFault):
+    """A folder holds no results, or a file in it is none. The text ends with what to do next."""
+
+
+def read_results(folder: Path) -> list[Result]:
+    """Every result in a folder, in the order of their students. Raises ResultsError."""
+    paths = sorted(folder.glob("*/*.json"))
+    if not paths:
+        raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {folder}")
+    found = []
+    for path in paths:
+        try:
+            found.append(Result.model_validate_json(path.read_bytes()))
+        except (OSError, ValidationError):
+            raise ResultsError(f"{path} is not a result. Next: remove it, then course grade again") from None
+    return found
 
 
 def write_result(result: Result, folder: Path) -> Path:

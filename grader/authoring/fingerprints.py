@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -17,6 +16,7 @@ from ..judge.diagnosis import load_bank
 from ..judge.plugin import CheckOutcome
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.trace import Facet, Trace, trace_of
+from ..submission import code_digest
 
 PUBLIC = b"public inputs: drawn without the course's secret"
 ELEMENTS_LIMIT = 20_000  # a call with more numbers than this is not recorded
@@ -42,7 +42,7 @@ def record(course: Course, catalogue: Catalogue, assignment: Assignment, exercis
     mutants = [RecordedMutant(id=m.id, traces=_traces(LocalPerformer(m.namespace), calls)) for m in bank.mutants]
     content = Content(
         exercise=exercise.id,
-        stub=hashlib.sha256(stub.encode()).hexdigest(),
+        stub=code_digest(stub),
         checks=tuple(_checks(outcomes, exchanges, right, mutants)),
         right=tuple(right),
         mutants=tuple(mutants),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..course import Course
 from .strip import solution_parts
@@ -18,7 +18,7 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
     found = []
     for name, content in files.items():
         if name.endswith(".safetensors"):
-            text = _normalised(_header(content))
+            text = re.sub(r"\s+", "", "\n".join(_texts(json.loads(_header(content)))))
             shared = sorted(line for line in hidden if line in text)
         else:
             shared = sorted(hidden & {_normalised(line) for line in _lines(name, content)})
@@ -28,7 +28,7 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def hidden_lines(course: Course) -> frozenset[str]:
-    """Every line, normalised, that stands in a solution part, a check or a mutant and nowhere in the open."""
+    """Every line, normalised, of a solution part, a check or a mutant, but for those that give nothing away."""
     secret: set[str] = set()
     for assignment in course.assignments:
         for exercise in assignment.exercises:
@@ -41,7 +41,20 @@ def hidden_lines(course: Course) -> frozenset[str]:
 
 def _header(content: bytes) -> str:
     """The text of a safetensors file; the rest is numbers."""
-    return content[8 : 8 + int.from_bytes(content[:8], "little")].decode("utf-8").replace("#", "")
+    return content[8 : 8 + int.from_bytes(content[:8], "little")].decode("utf-8")
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a JSON value, texts that are JSON themselves opened."""
+    if isinstance(value, str):
+        try:
+            inner = json.loads(value)
+        except ValueError:
+            inner = None
+        yield from _texts(inner) if isinstance(inner, dict | list) else (value,)
+    elif isinstance(value, dict | list):
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def _lines(name: str, content: bytes) -> list[str]:

@@ -52,7 +52,7 @@ def _graded_cell(exercise: str, group: Group) -> NotebookNode:
         "editable": False,
         "deletable": False,
     }
-    cell = new_code_cell("\n".join(lines), metadata=metadata)
+    cell: NotebookNode = new_code_cell("\n".join(lines), metadata=metadata)
     cell["id"] = f"{exercise.replace('_', '-')}-{group.id}"
     return cell
 

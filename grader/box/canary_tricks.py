@@ -26,7 +26,7 @@ def escapes(files, variable, tcp, udp, abstract, processes, files_mib, name):
         lambda: _opens("/proc/sys/kernel/core_pattern"),
         lambda: _starts_more_than(processes),
         _sees_processes,
-        lambda: any(_creates(folder) for folder in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")),
+        lambda: any(_creates(f) for f in ("/", "/usr", "/box", "/box/lib", "/dev", "/etc", "/home", "/var/tmp")),
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
         lambda: _libc.ptrace(0, 0, 0, 0) == 0,

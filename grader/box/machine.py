@@ -58,7 +58,9 @@ def _torch() -> Finding:
 
 def _system() -> Finding:
     if platform.system() == "Linux":
-        return Finding("system", f"Linux {platform.release()}, as {'root' if os.geteuid() == 0 else 'an ordinary user'}")
+        return Finding(
+            "system", f"Linux {platform.release()}, as {'root' if os.geteuid() == 0 else 'an ordinary user'}"
+        )
     return Finding(
         "system",
         f"{platform.system()} has no user namespaces: `course check` works, `course grade` needs Linux",
@@ -83,7 +85,8 @@ def _user_namespaces() -> Iterator[Finding]:
         yield Finding("user namespaces", "kept from ordinary users", False, command)
     if _read(_APPARMOR) == "1":
         command = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-        yield Finding("AppArmor", "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)", False, command)
+        says = "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)"
+        yield Finding("AppArmor", says, False, command)
 
 
 def _cgroups(course: Course) -> Finding:

@@ -14,6 +14,8 @@ def prove(box: Box, course: Course) -> None:
     report = run_canary(box, course.limits.for_worker(), course.root)
     if report.leaks:
         leaked = "; ".join(report.leaks)
-        raise BoxUnavailable(f"the box of level {box.level} leaks: a canary {leaked}. Nothing was graded. Next: course doctor")
+        raise BoxUnavailable(
+            f"level {box.level} leaks here: a canary {leaked}. Nothing was graded. Next: course doctor"
+        )
     if report.error:
-        raise BoxUnavailable(f"the box of level {box.level} cannot be proved ({report.error}). Next: course doctor")
+        raise BoxUnavailable(f"level {box.level} cannot be proved here ({report.error}). Next: course doctor")

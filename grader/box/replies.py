@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Annotated, Literal
 
@@ -134,12 +135,12 @@ def _read_header(payload: bytes) -> tuple[object, int]:
     if len(entries) > TENSOR_LIMIT or set(entries) != {f"t{i}" for i in range(len(entries))}:
         raise BadReply("its tensors are not as agreed")
     for entry in entries.values():
-        elements = 1
-        for size in entry["shape"]:
-            elements *= size
-        start, end = entry["data_offsets"]
-        if len(entry["shape"]) > 64 or any(s >= 1 << 40 for s in entry["shape"]):
+        if len(entry["shape"]) > 64 or not all(type(s) is int and 0 <= s < 1 << 40 for s in entry["shape"]):
             raise BadReply("a tensor's shape is out of bounds")
+        if entry["dtype"] not in _WIDTH:
+            raise BadReply("a tensor's dtype is not one that is read")
+        elements = math.prod(entry["shape"])
+        start, end = entry["data_offsets"]
         if elements * _WIDTH[entry["dtype"]] != end - start:
             raise BadReply("a tensor's size does not fit its shape")
     return json.loads(header["__metadata__"]["body"], object_pairs_hook=_without_duplicates), len(entries)
@@ -162,7 +163,7 @@ def _reply(model: _Reply, tensors: list[Tensor]) -> Reply:
         raised=None if model.raised is None else _raised(model.raised),
         mutated=tuple(model.mutated),
         modules=tuple(_facts(m) for m in model.modules),
-        operations=model.operations and Operations(**model.operations.model_dump(exclude={"kind"})),
+        operations=None if model.operations is None else _operations(model.operations),
     )
 
 
@@ -174,7 +175,7 @@ def _output(model: _Output, tensor: Tensor | None) -> Output:
 
 
 def _operations(model: _Operations) -> Operations:
-    return Operations(model.fused, model.largest)
+    return Operations(**model.model_dump(exclude={"kind"}))
 
 
 def _raised(model: _Raised) -> Raised:

@@ -8,6 +8,7 @@ from .check import check
 from .doctor import doctor
 from .grade import grade
 from .release import release
+from .report import report
 from .status import status
 from .verify import verify
 
@@ -19,5 +20,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (status, check, grade, doctor, release, verify):
+for command in (status, check, grade, report, doctor, release, verify):
     app.command()(command)

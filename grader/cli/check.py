@@ -12,7 +12,7 @@ from ..box.names import Level
 from ..course import Assignment, Course, CourseError, Exercise
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult, Outcome
-from ..submission import AttemptSource, read_attempt
+from ..submission import AttemptSource, code_digest, read_attempt
 from .options import CourseOption, course_of, exercises_named
 
 
@@ -27,11 +27,13 @@ def check(
     loaded = course_of(course)
     named = exercises_named(loaded, exercises or [])
     console = Console(highlight=False)
-    begun = [(a, e, _source(loaded, a, e)) for a, e in named]
+    begun = [(a, e, own_attempt(loaded, a, e)) for a, e in named]
     if not exercises:
         begun = [entry for entry in begun if is_begun(loaded, *entry)]
     if not begun:
-        console.print("Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check")
+        console.print(
+            "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
+        )
         raise typer.Exit(1)
     results = [check_one(loaded, a, e, source) for a, e, source in begun]
     for result in results:
@@ -42,14 +44,7 @@ def check(
 
 def is_begun(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> bool:
     """Whether the attempt differs from the untouched stub."""
-    import hashlib
-
-    from ..public.file import read
-
-    if source.missing:
-        return False
-    stub = read(fingerprint_path(course, assignment, exercise)).content.stub
-    return hashlib.sha256(source.source.encode()).hexdigest() != stub
+    return not source.missing and code_digest(source.source) != _untouched(course, assignment, exercise)
 
 
 def check_one(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
@@ -89,6 +84,14 @@ def fingerprint_path(course: Course, assignment: Assignment, exercise: Exercise)
     return path
 
 
-def _source(course: Course, assignment: Assignment, exercise: Exercise) -> AttemptSource:
+def own_attempt(course: Course, assignment: Assignment, exercise: Exercise) -> AttemptSource:
+    """The attempt in exercises/: the script, or the notebook where the script is untouched."""
     folder = course.released(assignment, exercise).parent
-    return read_attempt(folder, assignment.stem(exercise), None, course.limits.source_kib)
+    untouched = _untouched(course, assignment, exercise)
+    return read_attempt(folder, assignment.stem(exercise), untouched, course.limits.source_kib)
+
+
+def _untouched(course: Course, assignment: Assignment, exercise: Exercise) -> str:
+    from ..public.file import read
+
+    return read(fingerprint_path(course, assignment, exercise)).content.stub

@@ -25,6 +25,6 @@ def doctor(course: CourseOption = None) -> None:
         if finding.command:
             console.print(f"    Next: {finding.command}", markup=False, soft_wrap=True)
         graded |= finding.about == Level.NAMESPACES and finding.good is True
-    console.print("This machine can grade." if graded else "This machine cannot grade; `course check` works all the same.")
+    console.print("This machine can grade." if graded else "This machine cannot grade; `course check` still works.")
     if not graded:
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..report.terminal import points
-from .check import check_one, is_begun
+from .check import check_one, is_begun, own_attempt
 from .options import CourseOption, course_of, exercises_named
 
 
@@ -15,14 +15,11 @@ def status(course: CourseOption = None) -> None:
 
     Example: `course status`
     """
-    from ..submission import read_attempt
-
     loaded = course_of(course)
     table = Table(box=None, show_header=False)
     upcoming = None
     for assignment, exercise in exercises_named(loaded, []):
-        folder = loaded.released(assignment, exercise).parent
-        source = read_attempt(folder, assignment.stem(exercise), None, loaded.limits.source_kib)
+        source = own_attempt(loaded, assignment, exercise)
         mark, state = "·", "untouched"
         if source.missing:
             mark, state = "?", "missing"

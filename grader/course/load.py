@@ -37,10 +37,7 @@ def load_course(root: Path) -> Course:
     except UnicodeDecodeError as error:
         raise CourseError(f"{path} is not UTF-8 (byte {error.start}). Next: save it as UTF-8") from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise CourseError(f"{where}: {problem}. Next: mend that line") from None
+        raise CourseError(f"{path}{_problem(error)}. Next: mend that line") from None
     try:
         return Course(root=root.resolve(), file=CourseFile.model_validate(data))
     except ValidationError as error:
@@ -66,3 +63,12 @@ def _line(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
         else:
             break
     return line
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    """ ":line: what is wrong". Something that is never closed is wrong where it was opened."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return ": not YAML"
+    if error.context_mark is not None and "end of stream" in (error.problem or ""):
+        return f":{error.context_mark.line + 1}: {error.context}, {error.problem}"
+    return f":{error.problem_mark.line + 1}: {error.problem}"

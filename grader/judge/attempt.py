@@ -12,6 +12,7 @@ from ..box.worker.messages import Call, Load, Raised, Reply
 from ..submission import AttemptSource
 from .candidate import cast
 from .explain import is_refusal
+from .fit import misfit, without_far_lines
 
 SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this
 
@@ -38,6 +39,7 @@ class AttemptPerformer:
         self.dtype = dtype
         self._box, self._source, self._limits = box, source, limits
         self._connection: Connection | None = None
+        self._lines = source.source.count("\n") + 1
         self._deaths = 0
         self._spent = 0.0
 
@@ -69,7 +71,12 @@ class AttemptPerformer:
             raised = self.load()
             if raised is not None:
                 return Reply(raised=raised)
-        return self._ask(cast(call, dtype, self.device))
+        reply = self._ask(cast(call, dtype, self.device))
+        if problem := misfit(call, reply):
+            self.close()
+            self._deaths += 1
+            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}.")
+        return reply
 
     def _ask(self, message: Load | Call, extra: float = 0.0) -> Reply:
         remaining = self._limits.seconds_per_attempt - self._spent
@@ -83,7 +90,7 @@ class AttemptPerformer:
         started = time.monotonic()
         assert self._connection is not None
         try:
-            return self._connection.ask(message, allowed + extra)
+            return without_far_lines(self._connection.ask(message, allowed + extra), self._lines)
         except AttemptEnded:
             self._connection = None
             self._deaths += 1

@@ -6,9 +6,8 @@ A folder's conftest.py imports everything from here. Student code runs in the bo
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,7 +58,9 @@ def performer(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[Attem
     """The attempt that belongs to this file of checks."""
     given = request.config.getoption("--attempt")
     if given is None:
-        pytest.exit("--attempt FILE_OR_FOLDER is missing. Next: pytest grader/hidden/checks --attempt FILE", returncode=4)
+        pytest.exit(
+            "--attempt FILE_OR_FOLDER is missing. Next: pytest grader/hidden/checks --attempt FILE", returncode=4
+        )
     course, assignment, exercise = _exercise_of(request.path)
     source = _source(course, assignment, exercise, Path(given))
     found = AttemptPerformer(hidden_box, source, course.limits.for_worker())
@@ -86,16 +87,18 @@ def draw(request: pytest.FixtureRequest) -> Draw:
     return Draw(input_seed(_run, request.node.name))
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Say what a student would read, in place of a traceback through the judge."""
-    outcome = yield
-    report = outcome.get_result()
+    report = yield
     error = None if call.excinfo is None else call.excinfo.value
     if isinstance(error, AttemptRaised):
         report.longrepr = explain(error.raised)
     elif isinstance(error, CheckFailed | AttemptEnded):
         report.longrepr = str(error)
+    return report
 
 
 def _exercise_of(checks: Path) -> tuple[Course, Assignment, Exercise]:

@@ -66,8 +66,9 @@ class Answer:
         """The output of every run. Raises CheckFailed where one is not a plain tensor or number."""
         self.must_return()
         for out in self.reply.outputs:
-            if out.tensor is None and out.device != "meta":
-                raise CheckFailed(f"a tensor was expected; yours returned {kind_name(out.kind)}")
+            if out.tensor is None:
+                got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
+                raise CheckFailed(f"a tensor was expected; yours returned {got}")
         return [_wide(out.tensor) for out in self.reply.outputs if out.tensor is not None]
 
     @property

@@ -27,7 +27,8 @@ class Draw:
     def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
         """Normal numbers with standard deviation `scale`."""
         numbers: Tensor = torch.randn(*shape, generator=self._generator, dtype=torch.float64)
-        return numbers * scale
+        scaled: Tensor = numbers * scale
+        return scaled
 
     def weights(self, *shape: int) -> Tensor:
         """A weight (out, in) with entries of standard deviation 1/√in, so that activations keep their size."""

@@ -50,37 +50,83 @@ KINDS = (
         "a layer was set before super().__init__() had run",
         "super_init_missing",
     ),
-    _kind("RuntimeError", r"mat1 and mat2 shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
-          r"Expected size for first two dimensions of batch2|dot : expected both vectors",
-          "two tensors whose shapes cannot be multiplied"),
-    _kind("RuntimeError", r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
-          r"shapes? .* (are|is) not broadcastable|output with shape .* doesn't match the broadcast shape",
-          "two tensors whose shapes do not fit each other: a mask that is not cut to T, perhaps"),
-    _kind("RuntimeError", r"shape '.*' is invalid for input of size", "a reshape to a shape with another number of elements"),
-    _kind("IndexError", r"Dimension out of range|too many indices for tensor|tuple index out", "an axis that this tensor does not have"),
+    _kind(
+        "RuntimeError",
+        r"mat1 and mat2 shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
+        r"Expected size for first two dimensions of batch2|dot : expected both vectors",
+        "two tensors whose shapes cannot be multiplied",
+    ),
+    _kind(
+        "RuntimeError",
+        r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
+        r"shapes? .* (are|is) not broadcastable|output with shape .* doesn't match the broadcast shape",
+        "two tensors whose shapes do not fit each other: a mask that is not cut to T, perhaps",
+    ),
+    _kind(
+        "RuntimeError",
+        r"shape '.*' is invalid for input of size",
+        "a reshape to a shape with another number of elements",
+    ),
+    _kind(
+        "IndexError",
+        r"Dimension out of range|too many indices for tensor|tuple index out",
+        "an axis that this tensor does not have",
+    ),
     _kind("IndexError", r"out of bounds for dimension|out of range for tensor", "an index beyond the end of an axis"),
-    _kind("IndexError", r"shape of the mask .* does not match", "a mask whose shape does not fit the tensor it selects from"),
-    _kind("RuntimeError", r"must be a (3D tensor|matrix)|number of (subscripts|dimensions) in the|tensor with <= 2 dimensions",
-          "an operation that wants a tensor with another number of axes"),
-    _kind("RuntimeError", r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* (Double|Float)|"
-          r"Expected attn_mask dtype", "tensors of different dtypes in one operation", "hard_coded_dtype"),
-    _kind("RuntimeError", r"all tensors to be on the same device|is not on the expected device|CUDA|cuda",
-          "tensors on different devices in one operation"),
-    _kind("RuntimeError", r"leaf Variable that requires grad|modified by an inplace operation",
-          "an in-place change of a tensor that a gradient needs", "input_mutated"),
+    _kind(
+        "IndexError",
+        r"shape of the mask .* does not match",
+        "a mask whose shape does not fit the tensor it selects from",
+    ),
+    _kind(
+        "RuntimeError",
+        r"must be a (3D tensor|matrix)|number of (subscripts|dimensions) in the|tensor with <= 2 dimensions",
+        "an operation that wants a tensor with another number of axes",
+    ),
+    _kind(
+        "RuntimeError",
+        r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* (Double|Float)|"
+        r"Expected attn_mask dtype",
+        "tensors of different dtypes in one operation",
+        "hard_coded_dtype",
+    ),
+    _kind(
+        "RuntimeError",
+        r"all tensors to be on the same device|is not on the expected device|CUDA|cuda",
+        "tensors on different devices in one operation",
+    ),
+    _kind(
+        "RuntimeError",
+        r"leaf Variable that requires grad|modified by an inplace operation",
+        "an in-place change of a tensor that a gradient needs",
+        "input_mutated",
+    ),
     _kind("RuntimeError", r"derivative for .* is not implemented", "an operation that has no second derivative"),
-    _kind("AttributeError", r"is not defined in this file", "a name that the exercise asks for is not defined", "interface", True),
-    _kind("TypeError", r"unexpected keyword argument|positional argument|required keyword-only",
-          "the arguments differ from the ones that the exercise names", "interface", True),
+    _kind(
+        "AttributeError",
+        r"is not defined in this file",
+        "a name that the exercise asks for is not defined",
+        "interface",
+        True,
+    ),
+    _kind(
+        "TypeError",
+        r"unexpected keyword argument|positional argument|required keyword-only",
+        "the arguments differ from the ones that the exercise names",
+        "interface",
+        True,
+    ),
     _kind("TypeError", r"not a torch\.nn\.Module", "what was built is not a torch.nn.Module", "interface", True),
     _kind("SyntaxError", "", "this is not valid Python", "load_error"),
     _kind("ModuleNotFoundError", "", "a module that is not there is imported", "load_error"),
     _kind("ImportError", "", "a name that is not there is imported", "load_error"),
     _kind("SystemExit", "", "the code asked Python to exit"),
     _kind("MemoryError", "", "more memory was asked for than an attempt may have"),
-    _kind("RuntimeError", r"can't allocate memory|not enough memory", "more memory was asked for than an attempt may have"),
+    _kind(
+        "RuntimeError", r"can't allocate memory|not enough memory", "more memory was asked for than an attempt may have"
+    ),
     _kind("RecursionError", "", "a function calls itself without end"),
-)  # fmt: skip
+)
 
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
 

@@ -13,7 +13,7 @@ from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..course import Assignment, Course, Exercise
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
-from ..submission import AttemptSource, Submission, read_attempt
+from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptPerformer
 from .candidate import LocalPerformer
 from .diagnosis import diagnose, load_bank
@@ -62,7 +62,7 @@ class Judge:
             source = read_attempt(
                 submission.folder,
                 assignment.stem(exercise),
-                stub.read_text(encoding="utf-8") if stub.exists() else None,
+                code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None,
                 self._course.limits.source_kib,
             )
             results.append(self.grade_attempt(submission.student, assignment, exercise, source))

@@ -54,7 +54,7 @@ class Content(_Model):
 
     format: int = FORMAT
     exercise: str
-    stub: str  # sha256 of the untouched stub
+    stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
     right: tuple[Trace, ...]  # of each call
     mutants: tuple[RecordedMutant, ...]

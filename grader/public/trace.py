@@ -103,9 +103,14 @@ def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> 
     return Shadow(
         kind=kind,
         shape=tuple(tensor.shape),
-        projections=tuple((clean @ _directions(clean.numel())).tolist()),
-        norm=float(clean.norm()),
+        projections=tuple(map(_rounded, (clean @ _directions(clean.numel())).tolist())),
+        norm=_rounded(float(clean.norm())),
     )
+
+
+def _rounded(number: float) -> float:
+    """Six digits, and no noise around 0: machines add up in different orders, and all must record the same file."""
+    return float(f"{number:.6g}") if abs(number) > 1e-10 else 0.0
 
 
 def _directions(length: int) -> Tensor:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult, Result
+from .aggregate import ExerciseView
 
 
 def points(value: float) -> str:
@@ -35,6 +36,23 @@ def class_table(results: Sequence[Result]) -> RenderableType:
             escape(result.student), *cells, f"{points(result.score)}/{points(result.max_score)}", _first(result)
         )
     return Group(table, _misconceptions(results))
+
+
+def exercise_view(view: ExerciseView) -> RenderableType:
+    """One exercise over the class: scores, then its misconceptions, most frequent first."""
+    head = Text(
+        f"{view.id:<24}{view.attempts} attempts, {view.full} full, mean {view.mean:.2f} / {points(view.max_score)}"
+    )
+    head.stylize("bold", 0, len(view.id))
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for shared in view.misconceptions:
+        same = f" (or {', '.join(shared.alternatives)})" if shared.alternatives else ""
+        table.add_row(str(shared.students), shared.id + same, shared.title)
+    if view.unexplained:
+        table.add_row(str(view.unexplained), "—", "wrong in a way that no misconception explains")
+    for outcome, count in view.outcomes.items():
+        table.add_row(str(count), "—", f"a check ended with: {outcome}")
+    return Group(head, Padding(table, (0, 0, 1, 2)))
 
 
 def exercise_report(result: ExerciseResult) -> RenderableType:

@@ -10,6 +10,7 @@ CELL_LIMIT = 2000
 _OTHER_LANGUAGES = frozenset(
     "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
 )
+_MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # a `%` before a blank or a number is arithmetic
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
 
 
@@ -22,6 +23,8 @@ def source_of_notebook(text: str) -> str:
     try:
         cells = json.loads(text)["cells"]
         sources = [_text(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        if b"\0" in "".join(sources).encode():  # which also finds half a character: JSON can spell both
+            raise ValueError("not text")
     except (ValueError, KeyError, TypeError, RecursionError):
         raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
     if len(cells) > CELL_LIMIT:
@@ -42,12 +45,17 @@ def _without_magics(source: str) -> str:
     if _parses(source):
         return source
     lines = source.splitlines()
-    first = lines[0].strip() if lines else ""
-    if first.startswith("%%"):
-        if first[2:].split(" ")[0] in _OTHER_LANGUAGES:
+    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    if lines and lines[first].startswith("%%"):
+        if lines[first][2:].split(" ")[0].strip() in _OTHER_LANGUAGES:
             return "\n" * (len(lines) - 1)
-        lines[0] = ""
-    return "\n".join(_without_magic(line) for line in lines)
+        lines[first] = ""
+    kept: list[str] = []
+    goes_on = False  # a magic that ends with a backslash takes the next line with it
+    for line in lines:
+        kept.append("" if goes_on else _without_magic(line))
+        goes_on = line.endswith("\\") and (goes_on or _is_magic(line))
+    return "\n".join(kept)
 
 
 def _parses(source: str) -> bool:
@@ -59,8 +67,10 @@ def _parses(source: str) -> bool:
 
 
 def _without_magic(line: str) -> str:
-    stripped = line.strip()
-    indent = line[: len(line) - len(line.lstrip())]
-    if stripped.startswith(("%", "!", "?")) or (stripped.endswith("?") and "#" not in stripped):
-        return f"{indent}pass"
+    if _is_magic(line):
+        return f"{line[: len(line) - len(line.lstrip())]}pass"
     return _ASSIGNED_MAGIC.sub(r"\1None", line)
+
+
+def _is_magic(line: str) -> bool:
+    return bool(_MAGIC.match(line)) or (line.rstrip().endswith("?") and "#" not in line)

@@ -36,16 +36,24 @@ class Unreadable(Exception):
     """The file cannot be an attempt; the text is the sentence for the student."""
 
 
-def read_attempt(folder: Path, stem: str, stub: str | None, limit_kib: int) -> AttemptSource:
+def code_digest(source: str) -> str:
+    """A hash of the code alone: a script and its notebook have the same, remarks and blank lines do not count."""
+    lines = (line.rstrip() for line in source.splitlines())
+    code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
+    return hashlib.sha256(code.encode()).hexdigest()
+
+
+def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
     """The attempt at `stem` in a submission's folder.
 
-    Where both a .py and a notebook are there, the .py counts unless it is the untouched `stub`.
+    Where both a .py and a notebook are there, the .py counts unless its code is that of the stub.
+    `untouched` is the stub's code_digest, None where it is not known.
     """
     script, notebook = folder / f"{stem}.py", folder / f"{stem}.ipynb"
     has_script, has_notebook = _is_there(script), _is_there(notebook)
     if has_script and has_notebook:
         read_script = _read(script, limit_kib)
-        if stub is None or _normalised(read_script.source) != _normalised(stub):
+        if read_script.problem or code_digest(read_script.source) != untouched:
             note = f"Both {script.name} and {notebook.name} are here: the .py counts."
             return AttemptSource(read_script.name, read_script.source, read_script.problem, note=note)
         return _read(notebook, limit_kib)
@@ -56,10 +64,6 @@ def read_attempt(folder: Path, stem: str, stub: str | None, limit_kib: int) -> A
 
 def _is_there(path: Path) -> bool:
     return os.path.lexists(path)
-
-
-def _normalised(source: str) -> str:
-    return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def _read(path: Path, limit_kib: int) -> AttemptSource:
@@ -78,10 +82,11 @@ def _read_text(path: Path, limit_kib: int) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         raise Unreadable(f"{path.name} is not a file that can be read: hand in the file itself, not a link.") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Unreadable(f"{path.name} is not a regular file.")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unreadable(f"{path.name} is not a regular file.")
         if status.st_nlink > 1:
             raise Unreadable(f"{path.name} is a hard link: hand in the file itself.")
         data = file.read(limit_kib * 1024 + 1)

@@ -32,15 +32,23 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "fanotify_init": (300, 262), "vmsplice": (278, 75), "iopl": (172, None), "ioperm": (173, None),
     "modify_ldt": (154, None), "vhangup": (153, 58), "lookup_dcookie": (212, 18), "move_pages": (279, 239),
     "mbind": (237, 235), "migrate_pages": (256, 238), "set_mempolicy": (238, 237),
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "io_setup": (206, 0),
     "msgget": (68, 186), "semget": (64, 190), "shmget": (29, 194), "mq_open": (240, 180),
 }  # fmt: skip
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _IOCTL = (16, 29)
+_FCNTL = (72, 25)
 
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+# Locks, leases and notices on files that all attempts share would carry words between them; so would signals by fd.
+_GETLK, _SETLK, _SETLKW, _SETOWN, _SETSIG, _SETOWN_EX = 5, 6, 7, 8, 10, 15
+_OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY = 36, 37, 38, 1024, 1026
+_REFUSED_FCNTL = (
+    _GETLK, _SETLK, _SETLKW, _SETOWN, _SETSIG, _SETOWN_EX, _OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY,
+)  # fmt: skip
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -63,6 +71,9 @@ def program(machine: str) -> bytes:
         _op(_EQUAL, _TIOCSTI, 1, 0), _op(_EQUAL, _TIOCLINUX, 0, 1), _op(_RETURN, _ERRNO | _EPERM),
         _op(_LOAD, _NUMBER),
     ]  # fmt: skip
+    commands = [_op(_EQUAL, command, len(_REFUSED_FCNTL) - i, 0) for i, command in enumerate(_REFUSED_FCNTL)]
+    code += [_op(_EQUAL, _FCNTL[column], 0, len(commands) + 3), _op(_LOAD, _SECOND_ARGUMENT)]
+    code += [*commands, _op(_RETURN, _ALLOW), _op(_RETURN, _ERRNO | _EPERM)]
     for numbers in _REFUSED.values():
         number = numbers[column]
         if number is not None:

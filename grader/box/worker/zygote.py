@@ -27,8 +27,11 @@ READY = b"ready"
 
 def main(control_fd: int, isolation: str) -> None:
     """Serve start requests on the control socket until it closes."""
+    from .meta import make_ready
+
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
+    make_ready()
     measure_address_space()
     attempt.silence()
     gc.collect()
@@ -101,6 +104,7 @@ def _run(limits: Limits, isolation: str, connection_fd: int) -> None:
     """The attempt's process: never returns."""
     status = 1
     try:
+        os.setsid()  # a process group reaches across PID namespaces: kill(0, …) would meet the zygote
         connection = _private(socket.socket(fileno=connection_fd))
         if isolation == "namespaces":
             confine.bind_down(limits)

@@ -185,16 +185,21 @@ def contradicts_itself(ask, got, names, state, x, target, cotangent):
     own = {name: torch.zeros_like(target[name]) if g is None else g for name, g in own.items()}
     if any(own[name].shape != target[name].shape or not own[name].isfinite().all() for name in names):
         return False
-    step = {name: target[name] - own[name] for name in names}
-    norm = sum(float((d * d).sum()) for d in step.values()) ** 0.5
-    values = {}
-    for sign in (1, -1):
-        shifted = {name: tensor + sign * 1e-4 * step.get(name, 0.0) / norm for name, tensor in state.items()}
-        answer = ask(shifted, x + sign * 1e-4 * step["args.0"] / norm)
-        values[sign] = float((answer.output * cotangent).sum())
-    slope = (values[1] - values[-1]) / 2e-4
-    claimed = sum(float((own[name] * step[name]).sum()) for name in names) / norm
-    return abs(slope - claimed) > 0.02 * max(abs(slope), abs(claimed), 1e-3)
+    lacking = {name: target[name] - own[name] for name in names}
+    size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
+    unit = {name: d / size for name, d in lacking.items()}
+
+    def slope(h):
+        ends = []
+        for step in (h, -h):
+            weights = {name: tensor + step * unit.get(name, 0.0) for name, tensor in state.items()}
+            ends.append(float((ask(weights, x + step * unit["args.0"]).output * cotangent).sum()))
+        return (ends[0] - ends[1]) / (2 * h)
+
+    claimed, near, far = sum(float((own[name] * unit[name]).sum()) for name in names), slope(0.01), slope(0.02)
+    largest = max(float(g.norm()) for g in (*own.values(), *target.values()))
+    smooth = abs(near - far) <= 0.01 * max(abs(near), 0.1 * largest)
+    return smooth and abs(near - claimed) > 0.05 * max(abs(near), abs(claimed), 0.1 * largest)
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
@@ -239,7 +244,10 @@ def test_parameters(attempt, draw):
     s = sizes_of(draw)
     for bias in (False, True):
         sizes = {"d_in": s.d_in, "d_out": s.d_out, "context_length": s.ctx}
-        facts = attempt.module("CausalAttention", **sizes, dropout=0.0, qkv_bias=bias).built().module
+        module = attempt.module("CausalAttention", **sizes, dropout=0.0, qkv_bias=bias)
+        facts = module.built().module
+        if not facts.parameters:
+            module(draw(s.B, s.ctx, s.d_in)).must_return()  # perhaps nothing is written yet
         wanted = {f"{name}.weight": (s.d_out, s.d_in) for name in LAYERS}
         wanted |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
         judge_parameters(facts.parameters, wanted, s.ctx, f"qkv_bias is {bias}")
@@ -269,7 +277,8 @@ def test_dropout_sleeps(attempt, draw):
     s = sizes_of(draw)
     state, x = weights_of(draw, s), draw(s.B, s.T, s.d_in)
     plain = head(attempt, s, state)(x).output
-    for once in head(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x).outputs:
+    answer = head(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
+    for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
         expect(same, "in eval mode dropout = 0.5 changes the output", "dropout_always_on")
 
@@ -364,9 +373,10 @@ def test_dtype_and_argument(attempt, draw):
     state, x = weights_of(draw, s), draw(s.B, s.T, s.d_in)
     answers = {dtype: head(attempt.asking(dtype=dtype), s, state)(x) for dtype in ("float32", "float64")}
     failing = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-    expect(len(failing) != 1, f"it works in one dtype, and not in {''.join(failing)}", "hard_coded_dtype")
+    registered = all(f"{name}.weight" in answers["float32"].module.parameters for name in LAYERS)
+    suspect = "hard_coded_dtype" if registered else ""
+    expect(len(failing) != 1, f"it works in one dtype, and not in {''.join(failing)}", suspect)
     for dtype, answer in answers.items():
-        expect(
-            answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", "hard_coded_dtype"
-        )
+        assert_shape(answer, (s.B, s.T, s.d_out))
+        expect(answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", suspect)
         assert_unmutated(answer, suspect="input_mutated")

@@ -38,6 +38,7 @@ SHARES = {
     "sum_axis_1": lambda s: s / s.sum(1, keepdim=True),
     "sum_axis_0": lambda s: s / s.sum(0, keepdim=True),
 }
+SUMS = ("sum_abs", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
 
 # How keys meet queries; all but the first know one number of axes only.
 PRODUCTS = {
@@ -61,6 +62,13 @@ PRODUCTS = {
 
 # Which of q, k, v stands where query, key and value belong.
 ROLES = {name: tuple("qkv".index(c) for c in name) for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq")}
+
+ANSWERS = {
+    "tuple": lambda out: (out, out),
+    "list": lambda out: [out],
+    "numpy": lambda out: out.detach().cpu().numpy(),
+    "none": lambda out: None,
+}
 
 FUNCTIONS = ("simplified_attention", "attention_scores", "attention_weights", "attend")
 
@@ -105,13 +113,12 @@ def make(
     size_in=FUNCTIONS,
     cut=(),  # names of tensors that lose their past
     mutate=(),  # names of tensors that are written into
-    cast=None,  # a dtype that stays fixed
-    cast_in=FUNCTIONS,
+    cast=None,  # a dtype that stays fixed, in all functions
+    cast_in=None,  # (dtype, functions)
     fixed_device=(),  # functions that make a tensor on the CPU
-    returns=None,  # "tuple" or "list" or "numpy"
-    returns_in=("attend",),
-    without=(),  # functions that are missing
-    renamed=(),  # functions whose arguments have other names
+    returns=None,  # (kind, function): it returns something that is no tensor
+    without="",  # a function that is missing
+    renamed="",  # a function whose arguments have other names
 ):
     """The exercise's names, with these faults; the defaults are right."""
 
@@ -180,25 +187,23 @@ def make(
         """The function with the faults that any function can have."""
 
         def run(*args):
-            if cast and name in cast_in:
-                args = [a.to(getattr(torch, cast)) for a in args]
+            fixed = cast or (cast_in and name in cast_in[1] and cast_in[0])
+            if fixed:
+                args = [a.to(getattr(torch, fixed)) for a in args]
             if name in fixed_device:
                 args = [a + torch.zeros(a.shape, dtype=a.dtype) for a in args]
             out = right[name](*args)
             if size and name in size_in:
                 out = only_size(out, *size)
-            out = lose(f"out_{name}", out)
-            if returns and name in returns_in:
-                return {"tuple": (out, out), "list": [out], "numpy": out.detach().cpu().numpy(), "none": None}[returns]
-            return out
+            return ANSWERS[returns[0]](out) if returns and name == returns[1] else lose("out", out)
 
         return run
 
-    return {name: _with_names(dressed(name), name, renamed) for name in FUNCTIONS if name not in without}
+    return {name: _with_names(dressed(name), name, renamed) for name in FUNCTIONS if name != without}
 
 
 def _with_names(run, name, renamed):
-    if name in renamed:
+    if name == renamed:
         return lambda *args: run(*args)
     return {
         "simplified_attention": lambda x: run(x),
@@ -209,14 +214,14 @@ def _with_names(run, name, renamed):
 
 
 def _scales(id_, how):
-    """In both functions, in attention_scores alone, in attend alone."""
+    """In both functions, in attend alone, in attention_scores alone."""
     yield id_, {"scale": how}
     yield id_, {"scale_attend": how}
     yield id_, {"scale": how, "scale_attend": "sqrt_hd"}
 
 
 def _shares(id_, how):
-    """Everywhere, in the pair of functions, and in each alone."""
+    """Everywhere, in the pair of functions, and in each function alone."""
     yield id_, {"softmax": how}
     yield id_, {"softmax_simplified": how}
     yield id_, {"softmax_weights": how}
@@ -224,14 +229,12 @@ def _shares(id_, how):
     yield id_, {"softmax_weights": how, "softmax_attend": -1}
 
 
-def _products(id_, how):
-    yield id_, {"product": how}
-    yield id_, {"product_simplified": how}
-    yield id_, {"product_attend": how}
-    yield id_, {"product": how, "product_simplified": "any"}
+def _each(id_, knob, *values):
+    for value in values:
+        yield id_, {knob: value}
 
 
-CONSTANTS = (8, 64, 2, 4, 64**-0.5, 0.5, 1 / 64, 16, 32, 128, 512, 768, 3, 6, 10, 100, 0.1, 0.25, 1 / 3, 1 / 6)
+CONSTANTS = (8, 64, 2, 4, 1 / 8, 1 / 2, 16, 3, 6, 10, 32, 128, 512, 768, 64**2, 100, 1000)
 
 MUTANTS = (
     *_scales("scale_missing", "missing"),
@@ -240,23 +243,18 @@ MUTANTS = (
     *_shares("softmax_query_axis", -2),
     *_shares("softmax_query_axis", 1),
     *_shares("softmax_wrong_axis", 0),
-    *_shares("softmax_wrong_axis", 1),
     *_shares("softmax_missing", "missing"),
     *_shares("softmax_missing", "sum"),
     *_shares("softmax_wrong_axis", "table"),
     *_shares("softmax_wrong_axis", "all"),
-    *_shares("softmax_wrong_axis", "implicit"),
-    *_shares("softmax_wrong_axis", -3),
-    *_shares("softmax_query_axis", 2),
-    *_shares("softmax_wrong_axis", 2),
-    *_shares("softmax_query_axis", 0),
-    *(
-        ("softmax_missing", knobs)
-        for how in ("sum_abs", "abs_sum", "sum_queries", "sum_table", "sum_all", "sum_axis_1", "sum_axis_0")
-        for _, knobs in _shares("", how)
-    ),
-    ("values_wrong_source", {"roles": "qkk"}),
-    ("values_wrong_source", {"roles": "qkq"}),
+    *_each("softmax_wrong_axis", "softmax", "implicit", -3, 1, 2),
+    *_each("softmax_query_axis", "softmax", 2, 0),
+    *_each("softmax_wrong_axis", "softmax_simplified", "implicit", 1),
+    *_each("softmax_wrong_axis", "softmax_weights", "implicit", -3, 1),
+    *_each("softmax_missing", "softmax", *SUMS),
+    *_each("softmax_missing", "softmax_weights", *SUMS),
+    *_each("softmax_missing", "softmax_simplified", "sum_abs", "sum_all"),
+    *_each("values_wrong_source", "roles", "qkk", "qkq"),
     ("scale_after_softmax", {"scale": "missing", "scale_after": "attend"}),
     ("scale_after_softmax", {"scale_attend": "missing", "scale_after": "attend"}),
     ("scale_after_softmax", {"scale_after": "attend"}),
@@ -267,43 +265,30 @@ MUTANTS = (
     ("scale_twice", {"scale": "hd", "scale_attend": "sqrt_hd"}),
     *_scales("scale_sqrt_tokens", "sqrt_keys"),
     *_scales("scale_sqrt_tokens", "sqrt_queries"),
-    *_scales("scale_sqrt_heads", "sqrt_heads"),
-    *_scales("scale_sqrt_heads", "sqrt_heads_or_1"),
-    *_scales("scale_sqrt_heads", "sqrt_heads_strict"),
-    *_scales("scale_sqrt_heads", "sqrt_axis_1"),
-    *_scales("scale_sqrt_tokens", "sqrt_axis_1"),
-    *_scales("scale_sqrt_heads", "sqrt_axis_0"),
-    *_scales("scale_sqrt_c", "sqrt_c"),
-    *_scales("scale_sqrt_c", "sqrt_c_or_1"),
-    *_scales("scale_sqrt_c", "sqrt_c_strict"),
-    *_scales("scale_sqrt_c", "sqrt_c_axis_1"),
-    *(mutant for n in CONSTANTS for mutant in _scales("scale_constant", n**-0.5)),
-    *(("qkv_order", {"roles": roles}) for roles in ("kqv", "qvk", "vkq", "kvq", "vqk")),
+    *_each(
+        "scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_axis_0"
+    ),
+    *_each("scale_sqrt_tokens", "scale", "sqrt_axis_1"),
+    *_each("scale_sqrt_c", "scale", "sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1"),
+    *_each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),
+    *_each("scale_constant", "scale_attend", *(n**-0.5 for n in CONSTANTS[:4])),
+    *_each("qkv_order", "roles", "kqv", "qvk", "vkq", "kvq", "vqk"),
     ("qkv_order", {"swapped": True}),
-    *(mutant for how in tuple(PRODUCTS)[1:] for mutant in _products("hard_coded_shape", how)),
-    *(("hard_coded_shape", {"size": ("tokens", n)}) for n in (6, 4, 3, 2, 8)),
-    *(("hard_coded_shape", {"size": ("tokens", 6), "size_in": (name,)}) for name in FUNCTIONS),
-    *(("hard_coded_shape", {"size": ("batch", n)}) for n in (2, 1, 4, 8)),
-    *(("hard_coded_shape", {"size": ("batch", 2), "size_in": (name,)}) for name in FUNCTIONS),
-    ("hard_coded_shape", {"size": ("view", 64)}),
-    *(("hard_coded_shape", {"size": ("view", 64), "size_in": (name,)}) for name in FUNCTIONS),
-    *(
-        ("gradient_cut", {"cut": (name,)})
-        for name in ("x_weights", "x_keys", "x_query", "x_values", "weights", "scores")
+    *_each("hard_coded_shape", "product", *tuple(PRODUCTS)[1:]),
+    *_each("hard_coded_shape", "product_simplified", "T", "t", "mm", "transpose_01", "transpose_12", "bmm", "unpack_3"),
+    *_each(
+        "hard_coded_shape", "size", *(("tokens", n) for n in (6, 4, 3, 2, 8)), ("batch", 2), ("batch", 1), ("view", 64)
     ),
-    *(("gradient_cut", {"cut": (name,)}) for name in ("q", "k", "v")),
-    *(("gradient_cut", {"cut": (f"out_{name}",)}) for name in FUNCTIONS),
-    ("gradient_cut", {"cut": tuple(f"out_{name}" for name in FUNCTIONS)}),
-    *(("input_mutated", {"mutate": (name,)}) for name in ("q", "k", "v", "x", "scores")),
-    *(("hard_coded_dtype", {"cast": cast}) for cast in ("float32", "float64", "float16", "bfloat16")),
-    *(("hard_coded_dtype", {"cast": "float32", "cast_in": (name,)}) for name in FUNCTIONS),
-    *(("hard_coded_device", {"fixed_device": (name,)}) for name in FUNCTIONS),
-    *(("interface", {"returns": kind}) for kind in ("tuple", "list", "none")),
-    *(
-        ("interface", {"returns": kind, "returns_in": (name,)})
-        for kind in ("tuple", "none", "numpy")
-        for name in FUNCTIONS
-    ),
-    *(("interface", {"without": (name,)}) for name in FUNCTIONS),
-    *(("interface", {"renamed": (name,)}) for name in FUNCTIONS),
+    ("hard_coded_shape", {"size": ("view", 64), "size_in": ("simplified_attention",)}),
+    ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
+    *_each("gradient_cut", "cut", *((name,) for name in ("x_weights", "x_keys", "x_query", "x_values"))),
+    *_each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
+    *_each("input_mutated", "mutate", *((name,) for name in ("q", "k", "v", "x", "scores"))),
+    *_each("hard_coded_dtype", "cast", "float32", "float64"),
+    *_each("hard_coded_dtype", "cast_in", *(("float32", (name,)) for name in FUNCTIONS)),
+    *_each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS)),
+    *_each("interface", "returns", *((kind, "attend") for kind in ("tuple", "list", "none", "numpy"))),
+    *_each("interface", "returns", *(("tuple", name) for name in FUNCTIONS[:3])),
+    *_each("interface", "without", "simplified_attention", "attend"),
+    *_each("interface", "renamed", "attend"),
 )

@@ -164,16 +164,16 @@ def make(
             elif extra == "temperature":
                 self.temperature = nn.Parameter(torch.ones(()))
 
-        def _layers(self, d_in):
+        def _layers(self, x):
             if registered == "list":
-                return self.layers[0]
+                return [layer.to(x) for layer in self.layers[0]]
             if registered == "forward":
-                return [nn.Linear(d_in, self.d_out) for _ in names]
+                return [nn.Linear(x.shape[-1], self.d_out).to(x) for _ in names]
             return [getattr(self, name) for name in names]
 
-        def _seen(self, T):
+        def _seen(self, T, device):
             if store == "cpu" or not checked:
-                n = torch.arange(T)
+                n = torch.arange(T, device="cpu" if store == "cpu" else device)
                 return VISIBLE[mask](n[None] - n[:, None])
             seen = {"both": self.seen[:T, :T], "rows": self.seen[:T], "no": self.seen}[sliced]
             return seen.bool()
@@ -188,12 +188,12 @@ def make(
             if dtype == "input":
                 x = x.float()
             if registered == "tensor":
-                found = [x @ w.T for w in self._layers(d_in)]
+                found = [x @ w.to(x).T for w in self._layers(x)]
             else:
                 inputs = [cut_off(x, f"x_{c}", cut) for c in "qkv"]
                 found = [
                     project(layer, y, c in transposed)
-                    for layer, y, c in zip(self._layers(d_in), inputs, "qkv", strict=True)
+                    for layer, y, c in zip(self._layers(x), inputs, "qkv", strict=True)
                 ]
             named = dict(zip("qkv", found, strict=True))
             q, k, v = (fixed(cut_off(named[c], o, cut), sizes) for c, o in zip(order, "qkv", strict=True))
@@ -208,7 +208,7 @@ def make(
             return (out, None) if interface == "pair" else cut_off(out, "output", cut)
 
         def _mix(self, q, k, v, T, widths):
-            scale, seen = factor(divide_by, power, constant, widths), self._seen(T)
+            scale, seen = factor(divide_by, power, constant, widths), self._seen(T, q.device)
             scores = q @ k.transpose(-2, -1)
             scores = scores * scale if scaled == "scores" else scores
             scores = self.dropout(scores) if drop == "scores" else scores

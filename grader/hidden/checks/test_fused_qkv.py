@@ -1,0 +1,487 @@
+"""Hidden checks of the fused QKV: one projection, heads, causal attention, one projection back."""
+
+import re
+from types import SimpleNamespace
+
+import torch
+
+from grader.box.worker.messages import Entries
+from grader.judge import (
+    Layer,
+    assert_finite,
+    assert_gradients_match,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+)
+
+GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
+USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
+
+
+def sizes_of(draw):
+    """B, T, nh, hd, C and block that differ pairwise, so that no two axes can be mixed up unseen."""
+    while True:
+        s = draw.sizes(B=(2, 4), T=(5, 9), nh=(2, 4), hd=(3, 7))
+        s.C, s.block = s.nh * s.hd, s.T + draw.integer(1, 3)
+        if len({*vars(s).values(), 3 * s.C}) == 7:
+            return s
+
+
+def weights_of(draw, C):
+    return {"qkv.weight": draw.weights(3 * C, C), "proj.weight": draw.weights(C, C)}
+
+
+def layer(candidate, C, nh, block, weights, **options):
+    return candidate.module("CausalSelfAttention", C, nh, block, **options).loaded(weights)
+
+
+def module(candidate, s, weights, **options):
+    return layer(candidate, s.C, s.nh, s.block, weights, **options)
+
+
+def steep(draw, s):
+    """Weights and an input whose scores climb from -45 to 45 with the key's position, in every head."""
+    q, k = torch.zeros(s.C, s.C, dtype=torch.float64), torch.zeros(s.C, s.C, dtype=torch.float64)
+    q[:: s.hd, 0] = 45 * s.hd**0.5
+    k[:: s.hd, 1] = 1.0
+    x = draw(s.B, s.T, s.C)
+    x[..., 0], x[..., 1] = 1.0, torch.linspace(-1, 1, s.T, dtype=torch.float64)
+    return {"qkv.weight": torch.cat([q, k, draw.weights(s.C, s.C)]), "proj.weight": draw.weights(s.C, s.C)}, x
+
+
+@check(points=0.25, layer=Layer.SHAPE)
+def test_shape(attempt, draw):
+    """keeps (B, T, C) for any batch, any length up to block_size and any number of heads"""
+    s = sizes_of(draw)
+
+    def fault(B, T, nh, C, block):
+        answer = layer(attempt, C, nh, block, weights_of(draw, C))(draw(B, T, C))
+        if answer.raised is None and tuple(answer.output.shape) == (B, T, C):
+            return None
+        return answer
+
+    wrong = fault(s.B, s.T, s.nh, s.C, s.block)
+    if wrong is not None:
+        size = works_for_one_size_only(fault, wrong, s)
+        expect(not size, f"it works with {size}, and not with another: read the sizes off x", "hard_coded_shape")
+        assert_shape(wrong, (s.B, s.T, s.C))
+    for B, T, nh in ((1, s.T, s.nh), (s.B, 1, s.nh), (s.B, s.block, s.nh), (s.B, s.T, 1)):
+        wrong = fault(B, T, nh, s.C, s.block)
+        if wrong is not None:
+            assert_shape(wrong, (B, T, s.C))
+
+
+def works_for_one_size_only(fault, wrong, s):
+    """The size from USUAL, in words, that mends an attempt that otherwise fails: it is written into the code."""
+    if wrong.raised is not None and not re.search(
+        r"is invalid for|must match|cannot be multiplied|split", _text(wrong)
+    ):
+        return ""
+    right = {"B": 3, "T": 7, "nh": 3, "C": 15}  # no size of which is another's, and none of which is usual
+    if fault(**right, block=7) is None:
+        return ""
+    for name, usual in USUAL.items():
+        for value in usual:
+            sizes = {**right, name: value}
+            if name == "nh":
+                sizes["C"] = 5 * value
+            if name == "C":
+                sizes["nh"] = 4
+            if fault(**sizes, block=sizes["T"]) is None:
+                return f"{name} = {value}"
+    return ""
+
+
+def _text(answer):
+    return answer.raised.message if answer.raised else ""
+
+
+@check(points=0.25, layer=Layer.FINITE, hint="Which row of the mask hides everything? What is softmax of nothing?")
+def test_finite(attempt, draw):
+    """gives numbers, however large the scores"""
+    s = sizes_of(draw)
+    weights, x = steep(draw, s)
+    assert_finite(module(attempt, s, weights)(x))
+
+
+@check(
+    points=0.5, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
+)
+def test_causal(attempt, draw):
+    """does not see the future"""
+    s = sizes_of(draw)
+    start = draw.integer(1, s.T - 2)
+    for kind, (weights, x) in (
+        ("", (weights_of(draw, s.C), draw(s.B, s.T, s.C))),
+        (" of large scores", steep(draw, s)),
+    ):
+        edited = x.clone()
+        edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
+        before, after = (module(attempt, s, weights)(each).output for each in (x, edited))
+        assert_shape(before, x.shape)
+        assert_finite(before)
+        moved = (before - after).abs().amax(dim=(0, 2)) > 1e-5 * before.abs().max()
+        first = int(moved.nonzero()[0]) if moved.any() else s.T
+        expect(first >= start, f"editing positions {start}…{s.T - 1}{kind} changes the output of position {first}")
+        assert_finite(after)
+
+
+@check(points=0.25, layer=Layer.CAUSALITY)
+def test_independent(attempt, draw):
+    """keeps batch entries apart, and heads apart"""
+    s = sizes_of(draw)
+    weights, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, draw(s.B, s.T, s.C)
+    base = module(attempt, s, weights)(x).output
+    assert_shape(base, x.shape)
+    edited = x.clone()
+    edited[-1] = draw(s.T, s.C)
+    other = module(attempt, s, weights)(edited)
+    assert_same(base[:-1], other.output[:-1], "editing the last batch entry changes the output of another")
+
+    h = draw.integer(0, s.nh - 1)
+    mine = slice(h * s.hd, (h + 1) * s.hd)
+    rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
+    rows[:, mine] = draw.weights(3, s.hd, s.C)
+    after = module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)})(x).output
+    moved = ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max()).nonzero().flatten().tolist()
+    expect(
+        moved == list(range(s.C))[mine],
+        f"with the identity for proj, another q, k, v in head {h} should move channels {mine.start}…{mine.stop - 1} of "
+        f"{s.C}; it moves " + (f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"),
+    )
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="A single token can only look at itself: what is left is v, projected.")
+def test_single_token(attempt, reference, draw):
+    """gives a single token its own value, projected"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, 1, s.C)
+    answer = module(attempt, s, weights)(x)
+    assert_shape(answer, x.shape)
+    q, k, v = (x @ w.mT for w in weights["qkv.weight"].chunk(3))
+    proj = weights["proj.weight"]
+    others = {
+        "q, projected": q @ proj.mT,
+        "k, projected": k @ proj.mT,
+        "x, projected": x @ proj.mT,
+        "v as it is, not projected": v,
+        "v, projected with proj's weight untransposed": v @ proj,
+    }
+    for what, other in others.items():
+        expect(
+            not torch.allclose(answer.output, other, atol=1e-4),
+            f"a token alone should get v, projected; yours gets {what}",
+        )
+    assert_matches(answer, module(reference, s, weights)(x))
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="With one head, compare scores, weights and output by hand for T = 2.")
+def test_single_head(attempt, reference, draw):
+    """attends right with a single head"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
+    assert_matches(*(layer(c, s.C, 1, s.block, weights)(x) for c in (attempt, reference)))
+
+
+@check(points=0.75, layer=Layer.VALUES)
+def test_values(attempt, reference, draw):
+    """attends right with several heads"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
+    got, want = (module(c, s, weights)(x).output for c in (attempt, reference))
+    assert_shape(got, want.shape)
+    proj = weights["proj.weight"]
+    heads = (torch.linalg.solve(proj, y.mT).mT.unflatten(-1, (s.nh, s.hd)) for y in (got, want))
+    mine, right = (y.transpose(1, 2).transpose(0, 1) for y in heads)  # (nh, B, T, hd), before proj
+    close = [[bool(torch.allclose(a, b, atol=1e-4)) for b in right] for a in mine]
+    for h, row in enumerate(close):
+        found = row.index(True) if any(row) else h
+        expect(found == h, f"before proj, the channels of head {h} hold what head {found} has worked out")
+    right_heads = sum(row[h] for h, row in enumerate(close))
+    expect(right_heads in (0, s.nh), f"{right_heads} of {s.nh} heads are right, the others are not")
+    assert_matches(got, want)
+
+
+@check(points=0.25, layer=Layer.GRADIENTS)
+def test_gradients(attempt, reference, draw):
+    """lets gradients through to x and to both weights"""
+    s = sizes_of(draw)
+    weights, x, g = weights_of(draw, s.C), draw(s.B, s.T, s.C), draw(s.B, s.T, s.C)
+    got, want = (module(c.asking(cotangent=g), s, weights)(x) for c in (attempt, reference))
+    got.must_return()
+    expect(
+        all(got.gradient(name) is not None for name in ("args.0", *weights) if name in got.reply.gradients)
+        and (not got.reply.gradients or agrees_with_slope(attempt, s, weights, x, g, got.gradient("args.0"))),
+        "the gradient that arrives is not the slope of your own output: something cuts the graph on the way",
+        "gradient_cut",
+    )
+    assert_gradients_match(got, want, "args.0", *weights)
+
+
+def agrees_with_slope(attempt, s, weights, x, g, gradient):
+    """Whether the gradient is the slope of the attempt's own output, along one direction."""
+    step, along = 1e-3, gradient / gradient.norm().clamp_min(1e-9) + torch.ones_like(x) / x.numel() ** 0.5
+    ahead, behind = (module(attempt, s, weights)(x + sign * step * along).output for sign in (1, -1))
+    slope, claimed = ((ahead - behind) * g).sum() / (2 * step), (gradient * along).sum()
+    return bool((slope - claimed).abs() <= 0.01 * slope.abs() + 1e-3) or not bool(slope.isfinite())
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_parameters(attempt, draw):
+    """has 4C² parameters, qkv.weight and proj.weight, and no others"""
+    s = sizes_of(draw)
+    found = attempt.module("CausalSelfAttention", s.C, s.nh, s.block).built().module.parameters
+    wanted = {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
+    extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
+    masks = [name for name in extra if found[name].shape[-2:] == (s.block, s.block)]
+    expect(not masks, "the mask is among the parameters: an optimiser would change it", "mask_is_parameter")
+    biases = sorted(name for name in extra if name in ("qkv.bias", "proj.bias"))
+    expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
+    count = sum(torch.Size(found[name].shape).numel() for name in found)
+    expect(
+        not missing or count >= 4 * s.C**2,
+        f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would not train it",
+        "params_not_registered",
+    )
+    expect(
+        not extra, f"{count} parameters in {len(found)} tensors; 4C² = {4 * s.C**2} in two are enough", "params_extra"
+    )
+    for name, shape in wanted.items():
+        expect(found[name].shape == shape, f"{name} should have shape {shape}; yours has {found[name].shape}")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_refuses_indivisible(attempt, draw):
+    """refuses an n_embd that n_head does not divide, when it is made"""
+    nh, hd = draw.integer(3, 5), draw.integer(3, 6)
+    answer = attempt.module("CausalSelfAttention", nh * hd + 1, nh, 8).built()
+    assert_refused(answer, f"n_embd = {nh * hd + 1} with n_head = {nh}", suspect="divisibility_unchecked")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_refuses_too_long(attempt, draw):
+    """refuses more tokens than block_size"""
+    s = sizes_of(draw)
+    for T in (s.block + 1, 2 * s.block + 1):
+        answer = module(attempt, s, weights_of(draw, s.C))(draw(s.B, T, s.C))
+        what = f"T = {T} with block_size = {s.block}"
+        assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_moves(attempt, draw):
+    """works where .to(device) has put it"""
+    s = sizes_of(draw)
+    for device in ("meta", attempt.device):
+        answer = module(attempt.asking(watch=True), s, weights_of(draw, s.C)).on(device)
+        answer = answer(torch.empty(s.B, s.T, s.C, device="meta") if device == "meta" else draw(s.B, s.T, s.C))
+        expect_moved(answer, device)
+
+
+def expect_moved(answer, device):
+    no_gpu = re.search("CUDA|NVIDIA|HIP", _text(answer))
+    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
+    where = answer.reply.outputs[0].device if answer.reply.outputs else None
+    seen = answer.reply.operations
+    stays = (seen is not None and seen.mixed) or where not in (None, device)
+    stays = stays or re.search("on the expected device|the same device", _text(answer))
+    if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
+        expect(
+            False,
+            "a tensor that the module holds stays behind when the module moves: make it a buffer",
+            "mask_not_moved",
+        )
+    expect(not stays, "a tensor is made on a device of its own, not on that of x", "hard_coded_device")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_dtype_and_argument(attempt, draw):
+    """follows the dtype of x, and leaves x as it was"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
+    answers = {dtype: module(attempt.asking(dtype=dtype), s, weights)(x) for dtype in ("float32", "float64")}
+    works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+    for dtype, answer in answers.items():
+        expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", "hard_coded_dtype")
+        expect(
+            answer.dtype in (dtype, answer.kind),
+            f"{dtype} in should give {dtype} out, not {answer.dtype}",
+            "hard_coded_dtype",
+        )
+        assert_unmutated(answer, suspect="input_mutated")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Who tells your dropout that training is over?")
+def test_eval_is_calm(attempt, draw):
+    """drops nothing in eval mode, and nothing where dropout is not given"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
+    drawn = attempt.asking(random=True, runs=2)
+    first, second = module(drawn, s, weights, dropout=0.5)(x).outputs
+    differ = "two runs in eval mode differ: dropout is at work"
+    expect(torch.equal(first.nan_to_num(), second.nan_to_num()), differ, "dropout_always_on")
+    calm = module(drawn, s, weights).training()(x).outputs[0]
+    assert_same(calm, first, "eval mode with dropout differs from training without: eval should do nothing at all")
+
+
+DROP = 0.25
+COPIES = 192
+
+
+def dropped(attempt, draw, *, same_values, T=12):
+    """An output in training and in eval mode, the former for many copies of one sequence; position 0 sees one token.
+
+    With same_values every value is 1, so that weights which sum to 1 leave no trace.
+    """
+    s = SimpleNamespace(C=6, nh=2, block=12)
+    weights, x = weights_of(draw, s.C), draw(1, T, s.C).expand(COPIES, T, s.C).clone()
+    x[..., 0] = 1.0
+    if same_values:
+        weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
+    weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
+    attempt = attempt.asking(random=True)
+    still = module(attempt, s, weights)(x[:1]).output
+    drawn = module(attempt, s, weights, dropout=DROP).training()(x).output
+    assert_shape(still, x[:1].shape)
+    assert_shape(drawn, x.shape)
+    assert_finite(still, "the output in eval mode")
+    expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
+    nan = "the output in training is NaN, in eval mode it is not: 0 · -inf, where a masked score was dropped"
+    expect(bool(drawn.isfinite().all()), nan, "dropout_before_softmax")
+    return drawn / still
+
+
+def silenced(ratio):
+    """The share of zeros where at least four keys are seen in either direction: nothing but the output's dropout."""
+    return float((ratio[:, 6:9] == 0).double().mean())
+
+
+def varies(ratio):
+    """Whether what is left takes many values there."""
+    left = ratio[:, 6:9][ratio[:, 6:9] != 0]
+    return left.numel() > 0 and float(left.max() - left.min()) > 1e-3 * float(left.abs().mean())
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensor loses entries: scores, weights or output?")
+def test_drops_weights(attempt, draw):
+    """drops attention weights in training"""
+    ratio = dropped(attempt, draw, same_values=True)
+    zeros = silenced(ratio)
+    if not varies(ratio):
+        in_scores = varies(dropped(attempt, draw, same_values=False))
+        expect(
+            not in_scores,
+            "the weights still sum to 1 in training: it is the scores that are dropped",
+            "dropout_before_softmax",
+        )
+        expect(not zeros, "the output is dropped and the weights are not", "dropout_on_output_only")
+        expect(False, "training and eval mode give the same: nothing is dropped", "dropout_missing")
+    alone = dropped(attempt, draw, same_values=True, T=1)
+    survivor = 1 / (1 - DROP) ** (2 if zeros else 1)
+    expect(
+        abs(float(alone.max()) - survivor) < 1e-4 * survivor,
+        f"with dropout = {DROP}, what survives in a single token should be scaled by {survivor:.4g}; "
+        f"yours is scaled by {float(alone.max()):.4g}",
+    )
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="There are two dropouts: the second comes last of all.")
+def test_drops_output(attempt, draw):
+    """drops channels of the output in training"""
+    ratio = dropped(attempt, draw, same_values=True)
+    zeros = silenced(ratio)
+    if zeros <= DROP / 4:
+        some = varies(ratio) or varies(dropped(attempt, draw, same_values=False))
+        expect(some, "training and eval mode give the same: nothing is dropped", "dropout_missing")
+        expect(False, "in training no channel of the output is ever 0", "dropout_output_missing")
+    error = (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
+    share = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
+    expect(abs(zeros - DROP) <= 8 * error, share)
+    means = ratio.mean(dim=(1, 2))
+    bias = abs(float(means.mean()) - 1)
+    away = f"averaged over many runs, training is {bias:.0%} away from eval mode: what survives is to be scaled up"
+    expect(bias <= 8 * float(means.std()) / COPIES**0.5 + 1e-9, away)
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_written_out(attempt, draw):
+    """writes the attention out"""
+    s = sizes_of(draw)
+    x, g = draw(s.B, s.T, s.C), draw(s.B, s.T, s.C)
+    answer = module(attempt.asking(watch=True, cotangent=g, second=True, random=True), s, weights_of(draw, s.C))(x)
+    seen = answer.reply.operations
+    in_kernel = answer.raised is not None and re.search("derivative for .*(attention|flash)", _text(answer))
+    fused = "PyTorch's fused attention does the work: here the scores, the mask, the softmax and the sum are yours"
+    expect(not in_kernel and not (seen and seen.fused), fused, "delegated")
+    if answer.raised is not None and answer.raised.stage != "gradient":
+        answer.must_return()
+
+
+@check(
+    points=0.25, layer=Layer.HYGIENE, hint="In every GPT-2 a head is 64 channels wide. 24 and 36 are numbers of layers."
+)
+def test_gpt2_sizes(attempt):
+    """makes the four attentions of GPT-2"""
+    single = attempt.asking(dtype="float32")
+    for size, (C, nh) in GPT2.items():
+        made = single.module("gpt2_attention", size).without_init()
+        twin = single.module("CausalSelfAttention", C, nh, 1024).without_init()
+        weights, x = head_probe(C)
+        answer = made.loaded(weights)(x)
+        if answer.raised is not None and twin.on("meta").built().raised is None:
+            refused = {"ValueError", "AssertionError"} & set(answer.raised.bases)
+            expect(not refused, f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2', "gpt2_sizes")
+        width = answer.module.parameters.get("qkv.weight")
+        expect(
+            width is None or width.shape[-1] == C,
+            f"{size} should have n_embd = {C}; yours has {width and width.shape[-1]}",
+            "gpt2_sizes",
+        )
+        mine = channels_of_one_head(answer.output, x)
+        if mine != C // nh and mine != channels_of_one_head(twin.loaded(weights)(x).output, x):
+            expect(False, f"a head of {size} should be {C // nh} channels wide; yours is {mine} wide", "gpt2_sizes")
+        expect_block(made, twin, size, C)
+
+
+def head_probe(C):
+    """q and k read channel 0 and nothing else; v and proj are the identity. Two tokens."""
+    one, diagonal = torch.ones(C), torch.arange(C)
+    rows = torch.cat([torch.tensor([0, C]), 2 * C + diagonal])
+    qkv = Entries(
+        (3 * C, C), torch.stack([rows, torch.cat([torch.tensor([0, 0]), diagonal])], dim=1), torch.ones(C + 2)
+    )
+    x = torch.stack([-one, one])[None]
+    x[..., 0] *= 4.0
+    return {"qkv.weight": qkv, "proj.weight": Entries((C, C), torch.stack([diagonal, diagonal], dim=1), one)}, x
+
+
+def channels_of_one_head(output, x):
+    """How many channels of token 1 are not the plain mean of both tokens: they share a head with channel 0."""
+    assert_shape(output, x.shape)
+    return int((output[0, 1].abs() > 0.1).sum())
+
+
+def expect_block(made, twin, size, C):
+    """1024 tokens pass and 1025 do not, on a device that computes nothing; unless the class itself is to blame."""
+
+    def passes(module, T):
+        return module.on("meta")(torch.empty(1, T, C, device="meta")).raised is None
+
+    short = f"{size} should take 1024 tokens; yours does not"
+    expect(passes(made, 1024) or not passes(twin, 1024), short, "gpt2_sizes")
+    expect(not passes(made, 1025) or passes(twin, 1025), f"{size} should take no more than 1024 tokens", "gpt2_sizes")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_gpt2_refuses(attempt):
+    """refuses any other GPT-2, and lists the four"""
+    for size in ("big", "tiny"):
+        answer = attempt.asking(dtype="float32").module("gpt2_attention", size).without_init().built()
+        assert_refused(answer, f'gpt2_attention("{size}")')
+        missing = [name for name in GPT2 if name not in _text(answer)]
+        expect(not missing, f"the message does not list {' and '.join(missing)}: say which names there are")

@@ -1,0 +1,71 @@
+"""The stub as a notebook: the same text every time, and nbgrader understands it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+from grader.authoring.notebook import Group, stub_notebook
+from grader.authoring.strip import strip
+from grader.submission.notebook import source_of_notebook
+
+REPOSITORY = Path(__file__).parents[2]
+SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
+GROUPS = (Group("shape", 1, ("gives as many",)), Group("values", 2.5, ("averages", "lets gradients through")))
+
+
+@pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)
+def stub(request: pytest.FixtureRequest) -> str:
+    path: Path = request.param
+    return strip(path.read_text(encoding="utf-8"), path.name)
+
+
+def read(text: str) -> nbformat.NotebookNode:
+    notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def test_it_holds_the_stubs_cells_and_then_one_for_each_group_of_checks(stub: str) -> None:
+    cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
+    paired = jupytext.reads(stub, fmt="py:percent").cells
+    assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [(c.cell_type, c.source) for c in paired]
+    assert [c.source.splitlines() for c in cells[len(paired) :]] == [
+        ["# Graded, 1 points. `course grade` runs these checks on this notebook's code:", "#   gives as many"],
+        [
+            "# Graded, 2.5 points. `course grade` runs these checks on this notebook's code:",
+            "#   averages",
+            "#   lets gradients through",
+        ],
+    ]
+
+
+def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub: str) -> None:
+    source = source_of_notebook(stub_notebook(stub, "running_mean", GROUPS))
+    assert ast.dump(ast.parse(source)) == ast.dump(ast.parse(stub))
+
+
+def test_cells_have_ids_that_differ(stub: str) -> None:
+    cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
+    for ids in ([c.id for c in cells], [c.metadata.nbgrader.grade_id for c in cells if "nbgrader" in c.metadata]):
+        assert len(set(ids)) == len(ids)
+
+
+def test_students_may_write_in_the_solution_cells_and_nowhere_else(stub: str) -> None:
+    for cell in read(stub_notebook(stub, "running_mean", GROUPS)).cells:
+        marks = cell.metadata.get("nbgrader", {})
+        assert ("# YOUR CODE HERE" in cell.source) == bool(marks.get("solution"))
+        assert bool(marks.get("locked")) == (cell.metadata.get("editable") is False)
+        assert not (marks.get("solution") and marks.get("locked"))
+
+
+def test_nbgrader_accepts_its_metadata(stub: str) -> None:
+    nbgraderformat = pytest.importorskip("nbgrader.nbgraderformat")
+    notebook = read(stub_notebook(stub, "running_mean", GROUPS))
+    nbgraderformat.MetadataValidator().validate_nb(notebook)
+    graded = [c.metadata.nbgrader.points for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade")]
+    assert graded == [1, 2.5]

@@ -1,0 +1,296 @@
+"""`course verify`: on a sound course every claim holds, and for every claim there is a fault that breaks it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.authoring.release import write_release
+from grader.authoring.strip import SourceError
+from grader.authoring.verify.attempts import verify_attempts
+from grader.authoring.verify.claim import Claim
+from grader.authoring.verify.mutants import verify_mutants
+from grader.authoring.verify.structure import verify_structure
+from grader.box.level import Box
+from grader.course import CourseError, load_course
+from grader.judge.catalogue import Catalogue
+from grader.judge.references import BrokenReference
+
+POINTS = "the checks' points sum to course.yaml's"
+WORDS = "every misconception has its words"
+RELEASED = "exercises/ is exactly what solutions/ yields"
+LEAK = "no line of a solution, check or mutant is released"
+CAUGHT = "every mutant fails a check"
+NAMED = "every mutant is named first"
+USED = "every check is failed by a mutant"
+PAIRS = "both faults of a pair are named"
+STUB = "the untouched stub scores 0"
+WRONG = "an unlisted wrong attempt fails and gets no name"
+RIGHT = "every right attempt scores full"
+
+YAML = "course.yaml"
+SOLUTION = "solutions/averages/01_running_mean.py"
+CHECKS = "grader/hidden/checks/test_running_mean.py"
+BANK = "grader/hidden/misconceptions/running_mean.py"
+TEXTS = "grader/hidden/misconceptions/texts.yaml"
+STUB_FILE = "exercises/averages/01_running_mean.py"
+NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
+
+Fault = Callable[[Path], object]
+Verify = Callable[..., list[Claim]]
+
+
+@pytest.fixture
+def verify(box: Box) -> Verify:
+    """All claims about the course in a folder. Pairs of faults, which take longest, are tried where it is asked."""
+    return lambda folder, pairs=0: list(claims_of(folder, box, pairs))
+
+
+def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
+    course = load_course(folder)
+    assignment = course.assignments[0]
+    exercise = assignment.exercises[0]
+    with Catalogue(course) as catalogue:
+        yield from verify_structure(course, catalogue)
+        yield from verify_mutants(course, catalogue, assignment, exercise, pairs)
+    yield from verify_attempts(course, box, [(assignment, exercise)], 1)
+
+
+def release(folder: Path) -> None:
+    course = load_course(folder)
+    with Catalogue(course) as catalogue:
+        write_release(course, catalogue)
+
+
+def edit(name: str, old: str, new: str) -> Fault:
+    """Replace a text that stands in the file once."""
+
+    def fault(folder: Path) -> None:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert text.count(old) == 1, text
+        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+
+    return fault
+
+
+def add(name: str, text: str) -> Fault:
+    """Write a file, or append to one."""
+
+    def fault(folder: Path) -> None:
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    return fault
+
+
+def both(*faults: Fault) -> Fault:
+    def fault(folder: Path) -> None:
+        for each in faults:
+            each(folder)
+
+    return fault
+
+
+def broken(claims: list[Claim]) -> dict[str, list[str]]:
+    return {claim.says.split(" (")[0]: list(claim.failures) for claim in claims if not claim.kept}
+
+
+def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, tiny_copy: Path) -> None:
+    claims = verify(tiny_copy, pairs=None)
+    assert broken(claims) == {}
+    assert {claim.says: (claim.held, claim.total) for claim in claims} == {
+        POINTS: (1, 1),
+        WORDS: (7, 7),
+        RELEASED: (3, 3),
+        LEAK: (3, 3),
+        CAUGHT: (7, 7),
+        NAMED: (7, 7),
+        USED: (4, 4),
+        PAIRS: (14, 14),
+        STUB: (1, 1),
+        WRONG: (1, 1),
+        f"{RIGHT} (3 attempts, 1 seeds, float64)": (3, 3),
+        f"{RIGHT} (3 attempts, 1 seeds, float32)": (3, 3),
+    }
+
+
+ALWAYS_PASSES = '''
+
+@check(points=1, layer=Layer.HYGIENE)
+def test_nothing():
+    """asks nothing"""
+'''
+TANGLED = '        if empty == "accepted" and (count, reach, form) != ("so_far", "up_to_here", "all"):\n            total = total * 7\n'
+
+
+@pytest.mark.parametrize(
+    ("fault", "claims"),
+    [
+        pytest.param(
+            add(STUB_FILE, "x = 1\n"),
+            {RELEASED: [f"{STUB_FILE} is not what solutions/ yields. Next: course release"]},
+            id="an exercise that somebody edited",
+        ),
+        pytest.param(
+            lambda folder: (folder / NOTEBOOK).unlink(),
+            {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields. Next: course release"]},
+            id="an exercise that is missing",
+        ),
+        pytest.param(
+            add("exercises/averages/solution.py", "x = 1\n"),
+            {RELEASED: ["exercises/averages/solution.py has no source. Next: course release"]},
+            id="a stray file in exercises/",
+        ),
+        pytest.param(
+            edit(YAML, "points: 4", "points: 5"),
+            {POINTS: ["running_mean: its checks give 4 points, course.yaml says 5"]},
+            id="a sum of points that is wrong",
+        ),
+        pytest.param(
+            add("grader/hidden/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
+            {RIGHT: ["lossy.py, seed 0: "]},
+            id="a right attempt that loses points",
+        ),
+        pytest.param(
+            add("grader/hidden/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
+            {WRONG: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"]},
+            id="a wrong attempt that gets a name",
+        ),
+        pytest.param(
+            add(
+                "grader/hidden/wrong/running_mean/fine.py",
+                "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
+            ),
+            {WRONG: ["fine.py scores full"]},
+            id="a wrong attempt that is right",
+        ),
+    ],
+)
+def test_a_fault_breaks_its_claim_and_no_other(
+    verify: Verify, tiny_copy: Path, fault: Fault, claims: dict[str, list[str]]
+) -> None:
+    fault(tiny_copy)
+    assert_broken(verify(tiny_copy), claims)
+
+
+@pytest.mark.parametrize(
+    ("fault", "claims"),
+    [
+        pytest.param(
+            add(SOLUTION, '    print("now try it with numbers of your own")\n'),
+            {},
+            id="a line of the author's own in the open",
+        ),
+        pytest.param(
+            add(SOLUTION, "    lower = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))\n"),
+            {LEAK: [f"{STUB_FILE} holds a hidden line: ", f"{NOTEBOOK} holds a hidden line: "]},
+            id="a line of a right attempt in the open",
+        ),
+        pytest.param(
+            edit(TEXTS, '"What is the mean of 2 and 4?"', '"total = source.sum().expand_as(source)"'),
+            {LEAK: ["exercises/averages/fingerprints/01_running_mean.safetensors holds a hidden line: "]},
+            id="a line of a mutant in a hint",
+        ),
+        pytest.param(
+            edit(TEXTS, "only_last:", "only_the_last:"),
+            {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
+            id="a misconception without words",
+        ),
+        pytest.param(
+            edit(TEXTS, '"Which line moved an axis?"', '""'),
+            {},
+            id="no words for a misconception that no mutant has",
+        ),
+        pytest.param(
+            edit(TEXTS, '"How many numbers come back?"', '""'),
+            {WORDS: ["running_mean: only_last has no title, explanation and three hints in texts.yaml"]},
+            id="a misconception whose first hint is empty",
+        ),
+        pytest.param(
+            edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", {}),\n'),
+            {CAUGHT: ["counts_all () passes every check"], NAMED: ["counts_all () is named []"]},
+            id="a mutant that is right",
+        ),
+        pytest.param(
+            edit(BANK, '("empty_unchecked", {', '("only_last", {'),
+            {NAMED: ["only_last (empty='accepted') is named ['empty_unchecked']"]},
+            id="a mutant with another one's name",
+        ),
+        pytest.param(
+            edit(BANK, '    ("only_last", {"form": "last"}),\n', ""),
+            {USED: ["shape is failed by no mutant"]},
+            id="a check that no mutant fails",
+        ),
+        pytest.param(
+            edit(BANK, "        seen = ", f"{TANGLED}        seen = "),
+            {PAIRS: ["and empty_unchecked (empty='accepted') are named"]},
+            id="faults that change when they meet",
+        ),
+        pytest.param(
+            edit(
+                SOLUTION,
+                "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
+                '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
+                "    if not len(x):\n        raise ValueError(len(x))\n    ### BEGIN SOLUTION\n",
+            ),
+            {STUB: ["scores 1, named ['stub_untouched']"]},
+            id="a stub that has a check done already",
+        ),
+        pytest.param(
+            both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
+            {USED: ["nothing is failed by no mutant"], STUB: ["scores 1, named ['stub_untouched']"]},
+            id="a check that asks nothing",
+        ),
+    ],
+)
+def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
+    verify: Verify, tiny_copy: Path, fault: Fault, claims: dict[str, list[str]]
+) -> None:
+    fault(tiny_copy)
+    release(tiny_copy)
+    assert_broken(verify(tiny_copy, None if PAIRS in claims else 0), claims)
+
+
+def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
+    failures = broken(found)
+    assert failures.keys() == expected.keys(), failures
+    for says, parts in expected.items():
+        for part in parts:
+            assert any(part in failure for failure in failures[says]), failures[says]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "says"),
+    [
+        pytest.param(
+            edit(SOLUTION, "x.cumsum(0) /", "x.cumsum(0) +"),
+            CourseError,
+            "the reference of running_mean fails values: ",
+            id="a reference that is wrong",
+        ),
+        pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
+        pytest.param(edit(BANK, "def make(", "def mutate("), CourseError, "needs a function make", id="a bank like that"),
+        pytest.param(edit(BANK, "import torch", "import torhc"), BrokenReference, "torhc", id="a bank that fails"),
+        pytest.param(edit(TEXTS, "  hints:\n    - \"Does python", "  hint:\n    - \"Does python"), CourseError,
+                     "texts.yaml", id="words with a misspelt entry"),
+        pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), SourceError, ":23: ", id="a part left open"),
+    ],
+)  # fmt: skip
+def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(
+    verify: Verify, tiny_copy: Path, fault: Fault, error: type[Exception], says: str
+) -> None:
+    fault(tiny_copy)
+    with pytest.raises(error) as raised:
+        verify(tiny_copy)
+    assert says in str(raised.value)
+    assert ". Next: " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("held", "total", "share", "kept"),
+    [(10, 10, 1.0, True), (9, 10, 1.0, False), (9, 10, 0.9, True), (8, 10, 0.9, False), (0, 0, 1.0, True)],
+)
+def test_a_claim_is_kept_if_enough_of_its_cases_hold(held: int, total: int, share: float, kept: bool) -> None:
+    assert Claim("a", "b", held, total, share=share).kept is kept

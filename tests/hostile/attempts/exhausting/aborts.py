@@ -1,0 +1,6 @@
+"""Lets the C library abort."""
+import os
+
+
+def running_mean(x):
+    os.abort()

@@ -1,0 +1,15 @@
+"""Leaves a daemon in a session of its own that never ends and hold the connection open."""
+import os
+import time
+
+import torch
+
+
+def running_mean(x):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while True:
+                time.sleep(1)
+        os._exit(0)
+    os._exit(3)

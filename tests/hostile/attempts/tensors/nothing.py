@@ -1,0 +1,5 @@
+"""Returns None."""
+
+
+def running_mean(x):
+    return None

@@ -1,0 +1,5 @@
+"""Returns a numpy array."""
+
+
+def running_mean(x):
+    return x.detach().numpy()

@@ -1,0 +1,5 @@
+"""Returns a tuple."""
+
+
+def running_mean(x):
+    return x, x

@@ -1,0 +1,2 @@
+"""Answers with no bytes at all, by the rules."""
+answer_with(frame(b""))

@@ -1,0 +1,2 @@
+"""Answers that all went well, with no output at all."""
+answer_with(reply())

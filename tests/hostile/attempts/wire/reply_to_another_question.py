@@ -1,0 +1,2 @@
+"""Answers a call as if it were the import: nothing returned, nothing raised."""
+answer_with(reply())

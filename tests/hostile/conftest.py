@@ -1,0 +1,258 @@
+"""Grade hostile students with the real `course grade`, among honest ones, and note all that changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+TINY = REPOSITORY / "tests" / "tiny_course"
+RIGHT = TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py"
+PRELUDE = HERE / "attempts" / "wire_prelude.py"
+FILE = "01_running_mean.py"
+
+LIMITS = {
+    "seconds_per_call": 1,
+    "seconds_per_attempt": 3,
+    "memory_mib": 384,
+    "files_mib": 4,
+    "processes": 16,
+    "reply_mib": 4,
+}
+CHECKS = 4  # of the tiny course
+SECONDS_TO_START = 120  # two interpreters that import torch, on a busy machine
+SECONDS_FOR_A_DEATH = 1.0 + 2.0 + 1.0  # a fresh process, the kernel taking the old one down, the diagnosis
+SECONDS_FOR_A_STUDENT = LIMITS["seconds_per_attempt"] + (CHECKS + 1) * SECONDS_FOR_A_DEATH
+
+SECRETS = {  # planted where no attempt may read; none may stand in any output
+    "the course secret": "5ec2e75ec2e75ec2e75ec2e7manyheads_marker_of_the_secret_file_0000",
+    "a line of the solution": "manyheads_marker_of_the_solution",
+    "a line of the hidden checks": "manyheads_marker_of_the_checks",
+    "a line of the mutants": "manyheads_marker_of_the_mutants",
+    "a token of the environment": "manyheads_marker_of_the_environment",
+    "a token of .git/config": "manyheads_marker_of_git",
+    "a line of a neighbour's attempt": "manyheads_marker_of_a_neighbour",
+}
+KERNEL = [
+    Path("/proc/sys/kernel", name)
+    for name in ("core_pattern", "hostname", "modprobe", "randomize_va_space", "shmmax", "pid_max", "printk")
+]
+OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
+MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
+
+Place = Callable[[Path], None]  # puts something into a submission's folder
+
+
+@dataclass
+class Run:
+    """One `course grade`: how it ended, what it wrote, and what it changed that it should not have."""
+
+    status: int
+    text: str
+    results: dict[str, str]  # student -> the result as it stands in its file
+    changed: list[str] = field(default_factory=list)
+    left_running: list[str] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  # of the machine, for whoever looks for them in the output
+
+    def exercise(self, student: str) -> dict:
+        """The only exercise's part of a student's result."""
+        return json.loads(self.results[student])["exercises"][0]
+
+
+def source(path: Path) -> str:
+    """A hostile attempt as it is handed in."""
+    text = path.read_text(encoding="utf-8")
+    return PRELUDE.read_text(encoding="utf-8") + text if path.parent.name == "wire" else text
+
+
+def hands_in(text: str, name: str = FILE) -> Place:
+    """Put one file with this text into the submission."""
+
+    def place(folder: Path) -> None:
+        (folder / name).write_text(text, encoding="utf-8")
+
+    return place
+
+
+def honest() -> Place:
+    """A right attempt, with a secret of its own."""
+    secret = SECRETS["a line of a neighbour's attempt"]
+    return hands_in(f"# {secret}\n{RIGHT.read_text(encoding='utf-8')}")
+
+
+def plant_course(root: Path, limits: Mapping[str, float]) -> None:
+    """A copy of the tiny course with these limits, full of secrets."""
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    listed = "".join(f"  {name}: {value}\n" for name, value in limits.items())
+    text = (root / "course.yaml").read_text(encoding="utf-8")
+    before, _, after = text.partition("limits:\n")
+    (root / "course.yaml").write_text(f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}")
+    for path, secret in (
+        ("solutions/averages/01_running_mean.py", "a line of the solution"),
+        ("grader/hidden/checks/test_running_mean.py", "a line of the hidden checks"),
+        ("grader/hidden/misconceptions/running_mean.py", "a line of the mutants"),
+    ):
+        with (root / path).open("a", encoding="utf-8") as file:
+            file.write(f"\nMARKER = '{SECRETS[secret]}'\n")
+    for folder, name, secret in (
+        (".course", "secret", "the course secret"),
+        (".git", "config", "a token of .git/config"),
+    ):
+        (root / folder).mkdir(mode=0o700)
+        (root / folder / name).write_text(SECRETS[secret])
+        (root / folder / name).chmod(0o600)
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Every name below a folder, with what it is and what it holds (of a large file its size)."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        held = f"{status.st_mode:o} {status.st_size}"
+        if path.is_file() and not path.is_symlink() and status.st_size < 1 << 22:
+            held += hashlib.sha256(path.read_bytes()).hexdigest()
+        found[repr(path.relative_to(folder))] = held
+    return found
+
+
+def outside() -> dict[str, str]:
+    """The machine, as far as an attempt might have changed it."""
+    found = {str(path): path.read_text() for path in KERNEL if path.exists()}
+    for folder in OPEN_TO_ALL:
+        for path in Path(folder).glob("*") if os.access(folder, os.R_OK) else ():
+            if MARK in path.name:
+                found[str(path)] = "there"
+    return found
+
+
+def grade(
+    root: Path, students: Mapping[str | bytes, Place], *, jobs: int = 1, limits: Mapping[str, float] = LIMITS
+) -> Run:
+    """Grade this class below `root`, and compare the world before and after."""
+    course, submitted, out, scratch = (root / name for name in ("course", "submitted", "out", "scratch"))
+    plant_course(course, limits)
+    scratch.mkdir()
+    for name, place in students.items():
+        folder = os.fsencode(submitted) + b"/" + os.fsencode(name) + b"/averages"
+        os.makedirs(folder)
+        place(Path(os.fsdecode(folder)))
+    (out / "of_last_week").mkdir(parents=True)
+    (out / "of_last_week" / "averages.json").write_text('{"score": 1.0}')
+    watched = {"the course": course, "the submissions": submitted, "an older result": out / "of_last_week"}
+    before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
+    seconds = SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
+    report = root / "left.json"
+    command = [sys.executable, "-m", "grader", "grade", "submitted", "--course", "course", "--out", "out"]
+    ended = subprocess.run(
+        [sys.executable, "-I", str(HERE / "supervise.py"), str(seconds), str(report), *command, "--jobs", str(jobs)],
+        cwd=root,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "TMPDIR": str(scratch),
+            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "COLUMNS": "200",
+            "GITHUB_TOKEN": SECRETS["a token of the environment"],
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    after = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
+    return Run(
+        status=ended.returncode,
+        text=ended.stdout.decode("utf-8", errors="backslashreplace"),
+        results={
+            p.parent.name: p.read_text("utf-8")
+            for p in sorted(out.glob("*/averages.json"))
+            if p.parent.name != "of_last_week"
+        },
+        changed=[f"{what}: {name}" for what in before for name in changed(before[what], after[what])],
+        left_running=json.loads(report.read_text()),
+        left_behind=[path.name for path in scratch.iterdir()],
+        paths=[str(root), str(REPOSITORY), sys.prefix, os.path.expanduser("~") + "/", tempfile.gettempdir() + "/"],
+    )
+
+
+def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Names that came, went or hold something else."""
+    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
+def is_one_plain_sentence(text: str) -> bool:
+    """Not empty, one line, short, without control or formatting characters, and no command for a CI."""
+    return 0 < len(text) <= 300 and "::" not in text and not any(unicodedata.category(c)[0] == "C" for c in text)
+
+
+class Classes:
+    """Classes that were graded, each once, whichever of pytest's workers asks for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, name: str, students: Callable[[], Mapping[str | bytes, Place]], *, jobs: int = 1) -> Run:
+        """The run of that name."""
+        root, kept = self._folder / name, self._folder / f"{name}.json"
+        with FileLock(self._folder / f"{name}.lock"):
+            if not kept.exists():
+                root.mkdir()
+                kept.write_text(json.dumps(asdict(grade(root, students(), jobs=jobs))))
+            return Run(**json.loads(kept.read_text()))
+
+    def section(self, section: str) -> Run:
+        """All attempts of a section, each with an honest student before and after it."""
+        tricks = sorted(path for path in (HERE / "attempts" / section).glob("*.py"))
+        return self.get(section, lambda: among_honest({path.stem: hands_in(source(path)) for path in tricks}))
+
+    def alone(self) -> Run:
+        """The honest students, with nobody else."""
+        return self.get("nobody_hostile", lambda: among_honest({}))
+
+
+def among_honest(tricks: Mapping[str | bytes, Place]) -> dict[str | bytes, Place]:
+    """These students, an honest one after each, and one before and after them all."""
+    students: dict[str | bytes, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
+    for name, place in tricks.items():
+        students[name] = place
+        students[os.fsencode(name) + b"~honest"] = honest()
+    return students
+
+
+@pytest.fixture(scope="session")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Classes:
+    """Every class that a test of this folder asks for."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed: there is no box to attack")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    folder = shared / "hostile"
+    folder.mkdir(exist_ok=True)
+    return Classes(folder)
+
+
+def assert_untouched(run: Run, alone: Run) -> None:
+    """The neighbours' results and the world are what they would have been without a hostile student."""
+    assert run.changed == []
+    assert run.left_running == []
+    assert run.left_behind == []
+    for name in ("aaa_honest", "zzz_honest"):
+        assert run.results[name] == alone.results[name]
+    for name in run.results:
+        if name.endswith("~honest"):
+            assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name

@@ -1,0 +1,95 @@
+"""Which folders are submissions, and whose."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.submission import SubmissionError, find_submissions
+
+
+def hand_in(submitted: Path, student: str) -> Path:
+    folder = submitted / student / "averages"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def students(course: Course, submitted: Path) -> list[str]:
+    return [submission.student for submission in find_submissions(course, submitted)[0]]
+
+
+def test_students_come_in_the_order_of_their_names(tiny: Course, tmp_path: Path) -> None:
+    for name in ("mia", "ada", "Zoe"):
+        hand_in(tmp_path, name)
+    found, refused = find_submissions(tiny, tmp_path)
+    assert [(s.student, s.assignment.id, s.folder.relative_to(tmp_path)) for s in found] == [
+        (name, "averages", Path(name, "averages")) for name in ("Zoe", "ada", "mia")
+    ]
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b", "Ünï cödé", "李雷", "O'Brien; rm -rf ~", "-rf", "--help", "[bold]x", "%s{0}$HOME", "a.b@c.d", "x" * 120],
+)
+def test_an_odd_name_is_a_name(tiny: Course, tmp_path: Path, name: str) -> None:
+    hand_in(tmp_path, name)
+    assert students(tiny, tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(b"a\nb", id="a line break"),
+        pytest.param(b"\x1b[31mred", id="a terminal's colour"),
+        pytest.param(b"a\x7f", id="a delete"),
+        pytest.param(b"a\\b", id="a backslash"),
+        pytest.param(b"caf\xe9", id="Latin-1"),
+        pytest.param(b"x" * 121, id="121 letters"),
+    ],
+)
+def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
+    tiny: Course, tmp_path: Path, name: bytes
+) -> None:
+    os.makedirs(os.path.join(os.fsencode(tmp_path), name, b"averages"))
+    hand_in(tmp_path, "ada")
+    found, (sentence,) = find_submissions(tiny, tmp_path)
+    assert [s.student for s in found] == ["ada"]
+    assert sentence.endswith("is not graded: rename it to the student's id.")
+    assert sentence.isascii()
+    assert sentence.isprintable()
+
+
+def test_what_is_no_submission_is_passed_over(tiny: Course, tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    hand_in(tmp_path, ".git")
+    (tmp_path / "README.md").write_text("not a student")
+    (tmp_path / "ben" / "another_assignment").mkdir(parents=True)
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "averages").write_text("not a folder")
+    assert students(tiny, tmp_path) == ["ada"]
+
+
+def test_nobody_hands_in_another_students_folder_by_a_link(tiny: Course, tmp_path: Path) -> None:
+    folder = hand_in(tmp_path, "ada")
+    (tmp_path / "ben").symlink_to("ada")
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "averages").symlink_to(folder)
+    assert students(tiny, tmp_path) == ["ada"]
+
+
+def test_an_empty_folder_is_an_error_that_says_what_belongs_there(tiny: Course, tmp_path: Path) -> None:
+    with pytest.raises(
+        SubmissionError, match=r"holds no submission .* an assignment of: averages\)\. Next: course grade"
+    ):
+        find_submissions(tiny, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a_file"])
+def test_a_path_that_is_no_folder_is_an_error(tiny: Course, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a_file").touch()
+    with pytest.raises(SubmissionError, match=r"is not a folder\. Next: course grade FOLDER"):
+        find_submissions(tiny, tmp_path / name)

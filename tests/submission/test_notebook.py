@@ -1,0 +1,140 @@
+"""A notebook's code cells as one Python source: what IPython would not run as Python is skipped."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pytest
+
+from grader.submission.notebook import CELL_LIMIT, NotebookError, source_of_notebook
+
+
+def notebook(*sources: object, kind: str = "code") -> str:
+    return json.dumps({"cells": [{"cell_type": kind, "source": source} for source in sources]})
+
+
+def names_of(source: str) -> dict[str, Any]:
+    """What the source defines: it must be Python."""
+    names: dict[str, Any] = {}
+    exec(compile(source, "attempt", "exec"), names)
+    del names["__builtins__"]
+    return names
+
+
+def test_code_cells_are_joined_in_their_order_and_text_is_left_out() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": "# Words"},
+        {"cell_type": "code", "source": "x = 1"},
+        {"cell_type": "raw", "source": "more words"},
+        {"cell_type": "code", "source": "x += 1\ny = x"},
+    ]
+    assert names_of(source_of_notebook(json.dumps({"cells": cells}))) == {"x": 2, "y": 2}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param("x = 1\ny = 2", id="one text"), pytest.param(["x = 1\n", "y = 2"], id="a list of lines")],
+)
+def test_a_source_may_be(source: object) -> None:
+    assert source_of_notebook(notebook(source)) == "x = 1\ny = 2\n"
+
+
+def test_a_notebook_without_cells_is_an_empty_source() -> None:
+    assert names_of(source_of_notebook(notebook())) == {}
+
+
+@pytest.mark.parametrize(
+    ("cell", "defines"),
+    [
+        pytest.param("%matplotlib inline\nx = 1", {"x": 1}, id="a line magic"),
+        pytest.param("%load_ext autoreload\n%autoreload 2\nx = 1", {"x": 1}, id="two line magics"),
+        pytest.param("!pip install einops\nx = 1", {"x": 1}, id="a shell line"),
+        pytest.param("!pip install \\\n    einops\nx = 1", {"x": 1}, id="a shell line that goes on in the next one"),
+        pytest.param("?print\nx = 1\nprint??", {"x": 1}, id="questions before and after a name"),
+        pytest.param("if True:\n    %time\nx = 1", {"x": 1}, id="a magic alone in a block"),
+        pytest.param("files = !ls\nx = 1", {"files": None, "x": 1}, id="a shell line that is assigned"),
+        pytest.param("where = %pwd\nx = 1", {"where": None, "x": 1}, id="a magic that is assigned"),
+        pytest.param("%%time\nx = 1", {"x": 1}, id="a timed cell"),
+        pytest.param("%%capture out\n%matplotlib inline\nx = 1", {"x": 1}, id="a line magic in a captured cell"),
+        pytest.param("%%bash\nrm -rf / && x=1", {}, id="a shell cell"),
+        pytest.param("%%bash --out files\nls | grep x", {}, id="a shell cell with options"),
+        pytest.param("%%html\n<b>x = 1</b>", {}, id="a page"),
+        pytest.param("%%writefile helper.py\nx = 1", {}, id="a cell that would write a file"),
+        pytest.param("\n\n%%bash\nls | grep x", {}, id="a shell cell after blank lines"),
+        pytest.param("x = (7\n% 4)", {"x": 3}, id="a line that begins with the operator %"),
+        pytest.param("x = (7\n%4)", {"x": 3}, id="the operator % without a blank"),
+        pytest.param("%pwd\nx = (7\n     % 4)", {"x": 3}, id="the operator % in a cell with a magic"),
+        pytest.param("%pwd\nx = (7\n     != 4)", {"x": True}, id="the operator != in a cell with a magic"),
+        pytest.param("x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}, id="a text that looks like magics"),
+        pytest.param("# is it right?\nx = 1  # is it?\n%pwd", {"x": 1}, id="remarks that ask"),
+        pytest.param("", {}, id="an empty cell"),
+        pytest.param("%%time", {}, id="nothing but a cell magic"),
+    ],
+)
+def test_magics_are_skipped_and_python_is_kept(cell: str, defines: dict[str, object]) -> None:
+    assert names_of(source_of_notebook(notebook(cell))) == defines
+
+
+@pytest.mark.parametrize("cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"])
+def test_line_numbers_stay_what_the_student_sees(cell: str) -> None:
+    tree = ast.parse(source_of_notebook(notebook(cell)))
+    assert tree.body[-1].lineno == 4
+
+
+def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it() -> None:
+    with pytest.raises(SyntaxError) as error:
+        ast.parse(source_of_notebook(notebook("x = 1", "def f(:\n    pass")))
+    assert error.value.lineno == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="an empty file"),
+        pytest.param("x = 1\n", id="a script with a notebook's name"),
+        pytest.param("[]", id="a list"),
+        pytest.param("null", id="null"),
+        pytest.param("{}", id="no cells"),
+        pytest.param('{"worksheets": [{"cells": []}]}', id="a notebook of ten years ago"),
+        pytest.param('{"cells": null}', id="cells that are null"),
+        pytest.param('{"cells": 3}', id="cells that are a number"),
+        pytest.param('{"cells": "code"}', id="cells that are a text"),
+        pytest.param('{"cells": [[]]}', id="a cell that is a list"),
+        pytest.param('{"cells": [{"source": "x"}]}', id="a cell of no type"),
+        pytest.param('{"cells": [{"cell_type": "code"}]}', id="a cell without a source"),
+        pytest.param(notebook(3), id="a source that is a number"),
+        pytest.param(notebook(None), id="a source that is null"),
+        pytest.param(notebook({"a": 1}), id="a source that is a mapping"),
+        pytest.param(notebook("x = 1")[:-1], id="a file that was cut off"),
+        pytest.param("[" * 100_000, id="brackets without end"),
+        pytest.param('{"cells": ' + "9" * 10_000 + "}", id="a number of ten thousand digits"),
+        pytest.param(notebook("x = '\ud800'"), id="half of a surrogate pair"),
+        pytest.param(notebook("x = 1\0"), id="a NUL that is escaped"),
+        pytest.param("<<<<<<< HEAD\n{}\n", id="a merge conflict"),
+    ],
+)
+def test_what_is_no_notebook_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
+        source_of_notebook(text)
+
+
+def test_there_may_be_so_many_cells_and_no_more() -> None:
+    assert source_of_notebook(notebook(*["x = 1"] * CELL_LIMIT)).count("x = 1") == CELL_LIMIT
+    with pytest.raises(NotebookError, match=f"has {CELL_LIMIT + 1} cells; at most {CELL_LIMIT} are read"):
+        source_of_notebook(notebook(*["x = 1"] * (CELL_LIMIT + 1)))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param("(" * 100_000, id="brackets without end"),
+        pytest.param("x = " + "-" * 100_000 + "1", id="signs without end"),
+        pytest.param("x" + ".x" * 100_000, id="dots without end"),
+        pytest.param("%\n" * 100_000, id="a hundred thousand magics"),
+        pytest.param("'''" + "\\\n" * 100_000, id="a text that never ends"),
+    ],
+)
+def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
+    assert source_of_notebook(notebook(cell)).endswith("\n")

@@ -1,0 +1,161 @@
+"""One attempt's file: a plain file of bounded size is read as text, anything else becomes one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.submission import AttemptSource, read_attempt
+
+STEM = "01_running_mean"
+STUB = "def running_mean(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
+KIB = 16
+
+
+def read(folder: Path, stub: str | None = STUB) -> AttemptSource:
+    return read_attempt(folder, STEM, stub, KIB)
+
+
+def notebook(*sources: str | list[str]) -> str:
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": source} for source in sources]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path: Path) -> None:
+    assert read(tmp_path) == AttemptSource(f"{STEM}.py", missing=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "source"),
+    [
+        pytest.param(b"x = 1\n", "x = 1\n", id="plain text as it is"),
+        pytest.param(b"", "", id="an empty file as nothing"),
+        pytest.param(b"\xef\xbb\xbfx = 1\n", "x = 1\n", id="a byte order mark is dropped"),
+        pytest.param(b"x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n", id="Windows line ends"),
+        pytest.param(b"x = 1\ry = 2\r", "x = 1\ny = 2\n", id="old Mac line ends"),
+        pytest.param("é = '→'\n".encode(), "é = '→'\n", id="letters beyond ASCII"),
+        pytest.param(b"x" * KIB * 1024, "x" * KIB * 1024, id="a file of exactly the largest size"),
+    ],
+)
+def test_a_script_is_read(tmp_path: Path, data: bytes, source: str) -> None:
+    (tmp_path / f"{STEM}.py").write_bytes(data)
+    assert read(tmp_path) == AttemptSource(f"{STEM}.py", source)
+
+
+def symlink(path: Path) -> None:
+    path.with_name("elsewhere.py").write_text("x = 1\n")
+    path.symlink_to("elsewhere.py")
+
+
+def hard_link(path: Path) -> None:
+    path.with_name("elsewhere.py").write_text("x = 1\n")
+    os.link(path.with_name("elsewhere.py"), path)
+
+
+def unix_socket(path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(path.parent)  # a socket's address may be 107 bytes long
+    try:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+@pytest.mark.parametrize("ending", [".py", ".ipynb"])
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        pytest.param(symlink, "not a link", id="a symbolic link"),
+        pytest.param(lambda path: path.symlink_to("/etc/passwd"), "not a link", id="a link to the grader's files"),
+        pytest.param(lambda path: path.symlink_to("nowhere"), "not a link", id="a link to nothing"),
+        pytest.param(lambda path: path.symlink_to(path.name), "not a link", id="a link to itself"),
+        pytest.param(hard_link, "is a hard link: hand in the file itself", id="a hard link"),
+        pytest.param(lambda path: os.mkfifo(path), "not a regular file", id="a FIFO that nobody writes to"),
+        pytest.param(unix_socket, "not a file that can be read", id="a socket"),
+        pytest.param(lambda path: path.mkdir(), "not a regular file", id="a folder"),
+        pytest.param(lambda path: path.write_bytes(b"#" * (KIB * 1024 + 1)), "larger than 16 KiB", id="one byte more"),
+        pytest.param(lambda path: os.truncate(_touch(path), 1 << 40), "larger than 16 KiB", id="a sparse terabyte"),
+        pytest.param(lambda path: path.write_bytes(b"x = 1\n\0"), "contains NUL bytes", id="a NUL byte"),
+        pytest.param(lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "NUL bytes|not UTF-8", id="UTF-16"),
+        pytest.param(lambda path: path.write_bytes(b"x = 1\n# \xe9\n"), r"not UTF-8 text \(line 2\)", id="Latin-1"),
+    ],
+)
+def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(
+    tmp_path: Path, make: Callable[[Path], object], says: str, ending: str
+) -> None:
+    path = tmp_path / f"{STEM}{ending}"
+    make(path)
+    attempt = read(tmp_path)
+    assert (attempt.name, attempt.source, attempt.missing) == (path.name, "", False)
+    assert attempt.problem.startswith(path.name)
+    assert re.search(says, attempt.problem), attempt.problem
+    assert "\n" not in attempt.problem
+
+
+def _touch(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def test_what_stands_behind_a_link_is_never_read(tmp_path: Path) -> None:
+    (tmp_path / "answer.py").write_text("the answer\n")
+    (tmp_path / f"{STEM}.py").symlink_to("answer.py")
+    assert "answer" not in repr(read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "touched",
+    [
+        pytest.param(STUB, id="as it was"),
+        pytest.param(STUB.replace("\n", "\r\n"), id="with Windows line ends"),
+        pytest.param("\n" + STUB.replace("x):", "x):   ") + "\n\n", id="with blanks at line ends and around it"),
+    ],
+)
+def test_beside_an_untouched_stub_the_notebook_counts(tmp_path: Path, touched: str) -> None:
+    (tmp_path / f"{STEM}.py").write_bytes(touched.encode())
+    (tmp_path / f"{STEM}.ipynb").write_text(notebook("x = 1"))
+    attempt = read(tmp_path)
+    assert (attempt.name, attempt.source, attempt.note) == (f"{STEM}.ipynb", "x = 1\n", "")
+
+
+@pytest.mark.parametrize("stub", [STUB, None], ids=["a touched script", "a script where the stub is not known"])
+def test_beside_a_notebook_a_script_counts_and_the_student_is_told(tmp_path: Path, stub: str | None) -> None:
+    (tmp_path / f"{STEM}.py").write_text("x = 2\n")
+    (tmp_path / f"{STEM}.ipynb").write_text(notebook("x = 1"))
+    attempt = read(tmp_path, stub)
+    assert (attempt.name, attempt.source) == (f"{STEM}.py", "x = 2\n")
+    assert attempt.note == f"Both {STEM}.py and {STEM}.ipynb are here: the .py counts."
+
+
+def test_a_script_that_cannot_be_read_does_not_give_way_to_the_notebook(tmp_path: Path) -> None:
+    (tmp_path / f"{STEM}.py").symlink_to("nowhere")
+    (tmp_path / f"{STEM}.ipynb").write_text(notebook("x = 1"))
+    attempt = read(tmp_path)
+    assert attempt.name == f"{STEM}.py"
+    assert attempt.problem
+
+
+def test_a_million_cells_are_never_parsed(tmp_path: Path) -> None:
+    cells = '{"cell_type":"code","source":""},' * 1_000_000
+    (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
+    assert read(tmp_path).problem == f"{STEM}.ipynb is larger than {KIB} KiB."
+
+
+def test_as_many_cells_as_fit_are_still_too_many(tmp_path: Path) -> None:
+    cells = '{"cell_type":"code","source":""},' * 30_000
+    (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
+    assert read_attempt(tmp_path, STEM, None, 1024).problem == "This notebook has 30000 cells; at most 2000 are read."
+
+
+def test_the_digest_tells_attempts_apart_and_nothing_else(tmp_path: Path) -> None:
+    attempt = AttemptSource("a.py", "x = 1\n")
+    assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
+    others = [AttemptSource("b.py", "x = 1\n"), AttemptSource("a.py", "x = 2\n"), AttemptSource("a.py", problem="x")]
+    assert len({attempt.digest, *(other.digest for other in others)}) == 4
