@@ -110,7 +110,7 @@ def _wait_for(sock: socket.socket, event: int, deadline: float) -> None:
 
 
 def _signal_name(number: int) -> str:
-    reasons = {signal.SIGSEGV: " (a crash in native code)", signal.SIGKILL: " (out of memory, or killed)"}
+    reasons = {signal.SIGSEGV: " (a crash in native code)", signal.SIGKILL: " (out of memory, killed, or it hung up)"}
     try:
         return signal.Signals(number).name + reasons.get(signal.Signals(number), "")
     except ValueError:

@@ -6,6 +6,7 @@ import typer
 
 from .check import check
 from .doctor import doctor
+from .export import export
 from .grade import grade
 from .release import release
 from .report import report
@@ -20,5 +21,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (status, check, grade, report, doctor, release, verify):
+for command in (status, check, grade, report, export, doctor, release, verify):
     app.command()(command)

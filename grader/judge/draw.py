@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import random
 from types import SimpleNamespace
 
@@ -27,12 +28,11 @@ class Draw:
     def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
         """Normal numbers with standard deviation `scale`."""
         numbers: Tensor = torch.randn(*shape, generator=self._generator, dtype=torch.float64)
-        scaled: Tensor = numbers * scale
-        return scaled
+        return numbers * scale
 
     def weights(self, *shape: int) -> Tensor:
         """A weight (out, in) with entries of standard deviation 1/√in, so that activations keep their size."""
-        return self(*shape) / shape[-1] ** 0.5
+        return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
     def sizes(self, **ranges: tuple[int, int]) -> SimpleNamespace:
         """Integers within the ranges, both ends included, that differ pairwise: `draw.sizes(B=(2, 4), T=(5, 9))`."""

@@ -127,7 +127,7 @@ def _percent(error: float) -> str:
     if error != error or error == float("inf"):
         return "more than can be measured"
     if error > 100:
-        return "more than 100 times"
+        return "more than 10000%"
     return f"{error:.1%}" if error >= 0.001 else f"{error:.0e}"
 
 

@@ -110,7 +110,7 @@ def _misconceptions(results: Sequence[Result]) -> RenderableType:
     found = Counter(name for r in results for name in {d.id for e in r.exercises for d in e.diagnosis})
     if not found:
         return Text("")
-    table = Table(title="Misconceptions in this class", title_justify="left", show_header=False, box=None)
+    table = Table(show_header=False, box=None)
     for name, count in found.most_common(10):
         table.add_row(str(count), name)
-    return table
+    return Group(Text("Misconceptions in this class", style="italic"), table)

@@ -26,7 +26,8 @@ SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("test
             id="a part without indent",
         ),
         pytest.param(
-            "a\n  ### BEGIN SOLUTION\n  b\n  ### END SOLUTION\nc\n    ### BEGIN SOLUTION\n    d\n    ### END SOLUTION\n",
+            "a\n  ### BEGIN SOLUTION\n  b\n  ### END SOLUTION\n"
+            "c\n    ### BEGIN SOLUTION\n    d\n    ### END SOLUTION\n",
             "a\n  # YOUR CODE HERE\n  raise NotImplementedError()\n"
             "c\n    # YOUR CODE HERE\n    raise NotImplementedError()\n",
             id="two parts, each in its own indent",

@@ -122,7 +122,10 @@ ALWAYS_PASSES = '''
 def test_nothing():
     """asks nothing"""
 '''
-TANGLED = '        if empty == "accepted" and (count, reach, form) != ("so_far", "up_to_here", "all"):\n            total = total * 7\n'
+TANGLED = """\
+        if empty == "accepted" and (count, reach, form) != ("so_far", "up_to_here", "all"):
+            total = total * 7
+"""
 
 
 @pytest.mark.parametrize(
@@ -271,7 +274,7 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
             id="a reference that is wrong",
         ),
         pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
-        pytest.param(edit(BANK, "def make(", "def mutate("), CourseError, "needs a function make", id="a bank like that"),
+        pytest.param(edit(BANK, "def make(", "def cook("), CourseError, "a function make", id="a bank without make"),
         pytest.param(edit(BANK, "import torch", "import torhc"), BrokenReference, "torhc", id="a bank that fails"),
         pytest.param(edit(TEXTS, "  hints:\n    - \"Does python", "  hint:\n    - \"Does python"), CourseError,
                      "texts.yaml", id="words with a misspelt entry"),

@@ -42,11 +42,9 @@ def after_softmax(scores):
     return torch.softmax(scores.double(), dim=-1)
 
 
-def reading(mask):
-    """The mask as who may look, whatever its dtype: its dtype is a check of its own."""
-    if mask.dtype.is_floating_point and bool((mask < -1).any()):
-        return mask > -1  # made to be added to the scores
-    return mask != 0
+def is_additive(mask):
+    """Whether it is made to be added to the scores: 0 where a query may look."""
+    return mask.dtype.is_floating_point and bool((mask < -1).any())
 
 
 def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest):
@@ -95,10 +93,11 @@ def test_mask_is_boolean(attempt, draw):
 def test_causal_mask(attempt, draw):
     """lets every token see itself and the past, and nothing else"""
     s = sizes_of(draw)
-    for size in (s.T, s.U, 1):
-        mask = attempt.call("causal_mask", size).output
+    masks = [attempt.call("causal_mask", size).output for size in (s.T, s.U, 1)]
+    additive = is_additive(masks[0])  # its dtype is a check of its own: here it is read as it is meant
+    for size, mask in zip((s.T, s.U, 1), masks, strict=True):
         assert_shape(mask, (size, size), f"causal_mask({size})")
-        seen, right = reading(mask), may_look(size, size)
+        seen, right = mask > -1 if additive else mask != 0, may_look(size, size)
         own, past = bool(seen.diagonal().all()), bool(seen[right].all())
         at = [f"for T = {size}, row {i}, column {j}" for i, j in (seen != right).nonzero().tolist()]
         expect(not at or size == 1 or not torch.equal(seen, right.mT), "past and future are swapped: rows look")

@@ -1,0 +1,270 @@
+"""Wrong attempts at the causal mask: one implementation whose knobs turn one fault each."""
+
+import torch
+
+INF = float("inf")
+
+# Who may look, as causal_mask draws it. A number N is a mask of N tokens, whatever is asked for.
+MASKS = {
+    "causal": lambda square: square.tril(),
+    "all": lambda square: square,
+    "future": lambda square: square.triu(),  # the past masked, the future seen
+    "inverted": lambda square: ~square.tril(),  # True means hidden
+    "strict": lambda square: square.tril(-1),
+    "peeks": lambda square: square.tril(1),
+}
+
+# What stands in a mask that is not boolean.
+TYPES = {
+    "float": lambda mask: mask.float(),
+    "int": lambda mask: mask.long(),
+    "uint8": lambda mask: mask.to(torch.uint8),
+    "double": lambda mask: mask.double(),
+    "int32": lambda mask: mask.int(),
+    "additive": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -INF),
+    "additive_finite": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -1e9),
+}
+
+# How scores are hidden. A number is filled in where the mask is False.
+HIDES = {
+    "nothing": lambda scores, mask: scores + 0.0,
+    "true": lambda scores, mask: scores.masked_fill(mask, -INF),  # hidden where the mask is True
+    "true_low": lambda scores, mask: scores.masked_fill(mask, -1e9),
+    "product": lambda scores, mask: scores * mask,
+    "product_1e-9": lambda scores, mask: scores * mask + 1e-9 * ~mask,
+    "add_mask": lambda scores, mask: scores + mask,
+    "add_hidden": lambda scores, mask: scores + ~mask,
+    "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
+    "subtract_mask": lambda scores, mask: scores - mask * 1.0,
+    "add_low": lambda scores, mask: scores + ~mask * -1e9,
+    "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
+    "nan_hidden": lambda scores, mask: scores + mask * -INF,  # the same the wrong way round
+    "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
+    "nan_both": lambda scores, mask: scores * mask + ~mask * -INF,
+    "nan_fill": lambda scores, mask: scores.masked_fill(~mask, float("nan")),
+    "rows_or_keys": lambda scores, mask: scores.masked_fill(~mask[..., :1, :], -INF),
+    "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
+    "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
+    "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
+    "indexed_last": lambda scores, mask: torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores,
+    "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
+    "cut_to_T": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-2], : scores.shape[-1]], -INF),
+    "own_causal": lambda scores, mask: scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -INF),
+}
+
+# How weights are made where the mask comes after the softmax: (scores, mask, softmax).
+AFTERS = {
+    "zero": lambda s, m, f: f(s) * m,
+    "inf": lambda s, m, f: f(s).masked_fill(~m, -INF),
+    "inf_and_sum": lambda s, m, f: _by_sum(f(s).masked_fill(~m, -INF)),
+    "inf_product": lambda s, m, f: f(s) * torch.where(m, 1.0, -INF).to(s.dtype),
+    "inf_added": lambda s, m, f: f(s) + ~m * -INF,
+    "zero_of_zeros": lambda s, m, f: f(s * m) * m,
+    "whole_sum": lambda s, m, f: f(s) * m / (f(s) * m).sum(),
+    "tril_scores": lambda s, m, f: f(s.tril()) * m,
+}
+
+
+def _by_sum(s):
+    return s / s.sum(-1, keepdim=True)
+
+
+SHARES = {
+    "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
+    "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
+    "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
+    "missing": lambda s: s + 0.0,
+    "sum": _by_sum,
+    "sum_abs": lambda s: s / s.abs().sum(-1, keepdim=True),
+    "sum_of_zeros": lambda s: _by_sum(s.masked_fill(s == -INF, 0.0)),
+    "sum_abs_of_zeros": lambda s: (z := s.masked_fill(s == -INF, 0.0)) / z.abs().sum(-1, keepdim=True),
+    "zeros": lambda s: s.masked_fill(s == -INF, 0.0),
+    "sum_queries": lambda s: s / s.sum(-2, keepdim=True),
+}
+
+# Where causal_weights takes T from, for attempts that know one number of axes only.
+LENGTHS = {
+    "last": lambda scores: scores.shape[-1],
+    "axis_0": lambda scores: scores.shape[0],
+    "axis_1": lambda scores: scores.shape[1],
+    "axis_2": lambda scores: scores.shape[2],
+    "axis_3": lambda scores: scores.shape[3],
+    "unpack_2": lambda scores: _unpacked(scores, 2),
+    "unpack_3": lambda scores: _unpacked(scores, 3),
+    "unpack_4": lambda scores: _unpacked(scores, 4),
+}
+
+
+def _unpacked(scores, axes):
+    """`B, T, _ = scores.shape`: any other number of axes is a ValueError."""
+    if scores.dim() != axes:
+        raise ValueError(f"not enough values to unpack (expected {axes}, got {scores.dim()})")
+    return scores.shape[-1]
+
+
+ANSWERS = {"tuple": lambda out: (out, out), "list": lambda out: out.tolist(), "none": lambda out: None}
+FUNCTIONS = ("causal_mask", "mask_scores", "causal_weights")
+
+
+def make(
+    *,
+    mask="causal",  # of causal_mask, and of causal_weights where own_mask does not say otherwise
+    own_mask=None,
+    mask_type=None,
+    hide=-INF,  # of mask_scores, and of causal_weights where own_hide does not say otherwise
+    own_hide=None,
+    after=None,  # causal_weights masks after the softmax
+    nan="kept",  # "zero": a row that sees nobody becomes zeros
+    softmax=-1,
+    length="last",
+    scale=None,  # causal_weights scales once more: "sqrt_tokens", or a number
+    view=None,  # causal_weights views its scores to this size
+    cut=(),  # functions whose output loses its past
+    mutate=(),  # "scores", "mask" or "weights": what is written into
+    cast=(),  # (dtype, functions): a dtype that stays fixed
+    fixed_device=(),  # functions that make a tensor on the CPU, whatever is asked
+    returns=None,  # (kind, function): it returns something that is no tensor
+    without="",  # a function that is missing
+    renamed="",  # a function whose arguments have other names
+):
+    """The exercise's names, with these faults; the defaults are right."""
+
+    def drawn(kind, T, device):
+        T, kind = (kind, "causal") if isinstance(kind, int) else (T, kind)
+        return MASKS[kind](torch.ones(T, T, dtype=torch.bool, device=device))
+
+    def hidden(kind, scores, seen):
+        return HIDES[kind](scores, seen) if isinstance(kind, str) else scores.masked_fill(~seen, kind)
+
+    def shares(scores):
+        return torch.softmax(scores, dim=softmax) if isinstance(softmax, int) else SHARES[softmax](scores)
+
+    def dressed(name, out):
+        if cast and name in cast[1]:
+            out = out.to(getattr(torch, cast[0]))
+        if name in cut:
+            out = out.detach()
+        return ANSWERS[returns[0]](out) if returns and name == returns[1] else out
+
+    def causal_mask(T, device=None):
+        seen = drawn(mask, T, "cpu" if "causal_mask" in fixed_device else device)
+        return dressed("causal_mask", TYPES[mask_type](seen) if mask_type else seen)
+
+    def mask_scores(scores, mask):
+        out = hidden(hide, scores, mask)
+        if "mask_scores" in fixed_device:
+            out = out + torch.zeros(out.shape, dtype=out.dtype)
+        if "scores" in mutate:
+            scores.copy_(out.detach())
+        if "mask" in mutate:
+            mask.logical_not_()
+        return dressed("mask_scores", out)
+
+    def causal_weights(scores):
+        T = LENGTHS[length](scores)
+        if view:
+            scores = scores.view(view)
+        scaled = scores
+        if scale is not None:
+            scaled = scores / (T**0.5 if scale == "sqrt_tokens" else scale)
+        device = "cpu" if "causal_weights" in fixed_device else scores.device
+        seen = drawn(mask if own_mask is None else own_mask, T, device)
+        how = hide if own_hide is None else own_hide
+        weights = AFTERS[after](scaled, seen, shares) if after else shares(hidden(how, scaled, seen))
+        if "weights" in mutate:
+            scores.masked_fill_(~seen, -INF)
+        return dressed("causal_weights", weights.nan_to_num(0.0) if nan == "zero" else weights)
+
+    functions = dict(zip(FUNCTIONS, (causal_mask, mask_scores, causal_weights), strict=True))
+    if renamed:
+        right = functions[renamed]
+        functions[renamed] = lambda *args: right(*args)
+    functions.pop(without, None)
+    return functions
+
+
+def _each(id_, knob, *values):
+    for value in values:
+        yield id_, {knob: value}
+
+
+def _masks(id_, kind):
+    """In both functions, in causal_weights alone, in causal_mask alone."""
+    yield id_, {"mask": kind}
+    yield id_, {"own_mask": kind}
+    yield id_, {"mask": kind, "own_mask": "causal"}
+
+
+def _hides(id_, kind):
+    """In both functions, in causal_weights alone, in mask_scores alone."""
+    yield id_, {"hide": kind}
+    yield id_, {"own_hide": kind}
+    yield id_, {"hide": kind, "own_hide": -INF}
+
+
+WEAK = (-10.0, -1.0, -20.0, -5.0, -2.0, -3.0, -50.0, -30.0, -15.0, -40.0, -25.0, -9.0, -8.0, -4.0, -6.0, -7.0, -12.0)
+
+MUTANTS = (
+    *_masks("mask_missing", "all"),
+    *_hides("mask_missing", "nothing"),
+    *_masks("mask_reversed", "inverted"),
+    *_masks("mask_reversed", "future"),
+    *_each("mask_reversed", "own_hide", "true"),
+    *_hides("mask_reversed", "true"),
+    *_each("mask_reversed", "hide", "true_low"),
+    *_each("mask_reversed", "own_hide", "true_low"),
+    ("mask_reversed", {"hide": "true_low", "own_hide": -INF}),
+    ("mask_reversed", {"mask": "inverted", "hide": "true"}),
+    ("mask_reversed", {"mask": "inverted", "hide": "true_low"}),
+    *_masks("mask_excludes_self", "strict"),
+    *(
+        [
+            ("mask_excludes_self", {"mask": "strict", **rest})
+            for rest in ({"nan": "zero"}, {"hide": -1e9}, {"hide": "add_low"})
+        ]
+    ),
+    *[
+        ("mask_excludes_self", {"own_mask": "strict", **rest})
+        for rest in ({"nan": "zero"}, {"hide": -1e9}, {"hide": "add_low"})
+    ],
+    *_masks("mask_peeks_one", "peeks"),
+    *_hides("mask_zero_fill", 0.0),
+    *_hides("mask_zero_fill", 1e-9),
+    *(m for fill in WEAK[:4] for m in _hides("mask_weak_fill", fill)),
+    *_each("mask_weak_fill", "hide", *WEAK[4:]),
+    *_hides("mask_plus_inf", INF),
+    *_each("mask_after_softmax", "after", "zero", "zero_of_zeros", "whole_sum"),
+    *_hides("mask_nan", "nan_visible"),
+    *_hides("mask_nan", "nan_product"),
+    *_hides("mask_nan", "nan_both"),
+    *_hides("mask_nan", "nan_hidden"),
+    *_each("mask_nan", "hide", "nan_fill"),
+    *_each("mask_nan", "after", "inf", "inf_and_sum", "inf_product", "inf_added"),
+    *_hides("mask_added", "add_mask"),
+    *_hides("mask_added", "add_hidden"),
+    *_hides("mask_added", "subtract_hidden"),
+    *_each("mask_added", "hide", "subtract_mask"),
+    *_each("softmax_query_axis", "softmax", -2, 1, 2, 0),
+    *_each("softmax_wrong_axis", "softmax", 0, "table", "all", "implicit", -3, 1, 2),
+    *_each("softmax_missing", "softmax", "missing", "zeros", "sum", "sum_of_zeros", "sum_abs_of_zeros", "sum_abs"),
+    *_each("softmax_missing", "softmax", "sum_queries"),
+    *_each("mask_not_sliced", "own_mask", 1024, 256, 64, 16, 8, 6, 4),
+    *_each("hard_coded_shape", "mask", 4, 6, 8, 3, 2, 5, 10, 16, 64, 1024),
+    *_each("hard_coded_shape", "own_mask", 4, 6, 8, 64, 1024),
+    *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
+    *_each("hard_coded_shape", "length", *tuple(LENGTHS)[1:]),
+    *_each("hard_coded_shape", "hide", "unsqueezed", "unsqueezed_once", "indexed", "indexed_last", "square"),
+    ("hard_coded_shape", {"hide": "own_causal"}),
+    ("hard_coded_shape", {"view": (2, 4, 64, 64)}),
+    *_each("scale_sqrt_tokens", "scale", "sqrt_tokens"),
+    *_each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),
+    *_each("gradient_cut", "cut", ("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
+    *_each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
+    *_each("mask_not_bool", "mask_type", *TYPES),
+    *_each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS[1:])),
+    *_each("hard_coded_dtype", "cast", ("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:])),
+    *_each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),
+    *_each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
+    *_each("interface", "without", *FUNCTIONS),
+    *_each("interface", "renamed", *FUNCTIONS),
+)

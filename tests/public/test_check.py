@@ -1,0 +1,216 @@
+"""Checks from fingerprints: every mutant is named, what is right passes, and no code is in the file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.box.level import Level, open_box
+from grader.course import Assignment, Course, Exercise
+from grader.judge.attempt import AttemptPerformer
+from grader.judge.catalogue import LocalSubject
+from grader.judge.diagnosis import Mutant, load_bank
+from grader.judge.references import namespace_of
+from grader.public.check import check_attempt
+from grader.public.file import Fingerprints, read, save
+from grader.result import ExerciseResult
+from grader.submission import AttemptSource, code_digest
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+FILE = TINY / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
+RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/hidden/right/*/*.py")])
+IDS = ["counts_all", "sum_not_mean", "excludes_self", "sees_future", "only_last", "empty_unchecked", "gradient_cut"]
+
+
+@pytest.fixture(scope="module")
+def fingerprints() -> Fingerprints:
+    return read(FILE)
+
+
+@pytest.fixture
+def mutants(tiny: Course, running_mean: Exercise) -> tuple[Mutant, ...]:
+    return load_bank(tiny, running_mean).mutants
+
+
+@pytest.fixture
+def check_source(tiny: Course, fingerprints: Fingerprints) -> Iterator[Callable[[str], ExerciseResult]]:
+    """Check an attempt's source in a process of its own, as a student's machine does."""
+    limits = tiny.limits.for_worker()
+    with open_box(Level.PROCESS, limits, tiny.root) as box:
+
+        def check(source: str) -> ExerciseResult:
+            attempt = AttemptPerformer(box, AttemptSource("01_running_mean.py", source), limits)
+            try:
+                return check_attempt(fingerprints, attempt)
+            finally:
+                attempt.close()
+
+        yield check
+
+
+def names(result: ExerciseResult) -> list[str]:
+    return [d.id for d in result.diagnosis]
+
+
+def test_a_file_that_is_read_and_saved_again_is_the_same_bytes(fingerprints: Fingerprints) -> None:
+    assert save(fingerprints) == FILE.read_bytes()
+
+
+def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Path) -> None:
+    path = tmp_path / "f.safetensors"
+    path.write_bytes(save(fingerprints))
+    again = read(path)
+    assert again.content == fingerprints.content
+    assert len(again.calls) == len(again.expected) == len(again.content.right)
+    for mine, theirs in zip(again.calls, fingerprints.calls, strict=True):
+        assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
+        assert [torch.equal(a, b) for a, b in zip(mine.args, theirs.args, strict=True)] == [True] * len(mine.args)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda data: b"", id="an empty file"),
+        pytest.param(lambda data: data[:-1], id="a file that was cut off"),
+        pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
+        pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
+    ],
+)
+def test_a_spoilt_file_is_an_error_and_not_a_crash(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "f.safetensors"
+    path.write_bytes(spoil(FILE.read_bytes()))
+    with pytest.raises((OSError, ValueError)):
+        read(path)
+
+
+def test_all_of_the_tiny_courses_mutants_are_meant_here(mutants: tuple[Mutant, ...]) -> None:
+    assert [mutant.id for mutant in mutants] == IDS
+
+
+@pytest.mark.parametrize("index", range(len(IDS)), ids=IDS)
+def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(
+    fingerprints: Fingerprints, mutants: tuple[Mutant, ...], index: int
+) -> None:
+    result = check_attempt(fingerprints, LocalSubject(mutants[index].namespace))  # type: ignore[arg-type]
+    assert result.score < result.max_score
+    assert names(result) == [IDS[index]]
+    assert result.diagnosis[0].alternatives == ()
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
+def test_a_right_attempt_passes_everything(fingerprints: Fingerprints, path: Path) -> None:
+    result = check_attempt(fingerprints, LocalSubject(namespace_of(path)))  # type: ignore[arg-type]
+    assert (result.score, result.max_score, names(result)) == (4, 4, [])
+
+
+def test_an_unlisted_wrong_attempt_loses_points_and_gets_no_name(fingerprints: Fingerprints) -> None:
+    median = namespace_of(TINY / "grader" / "hidden" / "wrong" / "running_mean" / "median.py")
+    result = check_attempt(fingerprints, LocalSubject(median))  # type: ignore[arg-type]
+    assert result.score < result.max_score
+    assert names(result) == []
+
+
+HEAD = "import torch\n\n\ndef running_mean(x):\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "outcomes", "named"),
+    [
+        pytest.param(
+            "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
+            ["passed"] * 4,
+            [],
+            id="a right attempt",
+        ),
+        pytest.param(
+            "    assert len(x)\n    return x.cumsum(0) / len(x)\n",
+            ["failed", "failed", "passed", "passed"],
+            ["counts_all"],
+            id="a listed misconception",
+        ),
+        pytest.param(
+            "    return x.cumsum(0) / max(len(x), 1)\n",
+            ["failed", "failed", "failed", "passed"],
+            ["counts_all", "empty_unchecked"],
+            id="two misconceptions at once",
+        ),
+        pytest.param("    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"),
+        pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
+    ],
+)
+def test_a_students_file_is_checked_in_a_process_of_its_own(
+    check_source: Callable[[str], ExerciseResult], body: str, outcomes: list[str], named: list[str]
+) -> None:
+    result = check_source(HEAD + body)
+    assert [c.outcome for c in result.checks] == outcomes
+    assert names(result) == named
+    assert result.score == outcomes.count("passed")
+
+
+def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(
+    check_source: Callable[[str], ExerciseResult],
+) -> None:
+    result = check_source(HEAD + "    assert len(x)\n    return x.cumsum(0) / len(x)\n")
+    assert [c.id for c in result.checks] == ["values", "gradients", "shape", "refuses_nothing"]
+    assert [bool(c.evidence) for c in result.checks] == [True, True, False, False]
+
+
+def test_the_untouched_stub_is_known_as_script_and_as_notebook(
+    fingerprints: Fingerprints, averages: Assignment
+) -> None:
+    from grader.submission import read_attempt
+
+    folder = TINY / "exercises" / averages.id
+    stem = "01_running_mean"
+    script = read_attempt(folder, stem, None, 1024)
+    notebook = read_attempt(folder, stem, fingerprints.content.stub, 1024)
+    assert (script.name, notebook.name) == (f"{stem}.py", f"{stem}.ipynb")
+    assert code_digest(script.source) == code_digest(notebook.source) == fingerprints.content.stub
+
+
+def texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from (key, *texts_in(part))
+    elif isinstance(value, list):
+        for part in value:
+            yield from texts_in(part)
+
+
+def test_the_file_holds_no_code(tiny: Course) -> None:
+    data = FILE.read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    body = json.loads(header["__metadata__"]["body"])
+    statements = [text for text in texts_in(body) if "\n" in text or is_more_than_words(text)]
+    assert statements == []
+    code = [p for folder in ("solutions", "grader") for p in (tiny.root / folder).rglob("*.py")]
+    lines = {line.strip() for p in code for line in p.read_text(encoding="utf-8").splitlines()}
+    everything = "\n".join(texts_in(body))
+    assert [line for line in lines if len(line) > 20 and '"""' not in line and line in everything] == []
+
+
+def is_more_than_words(text: str) -> bool:
+    """Whether this is Python that computes or assigns something."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:
+        return False
+    return any(isinstance(node, ast.Call | ast.Assign | ast.BinOp | ast.Import) for node in nodes)
+
+
+def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Path, run_course) -> None:
+    for name in ("course.yaml", "exercises"):
+        source = TINY / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    shutil.copy(TINY / "grader/hidden/right/running_mean/loop.py", tmp_path / "exercises/averages/01_running_mean.py")
+    done = run_course("check", "running_mean", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("✓ running_mean")

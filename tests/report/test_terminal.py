@@ -1,0 +1,140 @@
+"""What a person reads in a terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console, RenderableType
+
+from grader.report.terminal import class_table, exercise_report, points
+from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+
+
+def text(rendered: RenderableType, width: int = 100) -> str:
+    console = Console(file=StringIO(), width=width, highlight=False)
+    console.print(rendered)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in written.splitlines())
+
+
+def check(
+    id_: str, score: float, of: float, outcome: Outcome = "failed", evidence: str = "", hint: str = ""
+) -> CheckResult:
+    outcome = "passed" if score == of else outcome
+    title = {"split": "splits channels into heads", "merge": "is undone by merge"}.get(id_, id_)
+    return CheckResult(id=id_, title=title, outcome=outcome, score=score, max_score=of, evidence=evidence, hint=hint)
+
+
+def exercise(*checks: CheckResult, diagnosis: tuple[Diagnosed, ...] = (), id_: str = "reshape_dance") -> ExerciseResult:
+    score, of = sum(c.score for c in checks), sum(c.max_score for c in checks)
+    return ExerciseResult(id=id_, score=score, max_score=of, checks=checks, diagnosis=diagnosis)
+
+
+def graded(student: str, *exercises: ExerciseResult) -> Result:
+    score, of = sum(e.score for e in exercises), sum(e.max_score for e in exercises)
+    return Result(
+        student=student,
+        assignment="a",
+        score=score,
+        max_score=of,
+        device="cpu",
+        isolation="namespaces",
+        seed=0,
+        versions={},
+        exercises=exercises,
+    )
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The words of every line that has a total."""
+    return [line.replace("│", " ").split() for line in table.splitlines() if "/" in line]
+
+
+VIEW = Diagnosed(id="wrong_view", title="You viewed straight to (B, nh, T, hd).", hint="view never moves data.")
+
+
+@pytest.mark.parametrize(("value", "written"), [(4.0, "4"), (2.5, "2.5"), (0.0, "0"), (0.1 + 0.2, "0.3")])
+def test_points_are_written_as_a_person_would(value: float, written: str) -> None:
+    assert points(value) == written
+
+
+def test_an_attempt_that_passes_is_one_line() -> None:
+    report = text(exercise_report(exercise(check("split", 2, 2), check("merge", 4, 4))))
+    assert report == "✓ reshape_dance                                            6 / 6"
+
+
+def test_a_failure_shows_the_check_its_evidence_the_misconception_a_hint_and_then_the_rest() -> None:
+    failed = exercise(
+        check("split", 0, 2, evidence="head 0 holds channels 4…7", hint="not shown"),
+        check("merge", 0, 1, evidence="not shown"),
+        check("shape", 3, 3),
+        diagnosis=(VIEW,),
+    )
+    assert text(exercise_report(failed)).splitlines() == [
+        "✗ reshape_dance                                            3 / 6",
+        "  splits channels into heads                               0 / 2",
+        "    head 0 holds channels 4…7",
+        "  You viewed straight to (B, nh, T, hd).",
+        "  hint: view never moves data.",
+        "  is undone by merge                                       0 / 1",
+    ]
+
+
+def test_without_a_misconception_the_checks_own_hint_is_shown() -> None:
+    report = text(exercise_report(exercise(check("split", 0, 2, evidence="it differs", hint="Try arange."))))
+    assert report.splitlines()[2:] == ["    it differs", "  hint: Try arange."]
+
+
+def test_every_misconception_has_its_line_and_names_what_gives_the_same_numbers() -> None:
+    other = Diagnosed(id="scale_no_sqrt", title="You divided by hd.", hint="", alternatives=("scale_twice", "x"))
+    report = text(exercise_report(exercise(check("split", 0, 2, evidence="e"), diagnosis=(VIEW, other))))
+    assert report.splitlines()[3:] == [
+        "  You viewed straight to (B, nh, T, hd).",
+        "  hint: view never moves data.",
+        "  You divided by hd. (the same numbers come from: scale_twice, x)",
+    ]
+
+
+MARKUP = "[red]x[/red] [0, 1] [/] :smile:"
+
+
+def test_what_looks_like_markup_is_shown_as_it_is() -> None:
+    named = Diagnosed(id="x", title=MARKUP, hint=MARKUP)
+    result = exercise(check(MARKUP, 0, 2, evidence=MARKUP), diagnosis=(named,))
+    report = text(exercise_report(result))
+    assert report.count(MARKUP) == 4
+    assert MARKUP.split()[0] in text(class_table([graded(MARKUP, result)]))
+
+
+def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
+    good = exercise(check("split", 2, 2), check("merge", 4, 4))
+    bad = exercise(check("split", 0, 2), check("merge", 4, 4), diagnosis=(VIEW,))
+    table = text(class_table([graded("mia", bad), graded("ada", good), graded("ben", bad)]))
+    assert rows_of(table) == [
+        ["ada", "6", "6/6"],
+        ["ben", "4", "4/6", "reshape_dance:", "wrong_view"],
+        ["mia", "4", "4/6", "reshape_dance:", "wrong_view"],
+    ]
+    assert table.splitlines()[-2:] == ["Misconceptions in this class", " 2  wrong_view"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "note"),
+    [("crashed", "0 crash"), ("timeout", "0 time"), ("missing", "0 –"), ("failed", "0"), ("error", "0")],
+)
+def test_a_score_says_if_the_attempt_crashed_ran_out_of_time_or_is_missing(outcome: Outcome, note: str) -> None:
+    table = text(class_table([graded("ada", exercise(check("split", 0, 2, outcome), id_="x"))]))
+    assert rows_of(table) == [["ada", *note.split(), "0/2"]]
+
+
+def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
+    one, two = exercise(check("split", 2, 2), id_="one"), exercise(check("merge", 4, 4), id_="two")
+    table = text(class_table([graded("ada", one, two), graded("ben", two)]))
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in table.splitlines() if "/" in line]
+    assert rows == [["ada", "2", "4", "6/6", ""], ["ben", "", "4", "4/4", ""]]
+
+
+def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
+    assert "Misconceptions" not in text(class_table([graded("ada", exercise(check("split", 2, 2)))]))
+    assert "student" in text(class_table([]))

@@ -1,0 +1,101 @@
+"""Results: valid by their own schema, written whole or not at all, and read back as they were."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from pydantic import ValidationError
+
+import grader.result
+from grader.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
+
+SCHEMA = json.loads(Path(grader.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
+
+
+def result(student: str = "ada", **changes: object) -> Result:
+    checks = (
+        CheckResult(id="shape", title="gives as many", outcome="passed", score=1, max_score=1),
+        CheckResult(id="values", title="averages", outcome="failed", score=0, max_score=2.5, evidence="→", hint="?"),
+    )
+    named = (Diagnosed(id="counts_all", title="You divided by T.", hint="How many?", alternatives=("sum_not_mean",)),)
+    exercise = ExerciseResult(id="running_mean", score=1, max_score=3.5, checks=checks, diagnosis=named)
+    fields = {
+        "student": student,
+        "assignment": "averages",
+        "score": 1,
+        "max_score": 3.5,
+        "device": "cpu",
+        "isolation": "namespaces",
+        "seed": 0,
+        "versions": {"python": "3.11"},
+        "exercises": (exercise,),
+    }
+    return Result.model_validate({**fields, **changes})
+
+
+def errors(data: object) -> list[str]:
+    return [error.message for error in jsonschema.Draft202012Validator(SCHEMA).iter_errors(data)]
+
+
+def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> None:
+    path = write_result(result(), tmp_path)
+    assert path == tmp_path / "ada" / "averages.json"
+    assert errors(json.loads(path.read_text(encoding="utf-8"))) == []
+    assert Result.model_validate_json(path.read_bytes()) == result()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"score": -1}, id="a negative score"),
+        pytest.param({"score": "many"}, id="a score in words"),
+        pytest.param({"seed": None}, id="no seed"),
+        pytest.param({"extra": 1}, id="an unknown entry"),
+        pytest.param({"exercises": [{"id": "x"}]}, id="half an exercise"),
+        pytest.param({"versions": ["3.11"]}, id="versions as a list"),
+    ],
+)
+def test_schema_and_model_refuse_the_same(change: dict[str, object]) -> None:
+    assert errors({**result().model_dump(mode="json"), **change})
+    with pytest.raises(ValidationError):
+        result(**change)
+
+
+def test_an_outcome_is_one_of_the_seven() -> None:
+    data = result().model_dump(mode="json")
+    data["exercises"][0]["checks"][0]["outcome"] = "great"
+    assert errors(data) == [
+        "'great' is not one of ['passed', 'failed', 'error', 'timeout', 'crashed', 'skipped', 'missing']"
+    ]
+
+
+@pytest.mark.parametrize("student", ["Ünï cödé", "李雷", "-rf", "[bold]x", "a b"])
+def test_an_odd_student_has_a_folder_of_that_name(tmp_path: Path, student: str) -> None:
+    path = write_result(result(student), tmp_path)
+    assert path.parent.name == student
+    assert Result.model_validate_json(path.read_bytes()).student == student
+
+
+def test_a_second_result_takes_the_place_of_the_first(tmp_path: Path) -> None:
+    write_result(result(), tmp_path)
+    path = write_result(result(seed=7), tmp_path)
+    assert Result.model_validate_json(path.read_bytes()).seed == 7
+    assert [p.name for p in path.parent.iterdir()] == ["averages.json"]
+
+
+def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> None:
+    with write_result(result(), tmp_path).open(encoding="utf-8") as reader:
+        write_result(result(seed=7), tmp_path)
+        assert Result.model_validate_json(reader.read()) == result()
+
+
+def test_where_writing_fails_the_earlier_result_stays(tmp_path: Path) -> None:
+    path = write_result(result(), tmp_path)
+    before = path.read_bytes()
+    path.with_suffix(".json.partial").mkdir()  # in the way
+    with pytest.raises(OSError):
+        write_result(result(seed=7), tmp_path)
+    assert path.read_bytes() == before
