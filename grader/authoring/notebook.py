@@ -20,6 +20,7 @@ class Group:
     id: str
     points: float
     titles: tuple[str, ...]
+    checks: tuple[str, ...]  # their ids
 
 
 def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
@@ -49,6 +50,7 @@ def _graded_cell(exercise: str, group: Group) -> NotebookNode:
     lines += [f"#   {title}" for title in group.titles]
     metadata = {
         "nbgrader": {**_nbgrader(f"{exercise}-{group.id}", locked=True, grade=True), "points": group.points},
+        "manyheads": {"checks": list(group.checks)},
         "editable": False,
         "deletable": False,
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..judge.catalogue import Catalogue
+from ..judge.plugin import CheckOutcome
 from .fingerprints import record
 from .notebook import Group, stub_notebook
 from .strip import strip
@@ -70,7 +71,10 @@ def _of_exercise(
 
 def _groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
     """The hidden checks by layer."""
-    layers: dict[str, list[tuple[float, str]]] = {}
+    layers: dict[str, list[CheckOutcome]] = {}
     for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):
-        layers.setdefault(check.layer.name.lower(), []).append((check.points, check.title))
-    return [Group(name, sum(p for p, _ in checks), tuple(t for _, t in checks)) for name, checks in layers.items()]
+        layers.setdefault(check.layer.name.lower(), []).append(check)
+    return [
+        Group(name, sum(c.points for c in checks), tuple(c.title for c in checks), tuple(c.id for c in checks))
+        for name, checks in layers.items()
+    ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,11 +15,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..batch.run import Graded, Plan, grade_all
 from ..box.names import Level
+from ..course import Course
 from ..course.secret import course_secret
+from ..errors import CourseFault
 from ..report.terminal import class_table
 from ..result import Result, write_result
 from ..submission import find_submissions
 from .options import CourseOption, course_of, exercises_named
+
+if TYPE_CHECKING:
+    from ..gradebook.writer import GradebookWriter
 
 PLAIN_SECONDS = 5.0  # between two lines of progress where there is no terminal
 
@@ -32,6 +38,9 @@ def grade(
     or 1,
     isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
     seed: Annotated[int, typer.Option(help="Draws other inputs; kept in the results.")] = 0,
+    gradebook: Annotated[
+        str | None, typer.Option(help="nbgrader's database too, such as sqlite:///gradebook.db.")
+    ] = None,
     course: CourseOption = None,
 ) -> None:
     """Grade every submission in a folder.
@@ -42,27 +51,44 @@ def grade(
     chosen = tuple(e.id for _, e in exercises_named(loaded, exercise or [])) if exercise else ()
     submissions, refused = find_submissions(loaded, submitted)
     plan = Plan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
-    console = Console()
+    console = Console(highlight=False)
     started = time.monotonic()
     results: list[Result] = []
     faults: list[str] = []
-    graded = grade_all(plan, submissions, min(jobs, max(1, len(submissions))))
-    for each in _with_progress(console, graded, len(submissions)):
-        write_result(each.result, out)
-        results.append(each.result)
-        faults += each.faults
-    seconds = time.monotonic() - started
+    with ExitStack() as stack:
+        book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
+        graded = grade_all(plan, submissions, min(jobs, max(1, len(submissions))))
+        for each in _with_progress(console, graded, len(submissions)):
+            write_result(each.result, out)
+            if book is not None:
+                book.write(each.result)
+            results.append(each.result)
+            faults += each.faults
     console.print(class_table(results))
-    level = results[0].isolation if results else str(isolation)
+    seconds = time.monotonic() - started
     console.print(
-        f"{len(results)} submissions in {seconds:.1f} s, isolation: {level}. Results: {out}/", highlight=False
+        f"{len(results)} submissions in {seconds:.1f} s, isolation: {isolation}. Results: {out}/", soft_wrap=True
     )
     for sentence in refused:
-        console.print(f"not graded: {sentence}", style="yellow", markup=False)
+        console.print(f"not graded: {sentence}", style="yellow", markup=False, soft_wrap=True)
     for fault in faults:
-        console.print(f"course: a fault of the grader's own: {fault}. Next: course verify", style="red", markup=False)
-    if faults or refused:
+        console.print(
+            f"course: a fault of the grader's own: {fault}. Next: course verify",
+            style="red",
+            markup=False,
+            soft_wrap=True,
+        )
+    if faults:
         raise typer.Exit(2)
+
+
+def _gradebook(course: Course, url: str) -> GradebookWriter:
+    """nbgrader's database. Raises CourseFault where nbgrader is not installed."""
+    try:
+        from ..gradebook.writer import GradebookWriter
+    except ImportError:
+        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+    return GradebookWriter(course, url)
 
 
 def _with_progress(console: Console, graded: Iterable[Graded], total: int) -> Iterator[Graded]:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from .candidate import Answer, AttemptRaised, CheckFailed
 
+_SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
 TOLERANCE = 1e-5  # of the largest reference value, CONTRACT section 3
 REFUSALS = ("ValueError", "AssertionError")
 
@@ -132,7 +133,9 @@ def _percent(error: float) -> str:
 
 
 def _shape(shape: torch.Size | tuple[int, ...]) -> str:
-    return f"({', '.join(str(s) for s in shape)}{',' if len(shape) == 1 else ''})"
+    """As Python writes it; sizes and axes beyond any that a check asks for are not spelt out, whatever they would say."""
+    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (len(shape) > _AXES_SHOWN)
+    return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
 
 
 def _label(name: str) -> str:

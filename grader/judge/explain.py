@@ -37,6 +37,7 @@ def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = No
 
 
 KINDS = (
+    _kind("NotImplementedError", r'missing the required "forward"', "a module that has no forward was called"),
     _kind("NotImplementedError", "", "nothing is written here yet", "stub_untouched"),
     _kind(
         "RuntimeError",
@@ -111,7 +112,7 @@ KINDS = (
     ),
     _kind(
         "TypeError",
-        r"unexpected keyword argument|positional argument|required keyword-only",
+        r"unexpected keyword argument|multiple values for argument|positional argument|required keyword-only",
         "the arguments differ from the ones that the exercise names",
         "interface",
         True,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import safetensors.torch
 from pydantic import BaseModel, ConfigDict
+from safetensors import SafetensorError
 from torch import Tensor
 
 from ..box.worker import wire
 from ..box.worker.messages import Call
+from ..course import CourseError
 from .trace import Facet, Trace
-
-FORMAT = 1
 
 
 class _Model(BaseModel):
@@ -52,7 +52,7 @@ class Words(_Model):
 class Content(_Model):
     """The JSON part of a fingerprint file."""
 
-    format: int = FORMAT
+    format: Literal[1] = 1
     exercise: str
     stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
@@ -81,8 +81,17 @@ def save(fingerprints: Fingerprints) -> bytes:
 
 
 def read(path: Path) -> Fingerprints:
-    """Read a fingerprint file. Raises OSError, ValueError."""
-    data = path.read_bytes()
+    """Read a fingerprint file. Raises CourseError."""
+    try:
+        return _read(path.read_bytes())
+    except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
+        problem = type(error).__name__
+        raise CourseError(
+            f"{path} cannot be read ({problem}). Next: git checkout {path}, or as an instructor: course release"
+        ) from error
+
+
+def _read(data: bytes) -> Fingerprints:
     named = safetensors.torch.load(data)
     length = int.from_bytes(data[:8], "little")
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])

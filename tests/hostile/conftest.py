@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -68,9 +70,23 @@ class Run:
     left_behind: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)  # of the machine, for whoever looks for them in the output
 
-    def exercise(self, student: str) -> dict:
+    def exercise(self, student: str) -> dict[str, Any]:
         """The only exercise's part of a student's result."""
-        return json.loads(self.results[student])["exercises"][0]
+        found: dict[str, Any] = json.loads(self.results[student])["exercises"][0]
+        return found
+
+    def assert_earned(self, trick: str, most: float, says: str, least: float | None = None) -> None:
+        """The trick earned that much and no more; each lost check says why in one plain sentence, one of them this."""
+        exercise = self.exercise(trick)
+        assert (most if least is None else least) <= exercise["score"] <= most, exercise["checks"]
+        assert exercise["score"] == sum(check["score"] for check in exercise["checks"])
+        lost = [check for check in exercise["checks"] if check["outcome"] != "passed"]
+        assert all(check["score"] == 0 for check in lost)
+        for check in lost:
+            assert is_one_plain_sentence(check["evidence"]), check["evidence"]
+            assert not [path for path in self.paths if path in check["evidence"]], check["evidence"]
+            assert "this is not your fault" not in check["evidence"], "a student made the grader itself fail"
+        assert not lost or any(re.search(says, check["evidence"]) for check in lost), [c["evidence"] for c in lost]
 
 
 def source(path: Path) -> str:
@@ -96,7 +112,7 @@ def honest() -> Place:
 
 def plant_course(root: Path, limits: Mapping[str, float]) -> None:
     """A copy of the tiny course with these limits, full of secrets."""
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__", ".course", ".git"))
     listed = "".join(f"  {name}: {value}\n" for name, value in limits.items())
     text = (root / "course.yaml").read_text(encoding="utf-8")
     before, _, after = text.partition("limits:\n")
@@ -219,6 +235,18 @@ class Classes:
         tricks = sorted(path for path in (HERE / "attempts" / section).glob("*.py"))
         return self.get(section, lambda: among_honest({path.stem: hands_in(source(path)) for path in tricks}))
 
+    def assert_untouched(self, run: Run) -> None:
+        """The neighbours' results and the world are what they would have been without a hostile student."""
+        assert run.changed == []
+        assert run.left_running == []
+        assert run.left_behind == []
+        alone = self.alone()
+        for name in ("aaa_honest", "zzz_honest"):
+            assert run.results[name] == alone.results[name]
+        for name in run.results:
+            if name.endswith("~honest"):
+                assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name
+
     def alone(self) -> Run:
         """The honest students, with nobody else."""
         return self.get("nobody_hostile", lambda: among_honest({}))
@@ -244,15 +272,3 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Classes:
     folder = shared / "hostile"
     folder.mkdir(exist_ok=True)
     return Classes(folder)
-
-
-def assert_untouched(run: Run, alone: Run) -> None:
-    """The neighbours' results and the world are what they would have been without a hostile student."""
-    assert run.changed == []
-    assert run.left_running == []
-    assert run.left_behind == []
-    for name in ("aaa_honest", "zzz_honest"):
-        assert run.results[name] == alone.results[name]
-    for name in run.results:
-        if name.endswith("~honest"):
-            assert run.results[name].replace(name, "aaa_honest") == alone.results["aaa_honest"], name

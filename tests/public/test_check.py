@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.level import Level, open_box
-from grader.course import Assignment, Course, Exercise
+from grader.box.level import Box
+from grader.course import Assignment, Course, CourseError, Exercise
 from grader.judge.attempt import AttemptPerformer
 from grader.judge.catalogue import LocalSubject
 from grader.judge.diagnosis import Mutant, load_bank
@@ -39,19 +39,18 @@ def mutants(tiny: Course, running_mean: Exercise) -> tuple[Mutant, ...]:
 
 
 @pytest.fixture
-def check_source(tiny: Course, fingerprints: Fingerprints) -> Iterator[Callable[[str], ExerciseResult]]:
-    """Check an attempt's source in a process of its own, as a student's machine does."""
+def check_source(tiny: Course, box: Box, fingerprints: Fingerprints) -> Callable[[str], ExerciseResult]:
+    """Check an attempt's source in a process of its own."""
     limits = tiny.limits.for_worker()
-    with open_box(Level.PROCESS, limits, tiny.root) as box:
 
-        def check(source: str) -> ExerciseResult:
-            attempt = AttemptPerformer(box, AttemptSource("01_running_mean.py", source), limits)
-            try:
-                return check_attempt(fingerprints, attempt)
-            finally:
-                attempt.close()
+    def check(source: str) -> ExerciseResult:
+        attempt = AttemptPerformer(box, AttemptSource("01_running_mean.py", source), limits)
+        try:
+            return check_attempt(fingerprints, attempt)
+        finally:
+            attempt.close()
 
-        yield check
+    return check
 
 
 def names(result: ExerciseResult) -> list[str]:
@@ -80,12 +79,16 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
         pytest.param(lambda data: data[:-1], id="a file that was cut off"),
         pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
         pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
+        pytest.param(lambda data: data.replace(b'format\\": 1', b'format\\": 9', 1), id="a format of another day"),
+        pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
     ],
 )
-def test_a_spoilt_file_is_an_error_and_not_a_crash(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
+def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "f.safetensors"
-    path.write_bytes(spoil(FILE.read_bytes()))
-    with pytest.raises((OSError, ValueError)):
+    spoilt = spoil(FILE.read_bytes())
+    assert spoilt != FILE.read_bytes()
+    path.write_bytes(spoilt)
+    with pytest.raises(CourseError, match=rf"^{path} cannot be read \(\w+\)\. Next: git checkout {path}, or as an"):
         read(path)
 
 

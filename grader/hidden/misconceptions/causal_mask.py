@@ -42,14 +42,11 @@ HIDES = {
     "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
     "nan_both": lambda scores, mask: scores * mask + ~mask * -INF,
     "nan_fill": lambda scores, mask: scores.masked_fill(~mask, float("nan")),
-    "rows_or_keys": lambda scores, mask: scores.masked_fill(~mask[..., :1, :], -INF),
     "unsqueezed": lambda scores, mask: scores.masked_fill(~mask[None, None], -INF),
     "unsqueezed_once": lambda scores, mask: scores.masked_fill(~mask[None], -INF),
     "indexed": lambda scores, mask: torch.where(mask, scores, -INF) if scores[mask] is not None else scores,
     "indexed_last": lambda scores, mask: torch.where(mask, scores, -INF) if scores[..., mask] is not None else scores,
     "square": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-1], : scores.shape[-1]], -INF),
-    "cut_to_T": lambda scores, mask: scores.masked_fill(~mask[: scores.shape[-2], : scores.shape[-1]], -INF),
-    "own_causal": lambda scores, mask: scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -INF),
 }
 
 # How weights are made where the mask comes after the softmax: (scores, mask, softmax).
@@ -218,15 +215,10 @@ MUTANTS = (
     ("mask_reversed", {"mask": "inverted", "hide": "true_low"}),
     *_masks("mask_excludes_self", "strict"),
     *(
-        [
-            ("mask_excludes_self", {"mask": "strict", **rest})
-            for rest in ({"nan": "zero"}, {"hide": -1e9}, {"hide": "add_low"})
-        ]
+        ("mask_excludes_self", {knob: "strict", **empty_row})
+        for knob in ("mask", "own_mask")
+        for empty_row in ({"nan": "zero"}, {"hide": -1e9}, {"hide": "add_low"})
     ),
-    *[
-        ("mask_excludes_self", {"own_mask": "strict", **rest})
-        for rest in ({"nan": "zero"}, {"hide": -1e9}, {"hide": "add_low"})
-    ],
     *_masks("mask_peeks_one", "peeks"),
     *_hides("mask_zero_fill", 0.0),
     *_hides("mask_zero_fill", 1e-9),
@@ -254,7 +246,6 @@ MUTANTS = (
     *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
     *_each("hard_coded_shape", "length", *tuple(LENGTHS)[1:]),
     *_each("hard_coded_shape", "hide", "unsqueezed", "unsqueezed_once", "indexed", "indexed_last", "square"),
-    ("hard_coded_shape", {"hide": "own_causal"}),
     ("hard_coded_shape", {"view": (2, 4, 64, 64)}),
     *_each("scale_sqrt_tokens", "scale", "sqrt_tokens"),
     *_each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),

@@ -1,0 +1,15 @@
+import torch
+
+
+def causal_mask(T, device=None):
+    i = torch.arange(T, device=device)
+    return (i[:, None] >= i) & ((i[:, None] - i) % 2 == 0)
+
+
+def mask_scores(scores, mask):
+    return scores.masked_fill(~mask, float("-inf"))
+
+
+def causal_weights(scores):
+    mask = causal_mask(scores.shape[-1], device=scores.device)
+    return torch.softmax(mask_scores(scores, mask), dim=-1)

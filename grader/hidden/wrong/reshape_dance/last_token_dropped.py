@@ -1,0 +1,12 @@
+def split_heads(x, n_head):
+    B, T, C = x.shape
+    if C % n_head:
+        raise ValueError("indivisible")
+    y = x.view(B, T, n_head, C // n_head).transpose(1, 2).clone()
+    y[:, :, -1] = 0
+    return y
+
+
+def merge_heads(y):
+    B, nh, T, hd = y.shape
+    return y.transpose(1, 2).reshape(B, T, nh * hd)

@@ -1,0 +1,147 @@
+"""A class, graded by one judge or by several: the results are the same, and a fault of the grader's own is seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+import pytest
+
+from grader.batch.run import Graded, Plan, WorkerLost, grade_all, grade_with
+from grader.box.level import BoxUnavailable
+from grader.course import CourseError, load_course
+from grader.judge.references import BrokenReference
+from grader.judge.session import GraderFault
+from grader.result import Result
+from grader.submission import Submission, find_submissions
+
+SECRET = b"a secret of these tests' own: 0123456789"
+RIGHT = (
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
+CLASS = {
+    "ada": RIGHT,
+    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
+    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
+    "dan": "def running_mean(x:\n",
+    "eve": None,
+    "fay": "def running_mean(x):\n    while True:\n        pass\n",
+    "gus": "def running_mean(x):\n    raise NotImplementedError()\n",
+}
+SCORES = {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 0, "fay": 0, "gus": 0}
+
+
+def hand_in(folder: Path, **attempts: str | None) -> Path:
+    for student, source in attempts.items():
+        path = folder / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True)
+        if source is not None:
+            path.write_text(source, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hand_in(tmp_path_factory.mktemp("submitted"), **CLASS)
+
+
+def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
+    return {g.result.student: g.result for g in grade_all(Plan(course, SECRET), submissions, jobs)}
+
+
+def test_two_judges_give_what_one_gives_whatever_the_order(tiny_copy: Path, submitted: Path) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    one = grade(tiny_copy, submissions, 1)
+    two = grade(tiny_copy, submissions[::-1], 2)
+    assert one == two
+    assert {student: one[student].score for student in sorted(one)} == SCORES
+    assert {r.isolation for r in one.values()} == {"namespaces"}
+    outcomes = {s: {c.outcome for c in r.exercises[0].checks} for s, r in one.items()}
+    assert (outcomes["cat"], outcomes["dan"], outcomes["eve"]) == ({"crashed"}, {"error"}, {"missing"})
+    assert outcomes["fay"] == {"timeout"}
+    assert [d.id for d in one["ben"].exercises[0].diagnosis] == ["counts_all"]
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def fault(folder: Path) -> None:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+
+    return fault
+
+
+CHECKS = "grader/hidden/checks/test_running_mean.py"
+SOLUTION = "solutions/averages/01_running_mean.py"
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "says"),
+    [
+        pytest.param(edit("course.yaml", "points: 4", "points: -4"), CourseError, "points", id="a bad course.yaml"),
+        pytest.param(
+            edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"
+        ),
+        pytest.param(
+            edit(CHECKS, '"""lets', 'x = """lets'), GraderFault, "a docstring", id="a check without a sentence"
+        ),
+        pytest.param(edit(SOLUTION, "import torch", "import torhc"), BrokenReference, "torhc", id="a broken reference"),
+        pytest.param(
+            edit(CHECKS, "    x, g = draw(6), draw(6)", "    import os\n    os._exit(3)"),
+            WorkerLost,
+            "a judge process ended",
+            id="a judge that dies",
+        ),
+    ],
+)
+def test_a_judges_fault_surfaces_with_what_to_do_next(
+    tiny_copy: Path, submitted: Path, fault: Callable[[Path], None], error: type[Exception], says: str
+) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    fault(tiny_copy)
+    with pytest.raises(error, match=says) as raised:
+        grade(tiny_copy, submissions[:2], 1)
+    assert ". Next: " in str(raised.value)
+
+
+def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
+    edit(CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")(tiny_copy)
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    (graded,) = grade_all(Plan(tiny_copy, SECRET), submissions[:1], 1)
+    assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
+    check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
+    assert (check.outcome, check.score) == ("skipped", 0)
+    assert check.evidence == "The grader itself failed here; this is not your fault."
+
+
+def test_without_bubblewrap_nothing_is_graded(
+    tiny_copy: Path, submitted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(BoxUnavailable, match=r"bubblewrap .* is not installed\. Next: sudo apt-get install bubblewrap"):
+        grade(tiny_copy, submissions[:1], 1)
+
+
+class Deaf(Executor):
+    """An executor that takes work and never does it, but for the first piece, which fails."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Graded]] = []
+
+    def submit(self, *args: object, **kwargs: object) -> Future[Graded]:  # type: ignore[override]
+        self.futures.append(Future())
+        if len(self.futures) == 1:
+            self.futures[0].set_exception(CourseError("no. Next: yes"))
+        return self.futures[-1]
+
+
+def test_after_a_fault_the_work_that_waits_is_given_up(tiny_copy: Path, submitted: Path) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    executor = Deaf()
+    with pytest.raises(CourseError, match="no. Next: yes"):
+        list(grade_with(executor, submissions))
+    assert len(executor.futures) == len(submissions)
+    assert all(future.cancelled() for future in executor.futures[1:])
