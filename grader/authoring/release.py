@@ -64,12 +64,12 @@ def _of_exercise(
 ) -> Iterator[Released]:
     stub = stub_of(course, assignment, exercise)
     yield Released(course.released(assignment, exercise), stub.encode())
-    notebook = stub_notebook(stub, exercise.id, _groups(catalogue, exercise))
+    notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
     yield Released(course.released(assignment, exercise, ".ipynb"), notebook.encode())
     yield Released(course.fingerprints(assignment, exercise), record(course, catalogue, assignment, exercise, stub))
 
 
-def _groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
+def groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
     """The hidden checks by layer."""
     layers: dict[str, list[CheckOutcome]] = {}
     for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):

@@ -14,7 +14,8 @@ from .candidate import cast
 from .explain import is_refusal
 from .fit import misfit, without_far_lines
 
-SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this
+SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this,
+SHORTEST = 0.5  # seconds, down to this: less, and a busy machine would decide what becomes of the checks that are left
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ class AttemptPerformer:
             raise AttemptEnded(
                 End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take."
             )
-        allowed = min(remaining, self._limits.seconds_per_call / SHORTER_AFTER_DEATH**self._deaths)
+        per_call = self._limits.seconds_per_call
+        allowed = min(remaining, per_call, max(SHORTEST, per_call / SHORTER_AFTER_DEATH**self._deaths))
         started = time.monotonic()
         assert self._connection is not None
         try:

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -58,14 +59,7 @@ class Judge:
         assignment = submission.assignment
         results = []
         for exercise in self.selected(assignment):
-            stub = self._course.released(assignment, exercise)
-            source = read_attempt(
-                submission.folder,
-                assignment.stem(exercise),
-                code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None,
-                self._course.limits.source_kib,
-            )
-            results.append(self.grade_attempt(submission.student, assignment, exercise, source))
+            results.append(self.grade_exercise(submission.student, assignment, exercise, submission.folder))
         return Result(
             student=submission.student,
             assignment=assignment.id,
@@ -77,6 +71,13 @@ class Judge:
             versions=versions(),
             exercises=tuple(results),
         )
+
+    def grade_exercise(self, student: str, assignment: Assignment, exercise: Exercise, folder: Path) -> ExerciseResult:
+        """The result of one exercise of the submission in that folder."""
+        stub = self._course.released(assignment, exercise)
+        untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
+        source = read_attempt(folder, assignment.stem(exercise), untouched, self._course.limits.source_kib)
+        return self.grade_attempt(student, assignment, exercise, source)
 
     def grade_attempt(
         self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource

@@ -77,7 +77,11 @@ class JudgePlugin:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Note every check as one that nobody has attempted."""
         for item in items:
-            self.collected.setdefault(item.path, []).append(_unattempted(item))
+            try:
+                self.collected.setdefault(item.path, []).append(_unattempted(item))
+            except pytest.UsageError as error:
+                self.problem = str(error)
+                raise
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run turns in place of pytest's own loop."""
