@@ -12,10 +12,11 @@ def release(course: CourseOption = None) -> None:
 
     Example: `course release`
     """
+    loaded = course_of(course)
     from ..authoring.release import write_release
     from ..judge.catalogue import Catalogue
 
-    loaded = course_of(course)
     with Catalogue(loaded) as catalogue:
         written = write_release(loaded, catalogue)
-    Console(highlight=False).print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: course verify")
+    console = Console(highlight=False)
+    console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: course verify", soft_wrap=True)

@@ -23,11 +23,11 @@ def verify(
 
     Example: `course verify reshape_dance --seeds 20`
     """
+    loaded = course_of(course)
+    named = exercises_named(loaded, exercises or [])
     from ..authoring.verify.claims import Effort, verify_course
     from ..box.level import open_box
 
-    loaded = course_of(course)
-    named = exercises_named(loaded, exercises or [])
     console = Console(highlight=False)
     broken = 0
     with open_box(Level.NAMESPACES, loaded.limits.for_worker(), loaded.root) as box:

@@ -3,6 +3,7 @@
 What a check file imports stands here: `check`, the asserts, and nothing else.
 """
 
+from ..box.worker.messages import StandIn
 from .expect import (
     CheckFailed,
     assert_finite,
@@ -19,6 +20,7 @@ from .marks import Layer, check
 __all__ = [
     "CheckFailed",
     "Layer",
+    "StandIn",
     "assert_finite",
     "assert_gradients_match",
     "assert_matches",

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..course import Assignment, Course
 from ..errors import CourseFault
 
-_NAME = re.compile(r"[^\x00-\x1f\x7f/\\]{1,120}")
+_NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` begins a command to a CI runner
 
 
 class SubmissionError(CourseFault):
@@ -60,8 +60,4 @@ def _of_student(course: Course, folder: Path) -> Iterator[Submission]:
 
 
 def _is_plain(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return bool(_NAME.fullmatch(name))
+    return name.isprintable() and bool(_NAME.fullmatch(name))

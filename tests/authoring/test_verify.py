@@ -17,6 +17,7 @@ from grader.box.level import Box
 from grader.course import CourseError, load_course
 from grader.judge.catalogue import Catalogue
 from grader.judge.references import BrokenReference
+from grader.judge.session import GraderFault
 
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
@@ -278,6 +279,8 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
         pytest.param(edit(BANK, "import torch", "import torhc"), BrokenReference, "torhc", id="a bank that fails"),
         pytest.param(edit(TEXTS, "  hints:\n    - \"Does python", "  hint:\n    - \"Does python"), CourseError,
                      "texts.yaml", id="words with a misspelt entry"),
+        pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs @check",
+                     id="a check without a sentence"),
         pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), SourceError, ":23: ", id="a part left open"),
     ],
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -10,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.batch.run import Graded, Plan, WorkerLost, grade_all, grade_with
-from grader.box.level import BoxUnavailable
 from grader.course import CourseError, load_course
-from grader.judge.references import BrokenReference
 from grader.judge.session import GraderFault
 from grader.result import Result
 from grader.submission import Submission, find_submissions
@@ -74,20 +71,14 @@ def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
 
 
 CHECKS = "grader/hidden/checks/test_running_mean.py"
-SOLUTION = "solutions/averages/01_running_mean.py"
 
 
 @pytest.mark.parametrize(
     ("fault", "error", "says"),
     [
-        pytest.param(edit("course.yaml", "points: 4", "points: -4"), CourseError, "points", id="a bad course.yaml"),
         pytest.param(
             edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"
         ),
-        pytest.param(
-            edit(CHECKS, '"""lets', 'x = """lets'), GraderFault, "a docstring", id="a check without a sentence"
-        ),
-        pytest.param(edit(SOLUTION, "import torch", "import torhc"), BrokenReference, "torhc", id="a broken reference"),
         pytest.param(
             edit(CHECKS, "    x, g = draw(6), draw(6)", "    import os\n    os._exit(3)"),
             WorkerLost,
@@ -116,15 +107,6 @@ def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny
     assert check.evidence == "The grader itself failed here; this is not your fault."
 
 
-def test_without_bubblewrap_nothing_is_graded(
-    tiny_copy: Path, submitted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    monkeypatch.setenv("PATH", os.devnull)
-    with pytest.raises(BoxUnavailable, match=r"bubblewrap .* is not installed\. Next: sudo apt-get install bubblewrap"):
-        grade(tiny_copy, submissions[:1], 1)
-
-
 class Deaf(Executor):
     """An executor that takes work and never does it, but for the first piece, which fails."""
 
@@ -141,7 +123,7 @@ class Deaf(Executor):
 def test_after_a_fault_the_work_that_waits_is_given_up(tiny_copy: Path, submitted: Path) -> None:
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
     executor = Deaf()
-    with pytest.raises(CourseError, match="no. Next: yes"):
+    with pytest.raises(CourseError, match=r"^no\. Next: yes$"):
         list(grade_with(executor, submissions))
     assert len(executor.futures) == len(submissions)
     assert all(future.cancelled() for future in executor.futures[1:])

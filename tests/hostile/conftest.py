@@ -230,10 +230,19 @@ class Classes:
                 kept.write_text(json.dumps(asdict(grade(root, students(), jobs=jobs))))
             return Run(**json.loads(kept.read_text()))
 
+    def folder_of(self, section: str) -> Path:
+        """Where a section was graded."""
+        self.section(section)
+        return self._folder / section
+
     def section(self, section: str) -> Run:
         """All attempts of a section, each with an honest student before and after it."""
         tricks = sorted(path for path in (HERE / "attempts" / section).glob("*.py"))
         return self.get(section, lambda: among_honest({path.stem: hands_in(source(path)) for path in tricks}))
+
+    def tricks(self, name: str, tricks: Mapping[str | bytes, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
+        """These students among honest ones."""
+        return self.get(name, lambda: among_honest(tricks, neighbours), jobs=jobs)
 
     def assert_untouched(self, run: Run) -> None:
         """The neighbours' results and the world are what they would have been without a hostile student."""
@@ -252,13 +261,20 @@ class Classes:
         return self.get("nobody_hostile", lambda: among_honest({}))
 
 
-def among_honest(tricks: Mapping[str | bytes, Place]) -> dict[str | bytes, Place]:
-    """These students, an honest one after each, and one before and after them all."""
+def among_honest(tricks: Mapping[str | bytes, Place], neighbours: bool = True) -> dict[str | bytes, Place]:
+    """These students, an honest one before and after them all, and one after each unless told not to."""
     students: dict[str | bytes, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
     for name, place in tricks.items():
         students[name] = place
-        students[os.fsencode(name) + b"~honest"] = honest()
+        if neighbours:
+            students[os.fsencode(name) + b"~honest"] = honest()
     return students
+
+
+@pytest.fixture(scope="session")
+def secrets() -> dict[str, str]:
+    """What was planted where no attempt may read: its name, and the text itself."""
+    return SECRETS
 
 
 @pytest.fixture(scope="session")

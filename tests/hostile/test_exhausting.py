@@ -7,7 +7,7 @@ import pytest
 # trick: (points of 4, what a lost check says, why that many)
 EARNS = {
     "aborts": (0, r"ended by SIG", "the process is gone"),
-    "closes_every_descriptor": (0, r"ended its own process", "the process cannot answer"),
+    "closes_every_descriptor": (0, r"ended", "the process cannot answer"),
     "daemon_with_setsid": (0, r"ended its own process \(exit status 3\)", "its daemon dies with it"),
     "deep_recursion": (0, r"raised RecursionError on line 5: a function calls itself without end", "an exception"),
     "deep_recursion_in_native_code": (0, r"ended by SIGSEGV", "the process is gone"),
@@ -49,7 +49,7 @@ EARNS = {
     "segmentation_fault": (0, r"ended by SIGSEGV", "the process is gone"),
     "sleeps_to_just_under_each_limit": (
         0,
-        r"should have shape" r"|No answer within",
+        r"should have shape|values differ" r"|No answer within",
         "a number alone, and the whole attempt has a limit too",
     ),
     "sleeps_while_importing_each_time": (0, r"ended its own process", "the process is gone in every check"),

@@ -49,6 +49,8 @@ def test_an_odd_name_is_a_name(tiny: Course, tmp_path: Path, name: str) -> None:
         pytest.param(b"a\\b", id="a backslash"),
         pytest.param(b"caf\xe9", id="Latin-1"),
         pytest.param(b"x" * 121, id="121 letters"),
+        pytest.param("a\u202eb".encode(), id="a mark that turns the writing round"),
+        pytest.param(b"::error::ada", id="a command to a CI runner"),
     ],
 )
 def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(

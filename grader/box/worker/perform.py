@@ -30,14 +30,14 @@ def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
     watch = Watch() if call.watch else None
     raised = None
     try:
-        torch.manual_seed(call.seed)
+        _seed(call.seed)
         subject = _subject(namespace, call, built)
         args = [_argument(namespace, a, call, built) for a in call.args]
         kwargs = {k: _argument(namespace, v, call, built) for k, v in call.kwargs.items()}
         stage = "call"
         if not call.only_build:
             before = _copies(args, kwargs)
-            torch.manual_seed(call.seed)
+            _seed(call.seed)
             with watch or nullcontext(), torch.set_grad_enabled(call.cotangent is not None):
                 results = [subject(*args, **kwargs) for _ in range(call.runs)]
             outputs = [_output(result) for result in results]
@@ -55,6 +55,13 @@ def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
         modules=tuple(b.facts() for b in built),
         operations=watch.operations() if watch else None,
     )
+
+
+def _seed(seed: int) -> None:
+    """As torch.manual_seed does, which formats three stack traces for devices that are not there: 1.5 ms."""
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
 
 
 def raised_by(error: BaseException, stage: str, source: str) -> Raised:

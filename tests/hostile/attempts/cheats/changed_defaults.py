@@ -4,7 +4,7 @@ import torch
 torch.set_default_dtype(torch.float16)
 torch.manual_seed(666)
 torch.set_num_threads(64)
-torch.use_deterministic_algorithms(True)
+torch._C._set_deterministic_algorithms(True)
 torch.set_printoptions(precision=1)
 torch.backends.cudnn.benchmark = True
 

@@ -1,0 +1,275 @@
+"""The command as a person runs it: exit status 0, 1 or 2, and a message that ends with the command to run next."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from grader.cli.app import app
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
+FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def student_copy(tmp_path: Path) -> Path:
+    """A folder as a student has it: course.yaml and exercises/, nothing else."""
+    folder = tmp_path / "mine"
+    shutil.copytree(TINY / "exercises", folder / "exercises")
+    shutil.copy(TINY / "course.yaml", folder)
+    return folder
+
+
+def write_notebook(folder: Path, source: str) -> None:
+    notebook = jupytext.read(folder / NOTEBOOK)
+    cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
+    cell.source = f"%matplotlib inline\n{source}"
+    jupytext.write(notebook, folder / NOTEBOOK)
+
+
+# Help
+
+
+@pytest.mark.parametrize("name", [command.callback.__name__ for command in app.registered_commands])
+def test_help_shows_an_example_that_is_a_command(run_course: Run, name: str) -> None:
+    done = run_course(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(rf"Example: `?course {name}\b", words(done.stdout)), done.stdout
+
+
+def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
+    listed = words(run_course().stdout + run_course("--help").stdout)
+    for name in ("status", "check", "grade", "release", "verify"):
+        assert f" {name} " in listed
+
+
+# Wrong usage, and what to do about it
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says", "next_"),
+    [
+        pytest.param(["status"], "no course.yaml in", "change to the course's folder, or pass --course FOLDER", id="no course"),
+        pytest.param(["status", "--course", "nowhere"], "cannot be read", "pass --course FOLDER", id="no such course"),
+        pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
+        pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
+        pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
+        pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
+        pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course grade examples/submitted --out results", id="an empty folder"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_status_2_and_a_next_command(
+    run_course: Run, tmp_path: Path, arguments: list[str | Path], says: str, next_: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    done = run_course(*arguments, cwd=tmp_path / "empty")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("course: ")
+    assert says in done.stderr
+    assert done.stderr.endswith(f"Next: {next_}\n")
+
+
+@pytest.mark.parametrize("command", ["status", "check", "release", "verify", "grade ."])
+def test_a_bad_course_file_is_status_2_with_the_line(run_course: Run, tiny_copy: Path, command: str) -> None:
+    path = tiny_copy / "course.yaml"
+    path.write_text(path.read_text().replace("points: 4", "points: none"))
+    done = run_course(*command.split(), cwd=tiny_copy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"course: {path}:14: assignments.0.exercises.0.points: ")
+    assert done.stderr.endswith("Next: mend that line, then course verify\n")
+
+
+@pytest.mark.parametrize("arguments", [["grade"], ["grade", ".", "--jobs", "0"], ["frobnicate"], ["status", "--loud"]])
+def test_what_the_command_line_does_not_know_is_status_2(run_course: Run, arguments: list[str]) -> None:
+    done = run_course(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--help" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "check", "check running_mean"])
+def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, command: str) -> None:
+    (student_copy / FINGERPRINTS).unlink()
+    done = run_course(*command.split(), cwd=student_copy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"course: {student_copy / FINGERPRINTS} is missing. Next (as an instructor): course release\n"
+    )
+
+
+def test_damaged_fingerprints_are_status_2(run_course: Run, student_copy: Path) -> None:
+    (student_copy / FINGERPRINTS).write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    done = run_course("check", cwd=student_copy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{FINGERPRINTS} cannot be read" in done.stderr
+    assert done.stderr.endswith(
+        "Next: git checkout " + str(student_copy / FINGERPRINTS) + ", or as an instructor: course release\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["grade", "verify"])
+def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, command: str
+) -> None:
+    hand_in(tmp_path / "submitted", ada=RIGHT)
+    arguments = ["grade", tmp_path / "submitted"] if command == "grade" else ["verify"]
+    done = run_course(*arguments, cwd=tiny_copy, env={"PATH": ""})
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "course: bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
+    )
+    assert not (tiny_copy / "results").exists()
+
+
+# A student's own work
+
+
+def test_an_untouched_course_has_nothing_to_check_and_says_what_is_next(run_course: Run, student_copy: Path) -> None:
+    check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
+    assert check.returncode == 1
+    assert check.stdout == "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check\n"
+    assert status.returncode == 0
+    assert words(status.stdout) == (
+        "· 01_running_mean The running mean 4 points untouched Next: course check running_mean"
+    )
+
+
+@pytest.mark.parametrize(
+    "hand_over",
+    [
+        pytest.param(lambda folder, source: (folder / SCRIPT).write_text(source), id="script"),
+        pytest.param(write_notebook, id="notebook"),
+    ],
+)
+def test_what_is_begun_is_checked_until_it_is_done(
+    run_course: Run, student_copy: Path, hand_over: Callable[[Path, str], None]
+) -> None:
+    hand_over(student_copy, WRONG)
+    check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
+    assert (check.returncode, check.stderr) == (1, "")
+    assert check.stdout.splitlines()[0].split() == ["✗", "running_mean", "2", "/", "4"]
+    assert "You divided by the length of x everywhere." in check.stdout
+    assert "hint: How many numbers are in the mean at position 0?" in check.stdout
+    assert "in progress, 2 of 4 checks" in status.stdout
+    hand_over(student_copy, RIGHT) if hand_over is not write_notebook else rewrite(student_copy)
+    check, status = run_course("check", "01", cwd=student_copy), run_course("status", cwd=student_copy / "exercises")
+    assert (check.returncode, check.stderr) == (0, "")
+    assert check.stdout.split() == ["✓", "running_mean", "4", "/", "4"]
+    assert words(status.stdout) == "✓ 01_running_mean The running mean 4 points done All done."
+
+
+def rewrite(folder: Path) -> None:
+    shutil.copy(TINY / NOTEBOOK, folder / NOTEBOOK)
+    write_notebook(folder, RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        pytest.param(lambda path: path.unlink(), "01_running_mean.py is not here.", id="missing"),
+        pytest.param(lambda path: path.write_text("def f(:\n"), "on line 1: this is not valid Python", id="no Python"),
+        pytest.param(lambda path: path.write_bytes(b"\xff"), "is not UTF-8 text (line 1)", id="no text"),
+        pytest.param(
+            lambda path: path.write_text("import os\nos._exit(0)\n"), "While the file was imported", id="gone"
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_checked_is_status_1_and_says_why(
+    run_course: Run, student_copy: Path, make: Callable[[Path], object], says: str
+) -> None:
+    (student_copy / NOTEBOOK).unlink()
+    make(student_copy / SCRIPT)
+    done = run_course("check", "running_mean", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert says in words(done.stdout)
+
+
+# An instructor's
+
+
+def hand_in(submitted: Path, **attempts: str) -> Path:
+    for student, source in attempts.items():
+        path = submitted / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(source, encoding="utf-8")
+    return submitted
+
+
+def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(run_course: Run, tiny_copy: Path) -> None:
+    paths = [tiny_copy / name for name in (SCRIPT, NOTEBOOK, FINGERPRINTS)]
+    before = [path.read_bytes() for path in paths]
+    for path in paths:
+        path.unlink()
+    done = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}. Next: course verify\n"
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:
+    sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
+    assert (sound.returncode, sound.stderr) == (0, "")
+    assert {line[0] for line in sound.stdout.splitlines()[:-1]} == {"✓"}
+    assert sound.stdout.splitlines()[-1] == "Every claim holds."
+    (tiny_copy / SCRIPT).write_text("edited\n")
+    broken = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
+    assert (broken.returncode, broken.stderr) == (1, "")
+    assert f"    {SCRIPT} is not what solutions/ yields. Next: course release" in broken.stdout.splitlines()
+    assert broken.stdout.splitlines()[-1] == "1 claims do not hold."
+
+
+def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+    submitted = hand_in(tmp_path / "submitted", ada=RIGHT, ben=WRONG, **{"[bold]c": WRONG})
+    os.mkdir(submitted / "d\ne")
+    done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
+    assert done.returncode == 2, done.stderr  # for the name that was refused
+    assert "not graded: A folder with the name 'd\\ne' is not graded" in words(done.stdout)
+    results = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("*/averages.json")}
+    assert {name: r["score"] for name, r in results.items()} == {"ada": 4, "ben": 2, "[bold]c": 2}
+    assert {(r["seed"], r["isolation"], r["device"]) for r in results.values()} == {(7, "namespaces", "cpu")}
+    assert results["ben"]["exercises"][0]["diagnosis"][0]["id"] == "counts_all"
+    rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if "/4" in line]
+    assert rows == [
+        ["[bold]c", "2", "2/4", "running_mean:", "counts_all"],
+        ["ada", "4", "4/4"],
+        ["ben", "2", "2/4", "running_mean:", "counts_all"],
+    ]
+    assert "isolation: namespaces" in words(done.stdout)
+
+
+def test_grading_again_gives_the_same_file_and_status_0(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+    submitted = hand_in(tmp_path / "submitted", ben=WRONG)
+    files = []
+    for _ in range(2):
+        done = run_course("grade", submitted, "--exercise", "running_mean", cwd=tiny_copy)
+        assert (done.returncode, done.stderr) == (0, "")
+        files.append((tiny_copy / "results" / "ben" / "averages.json").read_bytes())
+    assert files[0] == files[1]
+    assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
+    path = tiny_copy / "grader" / "hidden" / "checks" / "test_running_mean.py"
+    path.write_text(path.read_text().replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"))
+    done = run_course("grade", hand_in(tmp_path / "submitted", ada=RIGHT), cwd=tiny_copy)
+    assert done.returncode == 2
+    assert words(done.stdout).endswith(
+        "course: a fault of the grader's own: values: ZeroDivisionError: division by zero. Next: course verify"
+    )
+    assert json.loads((tiny_copy / "results" / "ada" / "averages.json").read_text())["score"] == 3

@@ -1,0 +1,238 @@
+"""Any bytes at all: `read_reply` gives a valid Reply or raises BadReply, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from grader.box.replies import BadReply, read_reply
+from grader.box.worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from grader.box.worker.wire import LENGTH, encode
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
+FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+ELEMENTS = 1 << 23  # more than any seed below holds
+
+NUMBERS = torch.arange(6.0).reshape(2, 3)
+FACTS = ModuleFacts({"w": Entry((2, 3), "float32", "cpu")}, {}, False, False, ("b",), {"n_head": 2, "scale": 0.5})
+SEEDS = {
+    "nothing": Reply(),
+    "one tensor": Reply(outputs=(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)),)),
+    "gradients": Reply(gradients={"args.0": NUMBERS.double(), "w": None}),
+    "an exception": Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)),
+    "a module": Reply(modules=(FACTS,), mutated=("args.0",), operations=Operations(True, 6)),
+    "a bool and an empty tensor": Reply(
+        outputs=(
+            Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),
+            Output("tensor", torch.empty(0, 4), "float32", "cpu", (0, 4)),
+        )
+    ),
+}
+
+
+def payload(reply: Reply) -> bytes:
+    """The reply as the judge gets it, without its length."""
+    return encode(reply)[LENGTH.size :]
+
+
+def split(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The header of a valid payload, and its data."""
+    (length,) = struct.unpack_from("<Q", data)
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def joined(header: object, data: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def assert_read_or_refused(data: bytes) -> None:
+    """A Reply whose parts have their types and whose tensors are plain, or BadReply with a short plain reason."""
+    try:
+        reply = read_reply(data)
+    except BadReply as error:
+        said = str(error)
+        assert 0 < len(said) <= 200
+        assert said.isprintable()
+        return
+    tensors = [out.tensor for out in reply.outputs] + list(reply.gradients.values())
+    for tensor in tensors:
+        if tensor is not None:
+            assert type(tensor) is torch.Tensor
+            assert tensor.layout is torch.strided
+            assert tensor.device.type == "cpu"
+            assert tensor.numel() <= ELEMENTS
+    for out in reply.outputs:
+        assert isinstance(out.kind, str)
+        assert out.tensor is None or tuple(out.tensor.shape) == out.shape
+    assert all(isinstance(name, str) for name in (*reply.gradients, *reply.mutated))
+    assert all(isinstance(facts, ModuleFacts) for facts in reply.modules)
+    assert reply.raised is None or isinstance(reply.raised, Raised)
+    assert reply.operations is None or isinstance(reply.operations, Operations)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_valid_reply_is_read_as_it_was_sent(name):
+    sent, read = SEEDS[name], read_reply(payload(SEEDS[name]))
+    for mine, theirs in zip(sent.outputs, read.outputs, strict=True):
+        assert mine.tensor is not None
+        assert theirs.tensor is not None
+        assert torch.equal(mine.tensor, theirs.tensor)
+        assert mine.dtype == theirs.dtype
+    assert sent.gradients.keys() == read.gradients.keys()
+    assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
+        read.raised,
+        read.mutated,
+        read.modules,
+        read.operations,
+    )
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_every_message_that_was_ever_interesting_is_read_or_refused(path):
+    assert_read_or_refused(path.read_bytes())
+
+
+def test_the_corpus_is_there():
+    assert len(CORPUS) > 20
+
+
+@FUZZ
+@given(st.binary(max_size=400))
+@example(b"")
+@example(b"\xff" * 8)
+@example(struct.pack("<Q", 1 << 62) + b"{}")
+def test_arbitrary_bytes(data):
+    assert_read_or_refused(data)
+
+
+@FUZZ
+@given(st.sampled_from(sorted(SEEDS)), st.data())
+def test_flipped_inserted_and_deleted_bytes(name, data):
+    mutated = bytearray(payload(SEEDS[name]))
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(mutated) - 1))
+        what = data.draw(st.sampled_from(["flip", "set", "insert", "delete"]))
+        if what == "flip":
+            mutated[at] ^= 1 << data.draw(st.integers(0, 7))
+        elif what == "set":
+            mutated[at] = data.draw(st.integers(0, 255))
+        elif what == "insert":
+            mutated[at:at] = data.draw(st.binary(min_size=1, max_size=8))
+        elif len(mutated) > 1:
+            del mutated[at]
+    assert_read_or_refused(bytes(mutated))
+
+
+@FUZZ
+@given(st.sampled_from(sorted(SEEDS)), st.integers(0, 2000))
+def test_truncated_messages_are_never_read(name, kept):
+    whole = payload(SEEDS[name])
+    if kept < len(whole):
+        with pytest.raises(BadReply):
+            read_reply(whole[:kept])
+
+
+NUMBER = st.one_of(
+    st.integers(-(1 << 70), 1 << 70),
+    st.sampled_from([0, 1, -1, 1 << 31, 1 << 40, (1 << 40) - 1, 1 << 62, (1 << 63) - 1, 1 << 64]),
+    st.floats(),
+    st.booleans(),
+)
+JSON = st.recursive(
+    st.one_of(st.none(), NUMBER, st.text(max_size=10), st.sampled_from(["$", "tensor", "map", "Reply", "args.0"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@FUZZ
+@given(
+    st.lists(NUMBER, max_size=5),
+    st.tuples(NUMBER, NUMBER),
+    st.sampled_from(["F64", "F32", "I8", "BOOL", "F8_E4M3", ""]),
+)
+@example([0, 1 << 62], (0, 0), "F64")
+@example([0] + [(1 << 40) - 1] * 4, (0, 0), "F64")
+@example([-6, -1], (0, 48), "F64")
+@example([True, 6], (0, 48), "F64")
+@example([6.0], (0, 48), "F64")
+def test_any_shape_and_any_offsets(shape, offsets, dtype):
+    header, data = split(payload(SEEDS["one tensor"]))
+    header["t0"] = {"dtype": dtype, "shape": shape, "data_offsets": list(offsets)}
+    assert_read_or_refused(joined(header, data))
+
+
+@FUZZ
+@given(st.sampled_from(sorted(SEEDS)), st.data())
+def test_any_part_of_the_body_replaced(name, data):
+    """One value, somewhere in the body, becomes any other JSON: the rest stays valid."""
+    header, tensors = split(payload(SEEDS[name]))
+    body = json.loads(header["__metadata__"]["body"])
+    places: list[tuple[Any, Any]] = []
+
+    def walk(value: Any) -> None:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, inner in items:
+            places.append((value, key))
+            walk(inner)
+
+    walk(body)
+    holder, key = data.draw(st.sampled_from(places))
+    holder[key] = data.draw(JSON)
+    header["__metadata__"]["body"] = json.dumps(body)
+    assert_read_or_refused(joined(header, tensors))
+
+
+@FUZZ
+@given(st.sampled_from(sorted(SEEDS)), st.dictionaries(st.text(max_size=6), JSON, max_size=3))
+def test_any_entry_beside_the_agreed_ones_is_refused(name, more):
+    header, tensors = split(payload(SEEDS[name]))
+    extra = {key: value for key, value in more.items() if key not in header}
+    if extra:
+        with pytest.raises(BadReply):
+            read_reply(joined({**header, **extra}, tensors))
+
+
+@pytest.mark.parametrize("where", ["header", "body", "output"])
+def test_a_name_that_stands_twice_is_refused(where):
+    header, tensors = split(payload(SEEDS["one tensor"]))
+    if where == "header":
+        text = json.dumps(header)
+        text = text[:-1] + ', "t0": ' + json.dumps(header["t0"]) + "}"
+    else:
+        body = header["__metadata__"]["body"]
+        twice = (
+            body.replace('"mutated"', '"raised": null, "mutated"')
+            if where == "body"
+            else body.replace('"kind": "tensor"', '"kind": "tensor", "kind": "tensor"')
+        )
+        assert twice != body
+        text = json.dumps({**header, "__metadata__": {"body": twice}})
+    with pytest.raises(BadReply, match="stands in it twice"):
+        read_reply(struct.pack("<Q", len(text)) + text.encode() + tensors)
+
+
+@pytest.mark.parametrize("count", [513, 100_000], ids=["one more than is read", "very many"])
+def test_too_many_tensors_are_refused(count):
+    header, _ = split(payload(SEEDS["nothing"]))
+    empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    with pytest.raises(BadReply):
+        read_reply(joined({**header, **{f"t{i}": copy.copy(empty) for i in range(count)}}, b""))
+
+
+@pytest.mark.parametrize("depth", [1_000, 100_000])
+@pytest.mark.parametrize("where", ["header", "body"])
+def test_nesting_without_end_is_refused(where, depth):
+    nested = '{"a":' * depth + "1" + "}" * depth
+    text = nested if where == "header" else json.dumps({"__metadata__": {"body": nested}})
+    with pytest.raises(BadReply):
+        read_reply(struct.pack("<Q", len(text)) + text.encode())

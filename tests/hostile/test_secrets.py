@@ -1,0 +1,85 @@
+"""Nothing that the grader says holds a secret, a path of the machine, or a line of a solution or a hidden check."""
+
+from pathlib import Path
+
+import pytest
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
+CHECKS = TINY / "grader" / "hidden" / "checks" / "test_running_mean.py"
+MUTANTS = TINY / "grader" / "hidden" / "misconceptions" / "running_mean.py"
+RELEASED = TINY / "exercises" / "averages" / "01_running_mean.py"
+WRONG = TINY / "grader" / "hidden" / "wrong" / "running_mean"
+
+SECTIONS = ["forging", "stealing", "exhausting", "wire", "tensors", "cheats", "wrong"]
+LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
+
+
+def lines_of(path: Path) -> set[str]:
+    """The lines that are long enough to be told from any other text."""
+    return {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if len(line.strip()) > 24}
+
+
+def titles() -> set[str]:
+    """What a check says to students is no secret: its docstring."""
+    return {line.strip() for line in CHECKS.read_text(encoding="utf-8").splitlines() if line.strip().startswith('"""')}
+
+
+@pytest.fixture(scope="module", params=SECTIONS)
+def output(request, classes):
+    """Everything that a run says: to the terminal, and in every result."""
+    if request.param == "wrong":
+        released = RELEASED.read_text(encoding="utf-8")
+        wrong = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {"stub": released}
+        for number, empty in enumerate(
+            ("", "raise ValueError('x')", "import grader", "x = 1 / 0", "def running_mean(")
+        ):
+            wrong[f"broken_{number}"] = empty
+
+        def place(text: str):
+            return lambda folder: (folder / "01_running_mean.py").write_text(text, encoding="utf-8") and None
+
+        run = classes.tricks("wrong", {name: place(text) for name, text in wrong.items()}, neighbours=False)
+    else:
+        run = classes.section(request.param)
+    return run, "\n".join([run.text, *run.results.values()])
+
+
+def test_no_planted_secret_comes_out(output, secrets):
+    _, said = output
+    assert [name for name, secret in secrets.items() if secret in said] == []
+
+
+def test_no_path_of_the_machine_comes_out(output):
+    run, said = output
+    assert [path for path in run.paths if path in said] == []
+
+
+def test_no_hidden_input_comes_out(output):
+    _, said = output
+    assert LEAK not in said
+
+
+@pytest.mark.parametrize("path", [SOLUTION, CHECKS, MUTANTS], ids=["the solution", "the hidden checks", "the mutants"])
+def test_no_line_of_hidden_code_comes_out(output, path):
+    _, said = output
+    hidden = lines_of(path) - lines_of(RELEASED) - titles()
+    assert hidden
+    assert [line for line in hidden if line in said] == []
+
+
+def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
+    run, said = output
+    assert "::" not in "".join(run.results.values())
+    assert not [c for c in said if c != "\n" and not c.isprintable()]
+
+
+def test_the_secrets_were_there_to_be_found(classes, secrets):
+    course = classes.folder_of("stealing") / "course"
+    planted = "".join(
+        path.read_text(encoding="utf-8")
+        for path in course.rglob("*")
+        if path.suffix != ".safetensors" and path.is_file()
+    )
+    missing = {name for name, secret in secrets.items() if secret not in planted}
+    assert missing == {"a token of the environment", "a line of a neighbour's attempt"}
