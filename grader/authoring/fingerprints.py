@@ -11,8 +11,9 @@ from ..box.worker.messages import Build, Call, Entries, Reply, StandIn
 from ..course import Assignment, Course, CourseError, Exercise
 from ..judge.attempt import Exchange
 from ..judge.candidate import LocalPerformer, Performer, map_call
-from ..judge.catalogue import Catalogue, LocalSubject
+from ..judge.catalogue import Catalogue
 from ..judge.diagnosis import load_bank
+from ..judge.local import LocalSubject
 from ..judge.plugin import CheckOutcome
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.trace import Facet, Trace, trace_of

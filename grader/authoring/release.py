@@ -32,6 +32,9 @@ def released_files(course: Course, catalogue: Catalogue) -> Iterator[Released]:
 def write_release(course: Course, catalogue: Catalogue) -> list[Path]:
     """Write exercises/, and take away what no longer belongs there; the paths written."""
     files = list(released_files(course, catalogue))
+    for assignment in course.assignments:
+        for exercise in assignment.exercises:
+            catalogue.tables.write(assignment, exercise)
     for file in files:
         file.path.parent.mkdir(parents=True, exist_ok=True)
         file.path.write_bytes(file.content)

@@ -31,7 +31,9 @@ PLAIN_SECONDS = 5.0  # between two lines of progress where there is no terminal
 
 def grade(
     submitted: Annotated[Path, typer.Argument(help="The folder with <student>/<assignment>/ folders.")],
-    out: Annotated[Path, typer.Option(help="Where results go: OUT/<student>/<assignment>.json.")] = Path("results"),
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where results go: OUT/<student>/<assignment>.json.")
+    ] = Path("results"),
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     exercise: Annotated[list[str] | None, typer.Option(help="Grade only this exercise. May be given again.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Judges that work at once [default: one a core].")] = os.cpu_count()

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from ..box.worker.messages import Call, Reply
 from ..course import Assignment, Course, Exercise
-from .attempt import Exchange
 from .candidate import LocalPerformer, Performer
+from .local import LocalSubject
 from .plugin import CheckOutcome, Turn
 from .references import namespace_of
 from .session import CheckSession
-
-
-class LocalSubject:
-    """Trusted code in an attempt's place."""
-
-    device = "cpu"
-
-    def __init__(self, namespace: Mapping[str, object]) -> None:
-        self.check = ""
-        self.transcript: list[Exchange] = []
-        self._performer = LocalPerformer(namespace)
-
-    def perform(self, call: Call) -> Reply:
-        """The reply, kept in the transcript."""
-        reply = self._performer.perform(call)
-        self.transcript.append(Exchange(self.check, call, reply))
-        return reply
+from .tables import Tables
 
 
 class Catalogue:
@@ -39,6 +21,7 @@ class Catalogue:
         """Collect every check. Raises GraderFault."""
         self._course = course
         self._session = CheckSession([course.checks(e) for a in course.assignments for e in a.exercises])
+        self.tables = Tables(course, self._session)
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
         """The checks of an exercise, as nobody has attempted them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ from .plain import plain
 from .plugin import CheckOutcome, Turn
 from .references import namespace_of
 from .session import CheckSession
+from .tables import Tables
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
@@ -47,6 +49,7 @@ class Judge:
         self._course, self._box, self._settings = course, box, settings
         files = [course.checks(e) for a in course.assignments for e in self.selected(a)]
         self._session = CheckSession(files)
+        self._tables = Tables(course, self._session)
         self.faults: list[str] = []
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
@@ -113,13 +116,15 @@ class Judge:
             seed_parts = (str(self._settings.seed), student, exercise.id, source.digest)
             reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), self._settings.device)
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
+            table = partial(self._tables.of, assignment, exercise)
+            diagnosis = diagnose(bank, table, attempt, reference, outcomes, list(attempt.transcript))
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
             return _all(unattempted, outcome, f"While the file was imported: {ended}"), ()
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
-        return outcomes, diagnose(bank, reference, outcomes, attempt.transcript)
+        return outcomes, diagnosis
 
     def __enter__(self) -> Self:
         self._session.__enter__()

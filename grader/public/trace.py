@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal
 
-import torch
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
 from ..box.worker.messages import Raised, Reply
 from ..judge.explain import KINDS, is_refusal, kind_of
+from ..judge.shadow import project
 
-PROJECTIONS = 4
 TOLERANCE = 1e-4  # of a tensor's norm; projections add up the rounding of many values
 
 Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
@@ -24,12 +22,13 @@ class Shadow(BaseModel):
     model_config = ConfigDict(frozen=True)
     kind: str
     shape: tuple[int, ...] | None = None
+    holes: str = ""
     projections: tuple[float, ...] = ()
     norm: float = 0.0
 
     def agrees(self, other: Shadow) -> bool:
         """Whether both are shadows of the same values, to rounding."""
-        if (self.kind, self.shape) != (other.kind, other.shape):
+        if (self.kind, self.shape, self.holes) != (other.kind, other.shape, other.holes):
             return False
         bound = TOLERANCE * max(self.norm, other.norm, 1e-12)
         return all(abs(a - b) <= bound for a, b in zip(self.projections, other.projections, strict=True))
@@ -98,22 +97,5 @@ def _raised(raised: Raised) -> str:
 def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> Shadow:
     if tensor is None:
         return Shadow(kind=kind, shape=shape)
-    values = tensor.double().flatten()
-    clean = values.nan_to_num(nan=1e3, posinf=2e3, neginf=-2e3)
-    return Shadow(
-        kind=kind,
-        shape=tuple(tensor.shape),
-        projections=tuple(map(_rounded, (clean @ _directions(clean.numel())).tolist())),
-        norm=_rounded(float(clean.norm())),
-    )
-
-
-def _rounded(number: float) -> float:
-    """Six digits, and no noise around 0: machines add up in different orders, and all must record the same file."""
-    return float(f"{number:.6g}") if abs(number) > 1e-10 else 0.0
-
-
-def _directions(length: int) -> Tensor:
-    """(length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
-    seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
-    return torch.randn(length, PROJECTIONS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    seen = project(tensor)
+    return Shadow(kind=kind, shape=tuple(tensor.shape), holes=seen.holes, projections=seen.numbers, norm=seen.norm)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -52,6 +52,7 @@ KERNEL = [
     Path("/proc/sys/kernel", name)
     for name in ("core_pattern", "hostname", "modprobe", "randomize_va_space", "shmmax", "pid_max", "printk")
 ]
+SECTIONS = ["exhausting", "wire", "stealing", "forging", "tensors", "cheats"]  # the slowest first
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
 
@@ -110,10 +111,10 @@ def honest() -> Place:
     return hands_in(f"# {secret}\n{RIGHT.read_text(encoding='utf-8')}")
 
 
-def plant_course(root: Path, limits: Mapping[str, float]) -> None:
-    """A copy of the tiny course with these limits, full of secrets."""
+def plant_tiny_course(root: Path) -> None:
+    """A copy of the tiny course with LIMITS, full of secrets."""
     shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__", ".course", ".git"))
-    listed = "".join(f"  {name}: {value}\n" for name, value in limits.items())
+    listed = "".join(f"  {name}: {value}\n" for name, value in LIMITS.items())
     text = (root / "course.yaml").read_text(encoding="utf-8")
     before, _, after = text.partition("limits:\n")
     (root / "course.yaml").write_text(f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}")
@@ -156,48 +157,52 @@ def outside() -> dict[str, str]:
 
 
 def grade(
-    root: Path, students: Mapping[str | bytes, Place], *, jobs: int = 1, limits: Mapping[str, float] = LIMITS
+    root: Path,
+    students: Mapping[str | bytes, Place],
+    *,
+    jobs: int = 1,
+    plant: Callable[[Path], None] = plant_tiny_course,
+    assignment: str = "averages",
+    options: tuple[str, ...] = (),
+    seconds: float = SECONDS_FOR_A_STUDENT,
 ) -> Run:
-    """Grade this class below `root`, and compare the world before and after."""
+    """Grade this class below `root`, and compare the world before and after. `seconds`: the most for one student."""
     course, submitted, out, scratch = (root / name for name in ("course", "submitted", "out", "scratch"))
-    plant_course(course, limits)
+    plant(course)
     scratch.mkdir()
     for name, place in students.items():
-        folder = os.fsencode(submitted) + b"/" + os.fsencode(name) + b"/averages"
+        folder = b"/".join((os.fsencode(submitted), os.fsencode(name), os.fsencode(assignment)))
         os.makedirs(folder)
         place(Path(os.fsdecode(folder)))
     (out / "of_last_week").mkdir(parents=True)
-    (out / "of_last_week" / "averages.json").write_text('{"score": 1.0}')
+    (out / "of_last_week" / "result.json").write_text('{"score": 1.0}')
     watched = {"the course": course, "the submissions": submitted, "an older result": out / "of_last_week"}
     before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
-    seconds = SECONDS_TO_START + len(students) * SECONDS_FOR_A_STUDENT
-    report = root / "left.json"
+    report, log = root / "left.json", root / "said.txt"
     command = [sys.executable, "-m", "grader", "grade", "submitted", "--course", "course", "--out", "out"]
-    ended = subprocess.run(
-        [sys.executable, "-I", str(HERE / "supervise.py"), str(seconds), str(report), *command, "--jobs", str(jobs)],
-        cwd=root,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(root),
-            "TMPDIR": str(scratch),
-            "PYTHONPATH": str(REPOSITORY),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "COLUMNS": "200",
-            "GITHUB_TOKEN": SECRETS["a token of the environment"],
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    limit = str(SECONDS_TO_START + len(students) * seconds)
+    with log.open("wb") as said:
+        status = subprocess.run(
+            [sys.executable, "-I", HERE / "supervise.py", limit, report, *command, "--jobs", str(jobs), *options],
+            cwd=root,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(root),
+                "TMPDIR": str(scratch),
+                "PYTHONPATH": str(REPOSITORY),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "COLUMNS": "200",
+                "GITHUB_TOKEN": SECRETS["a token of the environment"],
+            },
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            check=False,
+        ).returncode
     after = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
     return Run(
-        status=ended.returncode,
-        text=ended.stdout.decode("utf-8", errors="backslashreplace"),
-        results={
-            p.parent.name: p.read_text("utf-8")
-            for p in sorted(out.glob("*/averages.json"))
-            if p.parent.name != "of_last_week"
-        },
+        status=status,
+        text=log.read_text("utf-8", errors="backslashreplace"),
+        results={path.parent.name: path.read_text("utf-8") for path in sorted(out.glob(f"*/{assignment}.json"))},
         changed=[f"{what}: {name}" for what in before for name in changed(before[what], after[what])],
         left_running=json.loads(report.read_text()),
         left_behind=[path.name for path in scratch.iterdir()],
@@ -216,19 +221,31 @@ def is_one_plain_sentence(text: str) -> bool:
 
 
 class Classes:
-    """Classes that were graded, each once, whichever of pytest's workers asks for it."""
+    """Classes that were graded, each once, whichever of pytest's workers asks for it first."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, wanted: list[str]) -> None:
+        """`wanted`: the sections that this run of pytest will ask for."""
+        self._folder, self._wanted = folder, wanted
 
-    def get(self, name: str, students: Callable[[], Mapping[str | bytes, Place]], *, jobs: int = 1) -> Run:
-        """The run of that name."""
+    def get(self, name: str, make: Callable[[Path], Run]) -> Run:
+        """The run of that name. While another worker grades it, this one grades a section that is wanted later."""
+        kept = self._folder / f"{name}.json"
+        for section in (*self._wanted, name):
+            if not self._grade(name, make, wait=section == name) and section != name:
+                self._grade(section, lambda root, of=section: grade(root, attempts_of(of)), wait=False)
+        return Run(**json.loads(kept.read_text()))
+
+    def _grade(self, name: str, make: Callable[[Path], Run], wait: bool) -> bool:
+        """Whether the run of that name is there now."""
         root, kept = self._folder / name, self._folder / f"{name}.json"
-        with FileLock(self._folder / f"{name}.lock"):
-            if not kept.exists():
-                root.mkdir()
-                kept.write_text(json.dumps(asdict(grade(root, students(), jobs=jobs))))
-            return Run(**json.loads(kept.read_text()))
+        try:
+            with FileLock(self._folder / f"{name}.lock", timeout=-1 if wait else 0):
+                if not kept.exists():
+                    root.mkdir()
+                    kept.write_text(json.dumps(asdict(make(root))))
+        except Timeout:
+            return False
+        return True
 
     def folder_of(self, section: str) -> Path:
         """Where a section was graded."""
@@ -237,12 +254,24 @@ class Classes:
 
     def section(self, section: str) -> Run:
         """All attempts of a section, each with an honest student before and after it."""
-        tricks = sorted(path for path in (HERE / "attempts" / section).glob("*.py"))
-        return self.get(section, lambda: among_honest({path.stem: hands_in(source(path)) for path in tricks}))
+        return self.get(section, lambda root: grade(root, attempts_of(section)))
+
+    def on_another_course(
+        self,
+        name: str,
+        students: Mapping[str | bytes, Place],
+        plant: Callable[[Path], None],
+        assignment: str,
+        exercise: str,
+    ) -> Run:
+        """These students at one exercise of a course that `plant` puts into a folder, under that course's own limits."""
+        options = ("--exercise", exercise)
+        make = {"plant": plant, "assignment": assignment, "options": options, "seconds": 120.0}
+        return self.get(name, lambda root: grade(root, students, **make))
 
     def tricks(self, name: str, tricks: Mapping[str | bytes, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
         """These students among honest ones."""
-        return self.get(name, lambda: among_honest(tricks, neighbours), jobs=jobs)
+        return self.get(name, lambda root: grade(root, among_honest(tricks, neighbours), jobs=jobs))
 
     def assert_untouched(self, run: Run) -> None:
         """The neighbours' results and the world are what they would have been without a hostile student."""
@@ -258,7 +287,13 @@ class Classes:
 
     def alone(self) -> Run:
         """The honest students, with nobody else."""
-        return self.get("nobody_hostile", lambda: among_honest({}))
+        return self.tricks("nobody_hostile", {})
+
+
+def attempts_of(section: str) -> dict[str | bytes, Place]:
+    """All attempts of a section among honest ones."""
+    tricks = sorted((HERE / "attempts" / section).glob("*.py"))
+    return among_honest({path.stem: hands_in(source(path)) for path in tricks})
 
 
 def among_honest(tricks: Mapping[str | bytes, Place], neighbours: bool = True) -> dict[str | bytes, Place]:
@@ -278,7 +313,7 @@ def secrets() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Classes:
+def classes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Classes:
     """Every class that a test of this folder asks for."""
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed: there is no box to attack")
@@ -287,4 +322,5 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Classes:
         shared = shared.parent
     folder = shared / "hostile"
     folder.mkdir(exist_ok=True)
-    return Classes(folder)
+    files = {item.path.stem for item in request.session.items}
+    return Classes(folder, [section for section in SECTIONS if {f"test_{section}", "test_secrets"} & files])

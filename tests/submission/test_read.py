@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.submission import AttemptSource, read_attempt
+from grader.submission import AttemptSource, code_digest, read_attempt
 
 STEM = "01_running_mean"
 STUB = "def running_mean(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
@@ -19,7 +19,7 @@ KIB = 16
 
 
 def read(folder: Path, stub: str | None = STUB) -> AttemptSource:
-    return read_attempt(folder, STEM, stub, KIB)
+    return read_attempt(folder, STEM, None if stub is None else code_digest(stub), KIB)
 
 
 def notebook(*sources: str | list[str]) -> str:
@@ -114,6 +114,7 @@ def test_what_stands_behind_a_link_is_never_read(tmp_path: Path) -> None:
     "touched",
     [
         pytest.param(STUB, id="as it was"),
+        pytest.param(STUB + "\n# I shall use the notebook\n", id="with a remark"),
         pytest.param(STUB.replace("\n", "\r\n"), id="with Windows line ends"),
         pytest.param("\n" + STUB.replace("x):", "x):   ") + "\n\n", id="with blanks at line ends and around it"),
     ],
@@ -132,6 +133,18 @@ def test_beside_a_notebook_a_script_counts_and_the_student_is_told(tmp_path: Pat
     attempt = read(tmp_path, stub)
     assert (attempt.name, attempt.source) == (f"{STEM}.py", "x = 2\n")
     assert attempt.note == f"Both {STEM}.py and {STEM}.ipynb are here: the .py counts."
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(STUB.replace("raise", "return 1\n    raise"), id="one line more"),
+        pytest.param(STUB.replace("    raise", "  raise"), id="another indent"),
+        pytest.param("", id="nothing at all"),
+    ],
+)
+def test_code_that_differs_is_told_apart_from_the_stub(other: str) -> None:
+    assert code_digest(other) != code_digest(STUB)
 
 
 def test_a_script_that_cannot_be_read_does_not_give_way_to_the_notebook(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ...course import Assignment, Course, Exercise
 from ...judge.candidate import LocalPerformer
-from ...judge.catalogue import Catalogue, LocalSubject
+from ...judge.catalogue import Catalogue
 from ...judge.diagnosis import Bank, Mutant, diagnose, load_bank
+from ...judge.diagnosis.table import Table
+from ...judge.local import LocalSubject
 from ...judge.plugin import CheckOutcome
 from ...result import Diagnosed
 from .claim import Claim
@@ -23,7 +25,8 @@ def verify_mutants(
 ) -> Iterator[Claim]:
     """The claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
     bank = load_bank(course, exercise)
-    trial = _Trial(catalogue, exercise, bank, catalogue.reference(assignment, exercise))
+    table = catalogue.tables.of(assignment, exercise)
+    trial = _Trial(catalogue, exercise, bank, catalogue.reference(assignment, exercise), table)
     caught, named, failed = [], [], set()
     outcomes = {}
     for mutant in bank.mutants:
@@ -47,13 +50,18 @@ def verify_mutants(
 class _Trial:
     """Runs trusted code through the checks and the diagnosis."""
 
-    def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank, reference: LocalPerformer) -> None:
+    def __init__(
+        self, catalogue: Catalogue, exercise: Exercise, bank: Bank, reference: LocalPerformer, table: Table
+    ) -> None:
         self._catalogue, self._exercise, self._bank, self._reference = catalogue, exercise, bank, reference
+        self._table = table
 
     def run(self, namespace: Mapping[str, object]) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         subject = LocalSubject(namespace)
         outcomes = self._catalogue.run(self._exercise, subject, self._reference, SECRET, self._exercise.id)
-        return outcomes, diagnose(self._bank, self._reference, outcomes, subject.transcript)
+        return outcomes, diagnose(
+            self._bank, lambda: self._table, subject, self._reference, outcomes, list(subject.transcript)
+        )
 
 
 def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, object], count: int | None) -> Claim:

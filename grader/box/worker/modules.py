@@ -18,7 +18,8 @@ class Built:
 
     def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
         self.build, self.module, self.unloaded = build, module, unloaded
-        self._before = {name: p.detach().clone() for name, p in module.named_parameters()} if build.report else {}
+        copied = module.named_parameters() if build.report else ()
+        self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
     def facts(self) -> ModuleFacts:
         """The module as it stands now."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from ...box.connection import AttemptEnded
 from ...result import Diagnosed
 from ..attempt import Exchange
 from ..candidate import Performer
@@ -11,30 +12,40 @@ from ..explain import kind_of
 from ..plugin import CheckOutcome
 from .agree import comparable
 from .bank import Bank
-from .search import Explanation, explain_values
+from .search import explain_values
+from .table import Table
 
 UNTOUCHED = "stub_untouched"
 
 
 def diagnose(
-    bank: Bank, reference: Performer, outcomes: Sequence[CheckOutcome], transcript: Iterable[Exchange]
+    bank: Bank,
+    table: Callable[[], Table],
+    subject: Performer,
+    reference: Performer,
+    outcomes: Sequence[CheckOutcome],
+    transcript: Iterable[Exchange],
 ) -> tuple[Diagnosed, ...]:
     """The misconceptions of an attempt, most likely first; empty where everything passed or nothing explains it.
 
     Values are explained by mutants that give the same ones. What a check proves by itself
-    (a suspect), and what an exception proves, is named beside that.
+    (a suspect), and what an exception proves, is named beside that. `table` is asked for when it is needed;
+    `subject` is the attempt itself, for the table's probes.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return ()
     proven = {o.id: _proven(o) for o in failed}
-    values = _explain(bank, reference, failed, proven, transcript)
-    named = [m.id for m in values.mutants] if values else []
+    exchanges = _to_explain(failed, proven, transcript)
+    try:
+        values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
+    except AttemptEnded:
+        values = None
+    named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     exceptions = [proven[o.id] for o in failed if o.raised is not None and proven[o.id]]
     suspects = [proven[o.id] for o in sorted(failed, key=lambda o: o.layer) if o.raised is None and proven[o.id]]
     order = [*(e for e in exceptions if e != UNTOUCHED), *named, *suspects, *(e for e in exceptions if e == UNTOUCHED)]
-    alternatives = {named[0]: values.alternatives} if values and named else {}
-    return tuple(_diagnosed(bank, id_, alternatives.get(id_, ())) for id_ in dict.fromkeys(order))
+    return tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order))
 
 
 def diagnosed(bank: Bank, id_: str) -> tuple[Diagnosed, ...]:
@@ -42,21 +53,21 @@ def diagnosed(bank: Bank, id_: str) -> tuple[Diagnosed, ...]:
     return (_diagnosed(bank, id_, ()),)
 
 
-def _explain(
-    bank: Bank,
-    reference: Performer,
-    failed: Sequence[CheckOutcome],
-    proven: dict[str, str],
-    transcript: Iterable[Exchange],
-) -> Explanation | None:
-    """Explain the values of every call but those of checks whose failure is proven to be something else."""
+def _to_explain(
+    failed: Sequence[CheckOutcome], proven: dict[str, str], transcript: Iterable[Exchange]
+) -> list[Exchange]:
+    """The exchanges whose values mutants must explain: all but those of checks whose failure is proven otherwise.
+
+    Empty where no failing check is among them. Failing checks come first, gradients last.
+    """
     layers = {o.id: o.layer for o in failed}
     elsewhere = {id_ for id_, name in proven.items() if name}
     exchanges = [e for e in transcript if e.check not in elsewhere and comparable(e)]
-    exchanges.sort(key=lambda e: (e.check not in layers, e.call.cotangent is not None, layers.get(e.check, 0)))
     if not any(e.check in layers for e in exchanges):
-        return Explanation(())
-    return explain_values(bank, reference, exchanges, reference.device)
+        return []
+    return sorted(
+        exchanges, key=lambda e: (e.check not in layers, e.call.cotangent is not None, layers.get(e.check, 0))
+    )
 
 
 def _proven(outcome: CheckOutcome) -> str:

@@ -4,76 +4,98 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
-from ...box.worker.messages import Reply
+import torch
+from torch import Tensor
+
 from ..attempt import Exchange
 from ..candidate import LocalPerformer, Performer
+from ..explain import is_refusal, kind_of
 from .agree import agree
 from .bank import Bank, Mutant
+from .sketch import Sketches, sketch
+from .table import Table, combined
+
+CONFIRMED = 12  # candidates of the table that are replayed at most
 
 
 @dataclass(frozen=True)
-class Explanation:
-    """Mutants that together give the attempt's values, and ids that stand for other mutants with the same values."""
+class Fault:
+    """A mutant that explains the attempt's values, alone or with another, and ids that would give the same values."""
 
-    mutants: tuple[Mutant, ...]
+    mutant: Mutant
     alternatives: tuple[str, ...] = ()
 
 
-class Replay:
-    """The same calls, answered by trusted code; every answer is computed once."""
+def explain_values(
+    bank: Bank, table: Table, subject: Performer, reference: Performer, exchanges: Sequence[Exchange]
+) -> tuple[Fault, ...] | None:
+    """What explains these exchanges: () for nothing wrong, one fault, or two. None: nothing in the bank does.
 
-    def __init__(self, performer: Performer, exchanges: Sequence[Exchange]) -> None:
-        self._performer, self._exchanges = performer, exchanges
-        self._replies: dict[int, Reply] = {}
-
-    def __getitem__(self, index: int) -> Reply:
-        if index not in self._replies:
-            self._replies[index] = self._performer.perform(self._exchanges[index].call)
-        return self._replies[index]
-
-    def explains(self) -> bool:
-        """Whether every answer agrees with the attempt's. Stops at the first that does not."""
-        return all(self.agrees(i) for i in range(len(self._exchanges)))
-
-    def agrees(self, index: int) -> bool:
-        """Whether this answer agrees with the attempt's."""
-        return agree(self._exchanges[index].reply, self[index])
-
-
-def explain_values(bank: Bank, reference: Performer, exchanges: Sequence[Exchange], device: str) -> Explanation | None:
-    """What explains the values: nothing at all (no fault), one mutant, or two. None: nothing in the bank does.
-
-    Put the exchanges that failed first: they tell mutants apart soonest.
+    `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if it dies of one.
+    Put the exchanges that failed first: they rule candidates out soonest.
     """
-    right = Replay(reference, exchanges)
-    if right.explains():
-        return Explanation(())
-    replays = [Replay(LocalPerformer(m.namespace, device), exchanges) for m in bank.mutants]
-    found = [m for m, replay in zip(bank.mutants, replays, strict=True) if replay.explains()]
+    if any(
+        e.reply.raised is not None and not is_refusal(e.reply.raised) and not kind_of(e.reply.raised) for e in exchanges
+    ):
+        return None  # an exception that nobody knows is explained by nobody
+    device = reference.device
+    if _explains(reference, exchanges):
+        return ()
+    known = {e.check for e in exchanges}
+    used = [k for k, probe in enumerate(table.probes) if probe.check in known]
+    if not used or not table.classes:
+        return None
+    replies = [sketch([subject.perform(table.probes[k].call)]) for k in used]
+    fits = torch.stack([table.answers[k].agree_with(r) for k, r in zip(used, replies, strict=True)], 1)
+    singles = fits.all(1).nonzero().flatten().tolist()[:CONFIRMED]
+    found = [c for c in singles if _explains(LocalPerformer(_head(bank, table, c).namespace, device), exchanges)]
     if found:
-        others = dict.fromkeys(m.id for m in found[1:] if m.id != found[0].id)
-        return Explanation((found[0],), tuple(others))
-    for first, second in _pairs_worth_trying(bank, right, replays, exchanges):
-        both = bank.combine(first, second)
-        if both is not None and Replay(LocalPerformer(both, device), exchanges).explains():
-            return Explanation((first, second))
+        ids = [bank.mutants[m].id for c in found for m in table.classes[c]]
+        return (_fault(_head(bank, table, found[0]), ids),)
+    for tried, (a, b) in enumerate(_pairs(table, fits, used, replies)):
+        if tried == CONFIRMED:
+            break
+        namespace = combined(bank, table.classes[a], table.classes[b])
+        if namespace is not None and _explains(LocalPerformer(namespace, device), exchanges):
+            return tuple(
+                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted((a, b))
+            )
     return None
 
 
-def _pairs_worth_trying(
-    bank: Bank, right: Replay, replays: Sequence[Replay], exchanges: Sequence[Exchange]
-) -> Iterator[tuple[Mutant, Mutant]]:
-    """Pairs that the first few calls do not rule out.
+def _explains(performer: Performer, exchanges: Sequence[Exchange]) -> bool:
+    """Whether trusted code answers every call as the attempt did. Stops at the first where it does not."""
+    return all(agree(e.reply, performer.perform(e.call)) for e in exchanges)
 
-    On a call where one fault changes nothing, the pair answers as the other fault alone does;
-    so that one must agree with the attempt there.
+
+def _pairs(table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]) -> Iterator[tuple[int, int]]:
+    """Pairs of classes that no probe rules out, most likely first.
+
+    Where one fault changes nothing, the pair answers as the other alone: that one must fit. Where both
+    change something, the table holds what they answer together.
     """
-    probes = range(min(len(exchanges), 6))
-    silent = [[agree(replay[i], right[i]) for i in probes] for replay in replays]
-    fits = [[replay.agrees(i) for i in probes] for replay in replays]
-    active = [i for i in range(len(replays)) if not all(silent[i])]
-    for a, b in combinations(active, 2):
-        if all((not silent[a][i] or fits[b][i]) and (not silent[b][i] or fits[a][i]) for i in probes):
-            yield bank.mutants[a], bank.mutants[b]
+    silent = table.silent[:, used]
+    violated = silent.float() @ (~fits).float().T > 0  # [a, b]: somewhere a changes nothing and b does not fit
+    possible = ~(violated | violated.T)
+    overlap = (~silent).float() @ (~silent).float().T > 0
+    apart = possible & ~overlap
+    candidates = torch.triu(apart, 1).nonzero().tolist()
+    pairs = table.pairs
+    if len(pairs.first):
+        first, second = pairs.first.long(), pairs.second.long()
+        agrees = torch.zeros(len(first), dtype=torch.bool)
+        for position, k in enumerate(used):
+            here = pairs.probe == k
+            agrees[here] = pairs.answers.at(here).agree_with(replies[position].head())
+        good = (agrees & possible[first, second]).nonzero().flatten()
+        candidates += torch.stack([first[good], second[good]], 1).tolist()
+    yield from ((a, b) for a, b in sorted(candidates, key=sum))
+
+
+def _head(bank: Bank, table: Table, index: int) -> Mutant:
+    return bank.mutants[table.classes[index][0]]
+
+
+def _fault(mutant: Mutant, ids: Sequence[str]) -> Fault:
+    return Fault(mutant, tuple(dict.fromkeys(id_ for id_ in ids if id_ != mutant.id)))

@@ -14,7 +14,7 @@ class CausalSelfAttention(nn.Module):
     def __init__(self, n_embd, n_head, block_size, dropout=0.0):
         super().__init__()
         if n_embd % n_head != 0:
-            raise ValueError("indivisible: {} / {}".format(n_embd, n_head))
+            raise ValueError(f"indivisible: {n_embd} / {n_head}")
         self.n_head = n_head
         self.d_head = n_embd // n_head
         self.max_len = block_size

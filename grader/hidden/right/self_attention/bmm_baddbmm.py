@@ -6,7 +6,7 @@ from torch import nn
 
 class CausalAttention(nn.Module):
     def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
-        super(CausalAttention, self).__init__()
+        super().__init__()
         make = lambda: nn.Linear(in_features=d_in, out_features=d_out, bias=qkv_bias)  # noqa: E731
         self.W_query = make()
         self.W_key = make()

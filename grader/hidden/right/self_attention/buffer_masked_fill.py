@@ -13,7 +13,7 @@ class CausalAttention(nn.Module):
         self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1))
 
     def forward(self, x):
-        b, num_tokens, d_in = x.shape
+        num_tokens = x.shape[1]
         keys = self.W_key(x)
         queries = self.W_query(x)
         values = self.W_value(x)

@@ -6,7 +6,7 @@ class MultiHeadAttention(nn.Module):
     """A loop over heads; every head takes its own slice of the three projections."""
 
     def __init__(self, d_in, d_out, context_length, num_heads, dropout=0.0, qkv_bias=False):
-        super(MultiHeadAttention, self).__init__()
+        super().__init__()
         if d_out % num_heads != 0:
             raise ValueError("d_out and num_heads")
         print("d_in", d_in, "d_out", d_out)
@@ -21,7 +21,7 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x):
         T = x.shape[1]
         if T > self.tri.shape[0]:
-            raise ValueError("too many tokens: %d > %d" % (T, self.tri.shape[0]))
+            raise ValueError(f"too many tokens: {T} > {self.tri.shape[0]}")
         Q, K, V = self.W_query(x), self.W_key(x), self.W_value(x)
         hd = Q.shape[2] // self.nh
         heads = []

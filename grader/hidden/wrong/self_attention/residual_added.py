@@ -12,7 +12,7 @@ class CausalAttention(nn.Module):
         self.register_buffer("hidden", torch.ones(context_length, context_length).triu(1).bool())
 
     def forward(self, x):
-        B, T, _ = x.shape
+        T = x.shape[1]
         if T > len(self.hidden):
             raise ValueError(f"{T} tokens do not fit a context of {len(self.hidden)}")
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)

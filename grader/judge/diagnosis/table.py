@@ -1,0 +1,155 @@
+"""What every mutant, and every pair of them, answers to a few fixed calls: computed once for a course, looked up for every attempt.
+
+Replaying a few hundred mutants and tens of thousands of pairs on each attempt's own inputs
+would cost seconds. So the attempt is asked the same few calls (the *probes*), the table says
+who answers alike, and only those are replayed on the attempt's own inputs to be sure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from ...box.worker.messages import Call
+from ..attempt import Exchange
+from ..candidate import LocalPerformer, Performer
+from .bank import Bank, Namespace
+from .sketch import HEAD, Sketches, sketch
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A fixed call: the index-th comparable one of the reference's run, and the check it comes from."""
+
+    index: int
+    check: str
+    call: Call
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """(P,) each: two classes, the probe on which both change something, and what both together answer there."""
+
+    first: Tensor
+    second: Tensor
+    probe: Tensor
+    answers: Sketches
+
+
+@dataclass(frozen=True)
+class Table:
+    """Classes of mutants that answer every probe alike; silent: (classes, probes), where a class changes nothing."""
+
+    probes: tuple[Probe, ...]
+    classes: tuple[tuple[int, ...], ...]  # indices into the bank, most likely first
+    answers: tuple[Sketches, ...]  # of the classes, for each probe
+    silent: Tensor
+    pairs: Pairs
+
+
+def build_table(bank: Bank, reference: Performer, exchanges: Sequence[Exchange]) -> Table:
+    """The table of an exercise, from exchanges of the reference on fixed inputs. Costs seconds to a minute."""
+    probes = [Probe(i, e.check, e.call) for i, e in enumerate(exchanges)]
+    performers = [LocalPerformer(m.namespace) for m in bank.mutants]
+    answers = [sketch([p.perform(probe.call) for p in performers]) for probe in probes]
+    right = [sketch([reference.perform(probe.call)]) for probe in probes]
+    silent = torch.stack([a.agree_with(r) for a, r in zip(answers, right, strict=True)], 1)
+    classes = _classes(answers, silent)
+    keep = _telling_probes(answers, silent, classes)
+    probes, answers, silent = [probes[k] for k in keep], [answers[k] for k in keep], silent[:, keep]
+    heads = [members[0] for members in classes]
+    table = Table(
+        tuple(probes),
+        tuple(tuple(members) for members in classes),
+        tuple(a.at(heads) for a in answers),
+        silent[heads],
+        _no_pairs(),
+    )
+    return dataclasses.replace(table, pairs=_pairs(bank, table))
+
+
+def _classes(answers: Sequence[Sketches], silent: Tensor) -> list[list[int]]:
+    """Mutants that answer alike; those that change no value at all are left out."""
+    classes: list[list[int]] = []
+    heads: list[int] = []
+    for i in range(len(silent)):
+        if bool(silent[i].all()):
+            continue
+        alike = torch.ones(len(heads), dtype=torch.bool)
+        for each in answers:
+            alike &= each.at(heads).agree_with(each.at([i])) | _both_unknown(each, heads, i)
+        home = alike.nonzero().flatten().tolist()
+        if home:
+            classes[home[0]].append(i)
+        else:
+            classes.append([i])
+            heads.append(i)
+    return classes
+
+
+def _both_unknown(answers: Sketches, heads: list[int], i: int) -> Tensor:
+    return (answers.structure[heads] == answers.structure[i]) & (answers.structure[i] == 0)
+
+
+def _telling_probes(answers: Sequence[Sketches], silent: Tensor, classes: list[list[int]]) -> list[int]:
+    """As few probes as tell all classes apart, and from the reference."""
+    heads = [members[0] for members in classes]
+    every = [_apart(a.at(heads), silent[heads, k]) for k, a in enumerate(answers)]
+    left = torch.stack(every).any(0) if every else torch.zeros(0)
+    keep: list[int] = []
+    while bool(left.any()):
+        best = max(range(len(every)), key=lambda k: int((every[k] & left).sum()))
+        keep.append(best)
+        left &= ~every[best]
+    return sorted(keep)
+
+
+def _apart(answers: Sketches, silent: Tensor) -> Tensor:
+    """(classes, classes + 1): which differ on this probe; the last column is the reference."""
+    rows = [~answers.agree_with(answers.at([i])) for i in range(len(silent))]
+    return torch.cat([torch.stack(rows, 1), ~silent[:, None]], 1)
+
+
+def _pairs(bank: Bank, table: Table) -> Pairs:
+    """The answer of every pair of classes that both change something on some probe."""
+    first, second, where, replies = [], [], [], []
+    for a, b in combinations(range(len(table.classes)), 2):
+        both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
+        namespace = combined(bank, table.classes[a], table.classes[b]) if both else None
+        if namespace is None:
+            continue
+        reply = LocalPerformer(namespace).perform(table.probes[both[0]].call)
+        first.append(a)
+        second.append(b)
+        where.append(both[0])
+        replies.append(sketch([reply]))
+    if not first:
+        return _no_pairs()
+    a, b, probe = (torch.tensor(column, dtype=torch.int16) for column in (first, second, where))
+    return Pairs(a, b, probe, _stack(replies))
+
+
+def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Namespace | None:
+    """The first members of two classes whose faults can be combined; None where none can."""
+    for a in first[:3]:
+        for b in second[:3]:
+            namespace = bank.combine(bank.mutants[a], bank.mutants[b])
+            if namespace is not None:
+                return namespace
+    return None
+
+
+def _stack(rows: Sequence[Sketches]) -> Sketches:
+    heads = [row.head() for row in rows]
+    return Sketches(*(torch.cat([getattr(h, f) for h in heads]) for f in ("structure", "numbers", "scales")))
+
+
+def _no_pairs() -> Pairs:
+    none = torch.zeros(0, dtype=torch.int16)
+    empty = torch.zeros(0, HEAD)
+    return Pairs(none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, empty))

@@ -1,0 +1,48 @@
+"""A few random projections of a tensor: enough to recognise the same values again, to rounding, and for nothing more."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+PROJECTIONS = 4
+FLOOR = -1e3  # scores are within ±50: anything below is as good as -inf after a softmax
+
+
+@dataclass(frozen=True)
+class Projection:
+    """holes: where values are NaN, infinite or below FLOOR, as a short hash ("" for nowhere). The rest is projected."""
+
+    holes: str
+    numbers: tuple[float, ...]
+    norm: float
+
+
+def project(tensor: Tensor) -> Projection:
+    """The projection of a tensor of any dtype."""
+    values = tensor.double().flatten()
+    ordinary = values.isfinite() & (values > FLOOR)
+    holes = ""
+    if not bool(ordinary.all()):
+        marks = ordinary.char() + 2 * values.isnan().char() + 4 * (values == float("inf")).char()
+        holes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
+        values = torch.where(ordinary, values, torch.zeros_like(values))
+    numbers = (values @ _directions(values.numel())).tolist()
+    return Projection(holes, tuple(map(_rounded, numbers)), _rounded(float(values.norm())))
+
+
+def _rounded(number: float) -> float:
+    """Six digits, and no noise around 0: machines add up in different orders, and all must record the same."""
+    return float(f"{number:.6g}") if abs(number) > 1e-10 else 0.0
+
+
+@lru_cache(maxsize=512)
+def _directions(length: int) -> Tensor:
+    """(length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
+    seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(length, PROJECTIONS, generator=generator, dtype=torch.float64)

@@ -1,0 +1,49 @@
+"""The diagnosis table of every exercise, when somebody asks for it."""
+
+from __future__ import annotations
+
+from ..course import Assignment, Course, Exercise
+from .attempt import Exchange
+from .candidate import LocalPerformer
+from .diagnosis.bank import load_bank
+from .diagnosis.table import Table
+from .diagnosis.table_file import FIXED, is_current, load_table, save_table, table_key, table_path
+from .local import LocalSubject
+from .plugin import Turn
+from .references import namespace_of
+from .session import CheckSession
+
+
+class Tables:
+    """Tables by exercise, each loaded or built once."""
+
+    def __init__(self, course: Course, session: CheckSession) -> None:
+        self._course, self._session = course, session
+        self._tables: dict[str, Table] = {}
+
+    def of(self, assignment: Assignment, exercise: Exercise) -> Table:
+        """The table. Building one that is missing or stale takes up to a minute."""
+        if exercise.id not in self._tables:
+            key = table_key(self._course, assignment, exercise)
+            path = table_path(self._course, exercise)
+            bank, reference = load_bank(self._course, exercise), self._reference(assignment, exercise)
+            self._tables[exercise.id] = load_table(path, key, bank, reference, self._fixed(exercise, reference))
+        return self._tables[exercise.id]
+
+    def write(self, assignment: Assignment, exercise: Exercise) -> bool:
+        """Write the table's file, unless it is current; whether it was written."""
+        key, path = table_key(self._course, assignment, exercise), table_path(self._course, exercise)
+        if is_current(path, key):
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(save_table(self.of(assignment, exercise), key))
+        return True
+
+    def _reference(self, assignment: Assignment, exercise: Exercise) -> LocalPerformer:
+        return LocalPerformer(namespace_of(self._course.solution(assignment, exercise)))
+
+    def _fixed(self, exercise: Exercise, reference: LocalPerformer) -> list[Exchange]:
+        """All exchanges of the reference with the checks, on fixed inputs."""
+        subject = LocalSubject(reference.namespace)
+        self._session.run(Turn(self._course.checks(exercise), subject, reference, FIXED, (exercise.id,)))
+        return subject.transcript
