@@ -62,6 +62,8 @@ def assert_finite(got: Answer | Tensor, what: str = "the output") -> None:
 def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cut: str = "") -> None:
     """The gradients of these arrive and agree. All are held against the largest of them:
     one that is zero in exact arithmetic (a key bias's) is then compared absolutely."""
+    if got.call.cotangent is not None:
+        assert_shape(got, got.call.cotangent.shape)  # else no gradient was asked for
     wanted = {name: want.gradient(name) for name in names}
     scale = max(float(g.abs().max()) for g in wanted.values() if g is not None)
     for name, expected in wanted.items():

@@ -14,6 +14,7 @@ from typing import Self
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..course import Assignment, Course, Exercise
+from ..errors import CourseFault
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptPerformer
@@ -22,7 +23,7 @@ from .diagnosis import diagnose, load_bank
 from .diagnosis.diagnose import diagnosed
 from .explain import explain
 from .plain import plain
-from .plugin import CheckOutcome, Turn
+from .plugin import FAILED_ITSELF, CheckOutcome, Turn
 from .references import namespace_of
 from .session import CheckSession
 from .tables import Tables
@@ -86,7 +87,14 @@ class Judge:
         self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
     ) -> ExerciseResult:
         """The result of one attempt."""
-        outcomes, diagnosis = self._judge(student, assignment, exercise, source)
+        try:
+            outcomes, diagnosis = self._judge(student, assignment, exercise, source)
+        except CourseFault:
+            raise
+        except Exception as error:  # a fault of ours in one attempt must not cost the rest of the class their results
+            self.faults.append(plain(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
+            unattempted = self._session.checks[self._course.checks(exercise)]
+            outcomes, diagnosis = _all(unattempted, "skipped", FAILED_ITSELF), ()
         checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
         return ExerciseResult(
             id=exercise.id,

@@ -16,6 +16,8 @@ from .draw import Draw, input_seed
 from .explain import explain
 from .marks import Layer, Mark
 
+FAILED_ITSELF = "The grader itself failed here; this is not your fault."
+
 
 class Subject(Performer, Protocol):
     """A performer that is told which check is asking."""
@@ -145,9 +147,7 @@ def outcome_of(check: CheckOutcome, error: BaseException) -> CheckOutcome:
     if isinstance(error, pytest.skip.Exception):
         return replace(check, outcome="skipped", evidence=str(error))
     fault = f"{check.id}: {type(error).__name__}: {error}"
-    return replace(
-        check, outcome="skipped", evidence="The grader itself failed here; this is not your fault.", fault=fault
-    )
+    return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
 
 
 def _unattempted(item: pytest.Item) -> CheckOutcome:

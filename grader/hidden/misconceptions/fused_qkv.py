@@ -287,7 +287,7 @@ class Attention(nn.Module):
 
     def hold_mask(self, holder):
         seen = lower(self.block_size)
-        if holder == "buffer":
+        if holder in ("buffer", "whole", "rows_only"):
             self.register_buffer("seen", seen, persistent=False)
         elif holder == "attribute":
             self.seen = seen

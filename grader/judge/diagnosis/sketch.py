@@ -14,7 +14,7 @@ from ..explain import KINDS, is_refusal, kind_of
 from ..shadow import PROJECTIONS, project
 
 UNKNOWN = 0  # the structure of an exception of no known kind: it agrees with nothing
-HEAD = 4  # numbers of a pair's answer that are kept
+HEAD = 2  # numbers of a pair's answer that are kept
 TOLERANCE = 1e-4  # of a tensor's norm; what agrees here is only a candidate
 
 
@@ -31,16 +31,15 @@ class Sketches:
         return Sketches(self.structure[which], self.numbers[which], self.scales[which])
 
     def head(self, count: int = HEAD) -> Sketches:
-        """With the first few numbers only, filled up with zeros."""
-        cut = (_padded(t[:, :count], count) for t in (self.numbers, self.scales))
-        return Sketches(self.structure, *cut)
+        """With the first few numbers only, filled up with zeros, and one scale for them."""
+        return Sketches(self.structure, _padded(self.numbers[:, :count], count), _padded(self.scales[:, :1], 1))
 
     def agree_with(self, other: Sketches) -> Tensor:
         """(N,) bool: which of these agree with the one reply in `other`."""
         width = max(self.numbers.shape[1], other.numbers.shape[1])
-        mine, scales = _padded(self.numbers, width), _padded(self.scales, width)
-        theirs, their_scales = _padded(other.numbers, width), _padded(other.scales, width)
-        near = (mine - theirs).abs() <= TOLERANCE * torch.maximum(scales, their_scales).clamp_min(1e-9)
+        mine, theirs = _padded(self.numbers, width), _padded(other.numbers, width)
+        scales = torch.maximum(_wide(self.scales, width), _wide(other.scales, width))
+        near = (mine - theirs).abs() <= TOLERANCE * scales.clamp_min(1e-9)
         return (self.structure == other.structure) & (self.structure != UNKNOWN) & near.all(1)
 
 
@@ -83,6 +82,11 @@ def _row(reply: Reply) -> tuple[int, list[float], list[float]]:
 
 def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
+
+
+def _wide(scales: Tensor, width: int) -> Tensor:
+    """One scale stands for all numbers; more are filled up."""
+    return scales if scales.shape[1] == 1 else _padded(scales, width)
 
 
 def _padded(values: Tensor, width: int) -> Tensor:

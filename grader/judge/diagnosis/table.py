@@ -130,8 +130,8 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
         replies.append(sketch([reply]))
     if not first:
         return _no_pairs()
-    a, b, probe = (torch.tensor(column, dtype=torch.int16) for column in (first, second, where))
-    return Pairs(a, b, probe, _stack(replies))
+    columns = [torch.tensor(column, dtype=torch.int16) for column in (first, second, where)]
+    return Pairs(columns[0], columns[1], columns[2], _stack(replies))
 
 
 def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Namespace | None:
