@@ -60,7 +60,7 @@ def build_table(bank: Bank, reference: Performer, exchanges: Sequence[Exchange])
     right = [sketch([reference.perform(probe.call)]) for probe in probes]
     silent = torch.stack([a.agree_with(r) for a, r in zip(answers, right, strict=True)], 1)
     classes = _classes(answers, silent)
-    keep = _telling_probes(answers, silent, classes)
+    keep = _telling_probes(answers, silent, classes, [p.call.cotangent is not None for p in probes])
     probes, answers, silent = [probes[k] for k in keep], [answers[k] for k in keep], silent[:, keep]
     heads = [members[0] for members in classes]
     table = Table(
@@ -96,14 +96,17 @@ def _both_unknown(answers: Sketches, heads: list[int], i: int) -> Tensor:
     return (answers.structure[heads] == answers.structure[i]) & (answers.structure[i] == 0)
 
 
-def _telling_probes(answers: Sequence[Sketches], silent: Tensor, classes: list[list[int]]) -> list[int]:
-    """As few probes as tell all classes apart, and from the reference."""
+def _telling_probes(
+    answers: Sequence[Sketches], silent: Tensor, classes: list[list[int]], gradients: list[bool]
+) -> list[int]:
+    """As few probes as tell all classes apart, and from the reference; gradients only where nothing else does."""
     heads = [members[0] for members in classes]
     every = [_apart(a.at(heads), silent[heads, k]) for k, a in enumerate(answers)]
     left = torch.stack(every).any(0) if every else torch.zeros(0)
     keep: list[int] = []
     while bool(left.any()):
-        best = max(range(len(every)), key=lambda k: int((every[k] & left).sum()))
+        gains = [int((each & left).sum()) for each in every]
+        best = max(range(len(every)), key=lambda k: (bool(gains[k]) and not gradients[k], gains[k]))
         keep.append(best)
         left &= ~every[best]
     return sorted(keep)
