@@ -65,7 +65,7 @@ KINDS = (
     ),
     _kind(
         "RuntimeError",
-        r"shape '.*' is invalid for input of size",
+        r"shape '.*' is invalid for input of size|don't multiply up to the size",
         "a reshape to a shape with another number of elements",
     ),
     _kind(

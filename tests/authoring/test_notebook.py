@@ -15,7 +15,10 @@ from grader.submission.notebook import source_of_notebook
 
 REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
-GROUPS = (Group("shape", 1, ("gives as many",)), Group("values", 2.5, ("averages", "lets gradients through")))
+GROUPS = (
+    Group("shape", 1, ("gives as many",), ("shape",)),
+    Group("values", 2.5, ("averages", "lets gradients through"), ("values", "gradients")),
+)
 
 
 @pytest.fixture(params=SOLUTIONS, ids=lambda path: path.stem)

@@ -24,7 +24,7 @@ EARNS = {
     "numpy_array": (0, r"yours returned an? ndarray", "not a tensor"),
     "parameter": (3, r"no gradient reaches the first argument", "right but for the gradient"),
     "quantised": (0, r"yours returned a strided qint8 tensor", "not plain numbers"),
-    "sparse": (1, r"yours returned a sparse_coo float64 tensor", "not a plain tensor, yet its gradients are right"),
+    "sparse": (0, r"yours returned a sparse_coo float64 tensor", "not a plain tensor"),
     "subclassed": (4, r"", "it holds the right numbers"),
     "tuple_of_tensors": (0, r"yours returned a tuple", "not a tensor"),
     "type_that_lies": (0, r"raised AttributeError|yours returned", "not a tensor"),

@@ -143,6 +143,12 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
             ["counts_all", "empty_unchecked"],
             id="two misconceptions at once",
         ),
+        pytest.param(
+            "    assert len(x)\n    n = x.new_ones(len(x)).cumsum(0)\n    return x.cumsum(0) / (6 if len(x) == 6 else n)\n",
+            ["failed", "passed", "passed", "passed"],
+            [],
+            id="a listed misconception for six numbers only",
+        ),
         pytest.param("    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"),
         pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
     ],

@@ -782,6 +782,7 @@ MUTANTS = (
     *(("hard_coded_device", {"entrance": way}) for way in ("cpu_back", "cpu", "cuda")),
     *(("delegated", {"delegated": way}) for way in DELEGATES),
     *(("gpt2_sizes", {"gpt2": way}) for way in FACTORIES if way not in ("right", "always_12")),
+    ("gpt2_sizes", {"gpt2_unknown": "small"}),
     *(("gpt2_sizes", {"gpt2_block": block}) for block in (512, 2048, 1000, 256)),
     *(("interface", {"returned": way}) for way in ("with_nothing", "tuple", "list", "nothing", "numpy")),
 )

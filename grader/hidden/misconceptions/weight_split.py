@@ -89,7 +89,7 @@ SPLIT = {
     "reversed": lambda t, nh: SPLIT["heads"](t, nh).flip(1),
     "first_shared": lambda t, nh: SPLIT["heads"](t, nh)[:, :1].expand(-1, nh, -1, -1),
     "tokens_first": lambda t, nh: t.unflatten(-1, (nh, -1)),
-    "view_not_contiguous": lambda t, nh: t.transpose(1, 2).view(t.shape[0], nh, -1, t.shape[1]).transpose(-2, -1),
+    "view_not_contiguous": lambda t, nh: SPLIT["heads"](t, nh).view(len(t) * nh, t.shape[1], -1).unflatten(0, (-1, nh)),
 }
 
 
@@ -265,7 +265,11 @@ def make(
                 found = [project(layer, y, c in transposed) for layer, y, c in zip(layers, inputs, "qkv", strict=True)]
             named = dict(zip("qkv", found, strict=True))
             q, k, v = (self._split(cut_off(named[c], o, cut), o) for c, o in zip(order, "qkv", strict=True))
-            v = {"v": v, "k": k, "q": q}[values] if values != "x" else self._split(x, "v")
+            v = (
+                {"v": v, "k": k, "q": q}[values]
+                if values != "x"
+                else x.reshape(B, T, self.num_heads, q.shape[-1]).transpose(1, 2)
+            )
             widths = {"hd": q.shape[-1], "nh": self.num_heads, "d_in": d_in, "d_out": self.d_out}
             out = self._mix(q, k, v, T, widths | {"T": T, "context": self.context_length, "B": B})
             out = MERGE[merge](out, B, T)

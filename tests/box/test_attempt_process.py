@@ -1,0 +1,130 @@
+"""What an attempt's process finds, and what becomes of it. Real processes that really misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.box.connection import AttemptEnded, Connection, End
+from grader.box.contents import contents
+from grader.box.level import Box, BoxUnavailable, Level, open_box
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Call, Load
+
+LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory) -> Iterator[Box]:
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+        yield opened
+
+
+def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
+    """What `f()` of this body answers: a float, or the name of what it raises."""
+    connection = box.attempt(limits)
+    try:
+        loaded = connection.ask(Load(f"import os, sys, torch\n\ndef f():\n{body}\n", "attempt.py"), 10.0)
+        assert loaded.raised is None, loaded.raised
+        reply = connection.ask(Call("f"), seconds)
+        return reply.raised.type if reply.raised else reply.outputs[0].tensor.item()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("    return float(os.getpid())", 1.0, id="it is the first process of its namespace"),
+        pytest.param(
+            "    return float(len(os.listdir('/proc')))", 0.0, id="it sees no process and no host path in /proc"
+        ),
+        pytest.param("    return float(os.getuid() == 0)", 0.0, id="it is not root"),
+        pytest.param("    return float(len(os.listdir('/tmp')))", 0.0, id="its /tmp is empty"),
+        pytest.param("    open('/usr/x', 'w')", "OSError", id="it cannot write to /usr"),
+        pytest.param("    import socket\n    socket.socket()", "PermissionError", id="it cannot make a socket"),
+        pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
+        pytest.param("    import pytest", "ModuleNotFoundError", id="it cannot import pytest"),
+        pytest.param("    import grader", "ModuleNotFoundError", id="it cannot import the grader"),
+        pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
+        pytest.param(
+            "    torch.empty(1 << 30, dtype=torch.float64)", "RuntimeError", id="it cannot take 8 GiB at once"
+        ),
+        pytest.param("    open('/tmp/a', 'wb').write(bytes(8 << 20))", "OSError", id="it cannot fill the disk"),
+        pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
+        pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
+        pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
+    ],
+)
+def test_inside(box, body, expected):
+    assert answer(box, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "end", "says"),
+    [
+        pytest.param("    os._exit(3)", End.CRASHED, "exit status 3", id="it ends itself"),
+        pytest.param("    import ctypes\n    ctypes.string_at(0)", End.CRASHED, "SIGSEGV", id="it reads address 0"),
+        pytest.param("    while True: pass", End.TIMEOUT, "endless loop", id="it loops for ever"),
+        pytest.param(
+            "    import signal\n    for s in range(1, 65):\n        try: signal.signal(s, signal.SIG_IGN)\n"
+            "        except (OSError, ValueError): pass\n    while True: pass",
+            End.TIMEOUT,
+            "endless loop",
+            id="it loops and ignores every signal",
+        ),
+        pytest.param(
+            "    os.write(64, b'x' * 100)\n    return 1.0", End.BAD_REPLY, "not an answer", id="it writes bytes"
+        ),
+    ],
+)
+def test_its_end_is_told_in_one_sentence(box, body, end, says):
+    with pytest.raises(AttemptEnded, match=says) as caught:
+        answer(box, body, seconds=1.0)
+    assert caught.value.end is end
+
+
+def test_what_it_starts_ends_with_it(box, tmp_path):
+    answer(
+        box,
+        "    import ctypes\n    if os.fork() == 0:\n        os.setsid()\n"
+        "        ctypes.CDLL(None).prctl(15, b'mh-orphan', 0, 0, 0)\n        import time\n        time.sleep(60)\n"
+        "    return 1.0",
+    )
+    names = [p.read_text().strip() for p in Path("/proc").glob("[0-9]*/comm") if p.exists()]
+    assert "mh-orphan" not in names
+
+
+def test_the_next_attempt_sees_nothing_of_the_last(box):
+    answer(box, "    open('/tmp/left', 'w').write('x')\n    open('/dev/shm/left', 'w').write('x')\n    return 1.0")
+    assert answer(box, "    return float(os.path.exists('/tmp/left') or os.path.exists('/dev/shm/left'))") == 0.0
+
+
+def test_a_box_that_broke_is_replaced(box):
+    box._process.kill()
+    box._process.wait()
+    assert answer(box, "    return 2.0") == 2.0
+
+
+def test_without_bubblewrap_the_message_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(BoxUnavailable, match="sudo apt-get install bubblewrap"):
+        open_box(Level.NAMESPACES, LIMITS, tmp_path)
+
+
+def test_the_box_holds_torch_and_no_test_tool():
+    names = {bind.target.rpartition("/")[2] for bind in contents().binds}
+    assert {"torch", "numpy", "einops", "safetensors", "manyheads_worker"} <= names
+    assert not {"pytest", "nbgrader", "pydantic", "grader", "hypothesis"} & names
+
+
+def test_the_process_level_answers_too(tmp_path):
+    with open_box(Level.PROCESS, LIMITS, tmp_path) as opened:
+        connection: Connection = opened.attempt(LIMITS)
+        connection.ask(Load("def f(x):\n    return x * 2", "a.py"), 60.0)
+        reply = connection.ask(Call("f", (torch.ones(2),)), 10.0)
+        connection.close()
+    assert reply.outputs[0].tensor.tolist() == [2.0, 2.0]

@@ -1,0 +1,108 @@
+"""The canary finds each way out that is left open, and none in the box as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from grader.box import namespaces
+from grader.box.canary import run_canary
+from grader.box.level import BoxUnavailable, Level, open_box
+from grader.box.proof import prove
+from grader.box.worker.limits import Limits
+from grader.course import load_course
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+LIMITS = Limits(files_mib=4, processes=16)
+
+
+def canary_in_a_box_with(monkeypatch: pytest.MonkeyPatch, root: Path, change) -> tuple[str, ...]:
+    """What the canary reports from a box whose launch request has been weakened."""
+    honest = namespaces.launch_request
+
+    def weakened(*args):
+        return change(honest(*args))
+
+    monkeypatch.setattr(namespaces, "launch_request", weakened)
+    with open_box(Level.NAMESPACES, LIMITS, root) as box:
+        return run_canary(box, LIMITS, root).leaks
+
+
+def test_the_box_as_it_is_holds(tmp_path):
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
+        report = run_canary(box, LIMITS, tmp_path)
+    assert report.holds, report
+
+
+def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, tmp_path):
+    def bind_the_course(request):
+        source = f"{{{len(request['sources'])}}}"
+        end = request["arguments"].index("--remount-ro")
+        request["arguments"][end:end] = ["--ro-bind", source, str(tmp_path)]
+        request["sources"].append(str(tmp_path))
+        return request
+
+    tmp_path.chmod(0o755)
+    assert "read a planted secret" in canary_in_a_box_with(monkeypatch, tmp_path, bind_the_course)
+
+
+def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
+    # The first --remount-ro belongs to /dev; its operand must go with it.
+    def without_read_only_dev(request):
+        where = request["arguments"].index("--remount-ro")
+        del request["arguments"][where : where + 2]
+        return request
+
+    assert "wrote outside /tmp" in canary_in_a_box_with(monkeypatch, tmp_path, without_read_only_dev)
+
+
+def test_a_box_without_a_process_limit_is_found_out(monkeypatch, tmp_path):
+    """The limit that the canary is told is the one that must bind."""
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
+        honest = box.attempt
+        monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
+        assert "started more processes than allowed" in run_canary(box, LIMITS, tmp_path).leaks
+
+
+def test_a_box_without_a_size_for_its_files_is_found_out(monkeypatch, tmp_path):
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
+        honest = box.attempt
+        monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, files_mib=64)))
+        assert "filled more disk than allowed" in run_canary(box, LIMITS, tmp_path).leaks
+
+
+def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, tmp_path):
+    course = load_course(TINY)
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        honest = box.attempt
+        monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
+        with pytest.raises(BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "):
+            prove(box, course)
+
+
+def test_the_canary_leaves_nothing_behind(tmp_path):
+    before = {p.name for p in Path("/tmp").glob(".canary-*")}
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
+        run_canary(box, LIMITS, tmp_path)
+    assert {p.name for p in Path("/tmp").glob(".canary-*")} <= before
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["tcp", "abstract"])
+def test_the_listeners_it_plants_can_be_reached_from_outside(kind):
+    """Else the network tricks could not succeed anywhere, and would prove nothing."""
+    listener = (
+        socket.create_server(("127.0.0.1", 0)) if kind == "tcp" else socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    )
+    with listener:
+        if kind == "abstract":
+            listener.bind("\0canary-test")
+            listener.listen()
+        accepted = threading.Thread(target=listener.accept, daemon=True)
+        accepted.start()
+        with socket.socket(listener.family, socket.SOCK_STREAM) as client:
+            client.connect(listener.getsockname())
