@@ -22,6 +22,7 @@ from grader.judge.session import GraderFault
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
+TABLES = "every diagnosis table is current"
 LEAK = "no line of a solution, check or mutant is released"
 CAUGHT = "every mutant fails a check"
 NAMED = "every mutant is named first"
@@ -36,6 +37,7 @@ SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/hidden/checks/test_running_mean.py"
 BANK = "grader/hidden/misconceptions/running_mean.py"
 TEXTS = "grader/hidden/misconceptions/texts.yaml"
+TABLE = "grader/hidden/tables/running_mean.safetensors"
 STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
@@ -105,6 +107,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         POINTS: (1, 1),
         WORDS: (7, 7),
         RELEASED: (3, 3),
+        TABLES: (1, 1),
         LEAK: (3, 3),
         CAUGHT: (7, 7),
         NAMED: (7, 7),
@@ -146,6 +149,16 @@ TANGLED = """\
             add("exercises/averages/solution.py", "x = 1\n"),
             {RELEASED: ["exercises/averages/solution.py has no source. Next: course release"]},
             id="a stray file in exercises/",
+        ),
+        pytest.param(
+            add(BANK, "# a line more\n"),
+            {TABLES: [f"{TABLE} is not made from today's files. Next: course release"]},
+            id="a bank that was edited after its table was made",
+        ),
+        pytest.param(
+            lambda folder: (folder / TABLE).unlink(),
+            {TABLES: [f"{TABLE} is not made from today's files. Next: course release"]},
+            id="a table that is missing",
         ),
         pytest.param(
             edit(YAML, "points: 4", "points: 5"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,16 +40,24 @@ def test_the_box_as_it_is_holds(tmp_path):
     assert report.holds, report
 
 
-def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, tmp_path):
+@pytest.fixture
+def folder_outside_tmp() -> Iterator[Path]:
+    """An attempt has a /tmp of its own, so a leak has to be shown elsewhere."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, folder_outside_tmp):
     def bind_the_course(request):
         source = f"{{{len(request['sources'])}}}"
         end = request["arguments"].index("--remount-ro")
-        request["arguments"][end:end] = ["--ro-bind", source, str(tmp_path)]
-        request["sources"].append(str(tmp_path))
+        request["arguments"][end:end] = ["--ro-bind", source, str(folder_outside_tmp)]
+        request["sources"].append(str(folder_outside_tmp))
         return request
 
-    tmp_path.chmod(0o755)
-    assert "read a planted secret" in canary_in_a_box_with(monkeypatch, tmp_path, bind_the_course)
+    leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, bind_the_course)
+    assert "read a planted secret" in leaks
 
 
 def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ from grader.judge import (
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
+STRIDES = re.compile("view size is not compatible")
 STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 
 
@@ -44,6 +45,11 @@ def works(answer, shape):
     return answer.raised is None and bool(out) and out[0].shape == tuple(shape)
 
 
+def message(answer):
+    """The attempt's exception in its own words, for matching only; empty where there is none."""
+    return answer.raised.message if answer.raised else ""
+
+
 def has_fixed_sizes(attempt, draw, s):
     """Whether it works for some batch, length or width, though not for those of `s`: they are written into it."""
     rows = [(B, T, 10, 14) for B, T in itertools.product((1, 2, 4, 8), (2, 3, 4, 5, 6)) if B != T]
@@ -62,7 +68,11 @@ def test_shape(attempt, draw):
     state = weights_of(draw, s, bias=False)
     for B, T in ((s.B, s.ctx), (1, 1)):
         answer = attempt.module("CausalAttention", s.d_in, s.d_out, T).loaded(state)(draw(B, T, s.d_in))
-        if not works(answer, (B, T, s.d_out)) and has_fixed_sizes(attempt, draw, s):
+        if (
+            not works(answer, (B, T, s.d_out))
+            and not STRIDES.search(message(answer))
+            and has_fixed_sizes(attempt, draw, s)
+        ):
             expect(False, f"it works for some sizes, but not for B = {B} with T = {T}", "hard_coded_shape")
         assert_shape(answer, (B, T, s.d_out))
 
@@ -78,7 +88,7 @@ def test_shorter(attempt, draw):
     module, x = head(attempt, s, weights_of(draw, s)), draw(s.B, s.ctx, s.d_in)
     answer = module(x[:, : s.T])
     if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.ctx, s.d_out)):
-        misfit = answer.raised is not None and MISFIT.search(answer.raised.message)
+        misfit = MISFIT.search(message(answer))
         evidence = f"a full context of {s.ctx} tokens works; {s.T} tokens do not"
         expect(False, evidence, "mask_not_sliced" if misfit else "")
     assert_shape(answer, (s.B, s.T, s.d_out))
@@ -356,8 +366,8 @@ def test_moves(attempt, draw):
     head(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
     module = head(attempt.asking(watch=True), s, state).on("meta")
     answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
-    raised, seen = answer.raised, answer.reply.operations
-    if not (raised and STRANDED.search(raised.message)) and not (seen and seen.mixed):
+    seen = answer.reply.operations
+    if not STRANDED.search(message(answer)) and not (seen and seen.mixed):
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]

@@ -20,6 +20,7 @@ from grader.judge import (
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
+STRIDES = re.compile("view size is not compatible")
 STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 
 
@@ -60,6 +61,11 @@ def works(answer, shape):
     return answer.raised is None and bool(out) and out[0].shape == tuple(shape)
 
 
+def message(answer):
+    """The attempt's exception in its own words, for matching only; empty where there is none."""
+    return answer.raised.message if answer.raised else ""
+
+
 def has_fixed_sizes(attempt, draw, s):
     """Whether it works for some batch, length, width or head count, though not for those of `s`: they are written in."""
     rows = [(B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T]
@@ -78,7 +84,11 @@ def test_shape(attempt, draw):
     state = weights_of(draw, s, bias=False)
     for B, T, nh in ((s.B, s.ctx, s.nh), (1, 1, 1)):
         answer = attempt.module("MultiHeadAttention", s.d_in, s.d_out, T, nh).loaded(state)(draw(B, T, s.d_in))
-        if not works(answer, (B, T, s.d_out)) and has_fixed_sizes(attempt, draw, s):
+        if (
+            not works(answer, (B, T, s.d_out))
+            and not STRIDES.search(message(answer))
+            and has_fixed_sizes(attempt, draw, s)
+        ):
             expect(
                 False, f"it works for some sizes, but not for B = {B}, T = {T}, num_heads = {nh}", "hard_coded_shape"
             )
@@ -96,7 +106,7 @@ def test_shorter(attempt, draw):
     module, x = layer(attempt, s, weights_of(draw, s)), draw(s.B, s.ctx, s.d_in)
     answer = module(x[:, : s.T])
     if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.ctx, s.d_out)):
-        misfit = answer.raised is not None and MISFIT.search(answer.raised.message)
+        misfit = MISFIT.search(message(answer))
         evidence = f"a full context of {s.ctx} tokens works; {s.T} tokens do not"
         expect(False, evidence, "mask_not_sliced" if misfit else "")
     assert_shape(answer, (s.B, s.T, s.d_out))
@@ -317,7 +327,11 @@ def test_refuses_beyond_context(attempt, draw):
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, a d_out that does not divide into heads"""
     s = sizes_of(draw)
-    attempt.module("MultiHeadAttention", s.d_in, s.d_out, s.ctx, s.nh).built().must_return()
+    even = attempt.module("MultiHeadAttention", s.d_in, s.d_out, s.ctx, s.nh)
+    even.built().must_return()
+    answer = even(draw(s.B, s.ctx, s.d_in))
+    if answer.raised and "NotImplementedError" in answer.raised.bases:
+        answer.must_return()
     for d_out, nh in ((s.d_out + 1, s.nh), (s.nh, s.d_out)):
         made = attempt.module("MultiHeadAttention", s.d_in, d_out, s.ctx, nh).built()
         assert_refused(made, f"d_out = {d_out} with num_heads = {nh}", suspect="divisibility_unchecked")
@@ -412,8 +426,8 @@ def test_moves(attempt, draw):
     layer(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
     module = layer(attempt.asking(watch=True), s, state).on("meta")
     answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
-    raised, seen = answer.raised, answer.reply.operations
-    if not (raised and STRANDED.search(raised.message)) and not (seen and seen.mixed):
+    seen = answer.reply.operations
+    if not STRANDED.search(message(answer)) and not (seen and seen.mixed):
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]

@@ -1,0 +1,90 @@
+"""What a student may read: exceptions explained, text made plain, inputs that cannot be predicted."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.box.worker.messages import Raised
+from grader.judge.draw import Draw, input_seed
+from grader.judge.explain import explain, kind_of
+from grader.judge.plain import plain
+
+
+def raised(kind: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:
+    return Raised(kind, (kind, base, "BaseException"), message, "call", line)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        pytest.param(
+            raised("RuntimeError", "view size is not compatible with input tensor's size and stride"),
+            "raised RuntimeError on line 12: a .view of a tensor",
+            id="a view that is not contiguous",
+        ),
+        pytest.param(
+            raised("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"),
+            "shapes cannot be multiplied",
+            id="shapes that cannot be multiplied",
+        ),
+        pytest.param(
+            raised("AttributeError", "cannot assign module before Module.__init__() call"),
+            "before super",
+            id="a missing super().__init__()",
+        ),
+        pytest.param(
+            raised("RuntimeError", "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"),
+            "a mask that is not cut to T",
+            id="a mask that does not fit T",
+        ),
+        pytest.param(
+            raised("NotImplementedError", "", base="RuntimeError"), "nothing is written here yet", id="a stub"
+        ),
+        pytest.param(
+            raised("Sneaky", "0.123 0.456"), "raised Exception on line 12", id="an exception of the student's own"
+        ),
+    ],
+)
+def test_an_exception_is_explained_with_the_students_line(what, says):
+    assert says in explain(what)
+
+
+def test_the_students_message_is_not_repeated():
+    assert "0.123" not in explain(raised("ValueError", "hidden input 0.123"))
+
+
+def test_an_argument_error_inside_the_students_code_is_not_the_interfaces():
+    message = "softmax() got an unexpected keyword argument 'axes'"
+    assert kind_of(raised("TypeError", message, line=3)) is None
+    assert kind_of(raised("TypeError", message, line=None)).misconception == "interface"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("a\nb\x1b[31m\x00c", "a b [31m c", id="control characters are gone"),
+        pytest.param("::error::x", ":error:x", id="no command to a CI runner"),
+        pytest.param("x" * 400, "x" * 299 + "…", id="cut at 300 characters"),
+        pytest.param("√head_dim … ok", "√head_dim … ok", id="ordinary text stays"),
+    ],
+)
+def test_text_is_made_plain(text, shown):
+    assert plain(text) == shown
+
+
+def test_the_same_attempt_meets_the_same_inputs_and_another_meets_others():
+    first = input_seed(b"secret", "ada", "exercise", "hash")
+    assert first == input_seed(b"secret", "ada", "exercise", "hash")
+    others = {
+        input_seed(b"secret", *p)
+        for p in (("bob", "exercise", "hash"), ("ada", "exercise", "other"), ("adae", "xercise", "hash"))
+    }
+    assert first not in others
+    assert len(others) == 3
+    assert first != input_seed(b"another secret", "ada", "exercise", "hash")
+
+
+def test_sizes_differ_pairwise():
+    for seed in range(200):
+        sizes = vars(Draw(seed).sizes(B=(2, 4), T=(5, 9), nh=(2, 4), hd=(3, 7)))
+        assert len(set(sizes.values())) == 4
