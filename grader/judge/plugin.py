@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -96,15 +97,15 @@ class JudgePlugin:
         while (turn := self._next_turn()) is not None:
             self._turn = turn
             items = by_file.get(turn.checks, [])
-            self._answer([self._run(item, items[i - 1]) for i, item in enumerate(items)])
+            self._answer([self._run(item, following) for item, following in zip_longest(items, items[1:])])
         return True
 
-    def _run(self, item: pytest.Item, sibling: pytest.Item) -> CheckOutcome:
+    def _run(self, item: pytest.Item, following: pytest.Item | None) -> CheckOutcome:
         assert self._turn is not None
         self._outcome = _unattempted(item)
         self._turn.subject.check = self._outcome.id
-        # A next item in the same file keeps pytest from tearing the file down after every check.
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None if sibling is item else sibling)
+        # The next item in the same file keeps pytest from tearing the file down after every check.
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return self._outcome
 
     @pytest.hookimpl(hookwrapper=True)

@@ -30,6 +30,8 @@ class Shadow(BaseModel):
         """Whether both are shadows of the same values, to rounding."""
         if (self.kind, self.shape, self.holes) != (other.kind, other.shape, other.holes):
             return False
+        if len(self.projections) != len(other.projections):  # one of them has no values: it is on meta
+            return False
         bound = TOLERANCE * max(self.norm, other.norm, 1e-12)
         return all(abs(a - b) <= bound for a, b in zip(self.projections, other.projections, strict=True))
 

@@ -116,3 +116,4 @@ def test_the_listeners_it_plants_can_be_reached_from_outside(kind):
         accepted.start()
         with socket.socket(listener.family, socket.SOCK_STREAM) as client:
             client.connect(listener.getsockname())
+            accepted.join()

@@ -160,7 +160,15 @@ def _as_is() -> Iterator[None]:
 
 @contextmanager
 def _without_init() -> Iterator[None]:
-    names = ("kaiming_uniform_", "uniform_")
+    names = (
+        "kaiming_uniform_",
+        "kaiming_normal_",
+        "xavier_uniform_",
+        "xavier_normal_",
+        "trunc_normal_",
+        "normal_",
+        "uniform_",
+    )
     saved = {name: getattr(nn.init, name) for name in names}
     for name in names:
         setattr(nn.init, name, lambda tensor, *args, **kwargs: tensor)

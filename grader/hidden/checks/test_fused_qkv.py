@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import product
 from types import SimpleNamespace
 
 import torch
@@ -96,6 +97,9 @@ def works_for_one_size_only(fault, wrong):
                 sizes["nh"] = 4
             if fault(**sizes, block=sizes["T"]) is None:
                 return f"{name} = {value}"
+    for B, T, (C, nh) in product((1, 2, 4), (4, 8, 10), ((64, 4), (12, 3), (12, 2))):
+        if len({B, T, nh, C // nh, C}) == 5 and fault(B, T, nh, C, T) is None:
+            return f"x of shape ({B}, {T}, {C})"
     return ""
 
 
@@ -219,7 +223,7 @@ def test_gradients(attempt, reference, draw):
     """lets gradients through to x and to both weights"""
     s = sizes_of(draw)
     weights, x, g = weights_of(draw, s.C), draw(s.B, s.T, s.C), draw(s.B, s.T, s.C)
-    got, want = (module(c.asking(cotangent=g), s, weights)(x) for c in (attempt, reference))
+    got, want = (module(c.asking(cotangent=g, random=True), s, weights)(x) for c in (attempt, reference))
     try:
         assert_gradients_match(got, want, "args.0", *weights)
     except CheckFailed as fault:
@@ -285,10 +289,10 @@ def test_refuses_indivisible(attempt, draw):
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size"""
     s = sizes_of(draw)
-    for T in (s.block + 1, 2 * s.block + 1):
-        answer = module(attempt, s, weights_of(draw, s.C))(draw(s.B, T, s.C))
-        what = f"T = {T} with block_size = {s.block}"
-        assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
+    T = s.block + draw.integer(1, 3)
+    answer = module(attempt, s, weights_of(draw, s.C))(draw(s.B, T, s.C))
+    what = f"T = {T} with block_size = {s.block}"
+    assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
 
 
 @check(points=0.25, layer=Layer.HYGIENE)

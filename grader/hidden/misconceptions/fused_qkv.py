@@ -71,11 +71,9 @@ FILLS = (
     1e-8,
     1e-6,
     1e-5,
-    1e-4,
     1e-3,
     -1e-6,
     -1e-5,
-    -1e-4,
     -1e-3,
     1e-2,
     0.01,
@@ -628,6 +626,11 @@ CONSTANTS += (
     24**-0.5,
 )
 
+
+def each(id_, knob, values):
+    return [(id_, {knob: value}) for value in values]
+
+
 MUTANTS = (
     ("scale_sqrt_c", {"scale": "sqrt_c"}),
     ("scale_missing", {"scale": "missing"}),
@@ -664,12 +667,12 @@ MUTANTS = (
     ("scale_after_softmax", {"scale_place": "output"}),
     ("scale_after_softmax", {"scale_place": "after_softmax", "scale": "sqrt_c"}),
     *(("scale_constant", {"scale": value}) for value in CONSTANTS),
-    *(("softmax_wrong_axis", {"softmax": way}) for way in ("heads", "batch", "square", "all", "per_batch")),
-    *(("softmax_wrong_axis", {"softmax": way}) for way in ("heads_as_numbers", "batch_as_numbers")),
+    *each("softmax_wrong_axis", "softmax", ("heads", "batch", "square", "all", "per_batch")),
+    *each("softmax_wrong_axis", "softmax", ("heads_as_numbers", "batch_as_numbers")),
     *(("softmax_wrong_axis", {"softmax": way, "mask": "missing"}) for way in ("heads", "batch")),
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
-    *(("softmax_missing", {"softmax": way}) for way in ("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp")),
-    *(("softmax_missing", {"softmax": way}) for way in ("norm", "tokens")),
+    *each("softmax_missing", "softmax", ("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp")),
+    *each("softmax_missing", "softmax", ("norm", "tokens")),
     *(("mask_reversed", {"mask": f"reversed_{way}"}) for way in ("finite", "keeps_self", "past_only")),
     ("mask_reversed", {"mask": "missing", "late_mask": "upper"}),
     *(("mask_excludes_self", {"mask": f"excludes_self_{way}"}) for way in ("finite", "but_first")),
@@ -683,18 +686,19 @@ MUTANTS = (
         ("mask_nan", {"mask": "missing", "late_mask": way})
         for way in ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large")
     ),
-    *(("mask_added", {"mask": way}) for way in ("added", "added_future", "added_upper", "subtracted")),
+    *each("mask_added", "mask", ("added", "added_future", "added_upper", "subtracted")),
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "rows_only"}),
     ("mask_not_moved", {"holder": "attribute"}),
     ("mask_not_moved", {"holder": "list"}),
-    *(("mask_is_parameter", {"holder": way}) for way in ("parameter", "float_parameter", "bool_parameter")),
+    *each("mask_is_parameter", "holder", ("parameter", "float_parameter", "bool_parameter")),
     ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
     ("context_unchecked", {"context": "cut"}),
     *(("wrong_view", {"split": way}) for way in WRONG_VIEWS[1:]),
-    *(
-        ("wrong_view", {"cut": way})
-        for way in (
+    *each(
+        "wrong_view",
+        "cut",
+        (
             "stacked_straight",
             "three_outermost",
             "three_outermost_straight",
@@ -703,7 +707,7 @@ MUTANTS = (
             "heads_before_tokens",
             "heads_then_three",
             "along_tokens",
-        )
+        ),
     ),
     *(
         ("wrong_view_both", {"cut": way, "merge": "straight"})
@@ -727,30 +731,28 @@ MUTANTS = (
     ("heads_missing_transpose", {"attend_over": "heads", "holder": "whole"}),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "merge": "straight"}),
     *(("heads_averaged", {"merge": way}) for way in MERGES if way.startswith(("mean", "sum"))),
-    *(("heads_reversed", {"merge": way}) for way in ("reversed", "rolled", "rolled_back")),
+    *each("heads_reversed", "merge", ("reversed", "rolled", "rolled_back")),
     *(("heads_reversed", {"split": way, "split_of": "v"}) for way in ("reversed", "rolled")),
-    *(("heads_mix_batch", {"split": way}) for way in ("batch_after_heads", "batch_swapped", "batch_and_tokens")),
+    *each("heads_mix_batch", "split", ("batch_after_heads", "batch_swapped", "batch_and_tokens")),
     *(
         ("heads_mix_batch", {"split": "batch_after_heads", "merge": way})
         for way in ("batch_joined", "heads_from_batch")
     ),
-    *(("heads_mix_batch", {"merge": way}) for way in ("batch_joined", "heads_from_batch", "heads_along_tokens")),
-    *(
-        ("qkv_packed_per_head", {"cut": way})
-        for way in ("per_channel", "per_head_last", "hd_first", "three_last_heads_innermost", "every_third_row")
+    *each("heads_mix_batch", "merge", ("batch_joined", "heads_from_batch", "heads_along_tokens")),
+    *each(
+        "qkv_packed_per_head",
+        "cut",
+        ("per_channel", "per_head_last", "hd_first", "three_last_heads_innermost", "every_third_row"),
     ),
     *(("qkv_packed_per_head", {"cut": way}) for way in CUTS if way.startswith("per_head_") and len(way) == 12),
     *(("qkv_sliced_by_columns", {"cut": way}) for way in CUTS if way.startswith("columns")),
     *(("weight_not_transposed", {"cut": way}) for way in CUTS if way.startswith("untransposed")),
-    *(("values_wrong_source", {"source": way}) for way in ("v_is_k", "v_is_x", "v_is_q")),
+    *each("values_wrong_source", "source", ("v_is_k", "v_is_x", "v_is_q")),
     ("proj_transposed", {"proj": "untransposed"}),
-    *(("proj_bias", {"params": way}) for way in ("both_biases", "proj_bias", "qkv_bias")),
-    *(
-        ("dropout_always_on", {"dropout": way})
-        for way in ("functional", "weights_functional", "output_functional", "kept_training")
-    ),
+    *each("proj_bias", "params", ("both_biases", "proj_bias", "qkv_bias")),
+    *each("dropout_always_on", "dropout", ("functional", "weights_functional", "output_functional", "kept_training")),
     ("dropout_missing", {"dropout": "missing"}),
-    *(("dropout_before_softmax", {"dropout": way}) for way in ("scores", "scores_before_mask")),
+    *each("dropout_before_softmax", "dropout", ("scores", "scores_before_mask")),
     *(
         ("dropout_before_softmax", {"dropout": way, "output_dropout": "missing"})
         for way in ("scores", "scores_before_mask")
@@ -760,29 +762,31 @@ MUTANTS = (
     ("view_not_contiguous", {"merge": "view_after_permute"}),
     ("view_not_contiguous", {"merge": "contiguous_too_early"}),
     ("divisibility_unchecked", {"divisibility": "open"}),
-    *(
-        ("params_not_registered", {"params": way})
-        for way in ("unregistered", "qkv_unregistered", "proj_unregistered", "in_list", "recreated", "proj_recreated")
+    *each("hard_coded_dtype", "entrance", ("float32", "float64", "half")),
+    ("hard_coded_dtype", {"returned": "float32"}),
+    *each(
+        "params_not_registered",
+        "params",
+        ("unregistered", "qkv_unregistered", "proj_unregistered", "in_list", "recreated", "proj_recreated"),
     ),
-    *(
-        ("params_extra", {"params": way})
-        for way in ("renamed", "separate", "bare", "temperature", "layer_norm", "positions", "extra_layer")
+    *each(
+        "params_extra",
+        "params",
+        ("renamed", "separate", "bare", "temperature", "layer_norm", "positions", "extra_layer"),
     ),
     *(("gradient_cut", {"cut_gradient": place}) for place in CUTTERS if place != "no"),
-    *(("input_mutated", {"entrance": way}) for way in ("zeroed", "overwritten", "residual", "scaled")),
+    *each("input_mutated", "entrance", ("zeroed", "overwritten", "residual", "scaled")),
     *(("hard_coded_shape", {"fixed": {"nh": nh}}) for nh in (4, 2, 8, 12, 3)),
     *(("hard_coded_shape", {"fixed": {"hd": hd}}) for hd in (64, 16, 8, 4)),
     *(("hard_coded_shape", {"fixed": {"B": B}}) for B in (1, 2, 4, 8)),
     *(("hard_coded_shape", {"fixed": {"T": T}}) for T in (4, 6, 8, 10, 16)),
     *(("hard_coded_shape", {"fixed": {"C": C}}) for C in (64, 12, 768)),
     ("hard_coded_shape", {"fixed": {"B": 2, "T": 8, "C": 64, "nh": 4}}),
-    *(("hard_coded_dtype", {"entrance": way}) for way in ("float32", "float64", "half")),
-    ("hard_coded_dtype", {"returned": "float32"}),
-    *(("hard_coded_device", {"holder": way}) for way in ("made_on_default_device", "made_on_cpu")),
-    *(("hard_coded_device", {"entrance": way}) for way in ("cpu_back", "cpu", "cuda")),
+    *each("hard_coded_device", "holder", ("made_on_default_device", "made_on_cpu")),
+    *each("hard_coded_device", "entrance", ("cpu_back", "cpu", "cuda")),
     *(("delegated", {"delegated": way}) for way in DELEGATES),
     *(("gpt2_sizes", {"gpt2": way}) for way in FACTORIES if way not in ("right", "always_12")),
     ("gpt2_sizes", {"gpt2_unknown": "small"}),
     *(("gpt2_sizes", {"gpt2_block": block}) for block in (512, 2048, 1000, 256)),
-    *(("interface", {"returned": way}) for way in ("with_nothing", "tuple", "list", "nothing", "numpy")),
+    *each("interface", "returned", ("with_nothing", "tuple", "list", "nothing", "numpy")),
 )

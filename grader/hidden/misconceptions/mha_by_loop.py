@@ -413,7 +413,6 @@ MUTANTS = (
         {"hd": 4},
         {"hd": 8},
         {"C": 12},
-        {"C": 768},
     ),
     *_each("hard_coded_shape", "sizes", {"T": 5}, {"T": 3}, {"T": 8, "C": 64}, {"T": 1024}),
     *(("hard_coded_shape", {"split": _all_split("straight"), "sizes": {"B": B}}) for B in (2, 1)),

@@ -75,11 +75,9 @@ FILLS = (
     1e-8,
     1e-6,
     1e-5,
-    1e-4,
     1e-3,
     -1e-6,
     -1e-5,
-    -1e-4,
     -1e-3,
     1e-2,
     0.01,
@@ -703,6 +701,14 @@ def ways(id_, knobs):
         yield id_, {prefix + name: value for name, value in knobs.items()}
 
 
+def each(id_, knob, values):
+    return [(id_, {knob: value}) for value in values]
+
+
+def each_way(id_, knob, values):
+    return [mutant for value in values for mutant in ways(id_, {knob: value})]
+
+
 SCALE_IDS = {
     "sqrt_c": "scale_sqrt_c",
     "missing": "scale_missing",
@@ -758,14 +764,14 @@ MUTANTS = (
     *(("mask_peeks_one", {"mask": f"peeks_{way}"}) for way in ("one", "two")),
     *(("mask_peeks_one", {"fast_mask": f"peeks_{way}"}) for way in ("one", "two")),
     ("mask_peeks_one", {"mask": "peeks_one", "fast_mask": "peeks_one"}),
-    *(("mask_added", {"fast_mask": way}) for way in ("added", "added_future")),
-    *(("mask_added", {"mask": way}) for way in ("added", "added_future", "added_upper", "subtracted")),
+    *each("mask_added", "fast_mask", ("added", "added_future")),
+    *each("mask_added", "mask", ("added", "added_future", "added_upper", "subtracted")),
     ("mask_added", {"mask": "added", "fast_mask": "added"}),
     *(("mask_zero_fill", {"mask": f"filled_{f:g}"}) for f in dict.fromkeys(FILLS) if f),
     *(("mask_weak_fill", {"mask": f"filled_{f:g}"}) for f in WEAK),
     *(("mask_weak_fill", {"mask": f"plus_{f:g}"}) for f in (*WEAK, -50.0)),
-    *(("mask_weak_fill", {"fast_mask": f"plus_{f:g}"}) for f in (*WEAK, -50.0)),
-    *(("mask_weak_fill", {"mask": f"plus_{f:g}", "fast_mask": f"plus_{f:g}"}) for f in (*WEAK, -50.0)),
+    *(("mask_weak_fill", {"fast_mask": f"plus_{f:g}"}) for f in (*WEAK[:5], -20.0, -50.0)),
+    *(("mask_weak_fill", {"mask": f"plus_{f:g}", "fast_mask": f"plus_{f:g}"}) for f in (*WEAK[:5], -20.0, -50.0)),
     *(("mask_plus_inf", {"mask": f"plus_{way}"}) for way in ("inf", "large", "inf_added")),
     *(("mask_plus_inf", {"fast_mask": f"plus_{way}"}) for way in ("inf", "large")),
     *(("mask_nan", {"mask": f"nan_{way}"}) for way in ("product", "scores_times", "zero_times", "seen")),
@@ -775,26 +781,28 @@ MUTANTS = (
         ("mask_nan", {"mask": "missing", "late_mask": way})
         for way in ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large")
     ),
-    *(("scale_after_softmax", {"scale_place": way}) for way in ("after_softmax", "both_sides", "output")),
+    *each("scale_after_softmax", "scale_place", ("after_softmax", "both_sides", "output")),
     ("scale_after_softmax", {"scale_place": "after_softmax", "manual_scale": "sqrt_c"}),
-    *(mutant for value in CONSTANTS for mutant in ways("scale_constant", {"scale": value})),
-    *(("softmax_wrong_axis", {"softmax": way}) for way in ("heads", "batch", "square", "all", "per_batch")),
-    *(("softmax_wrong_axis", {"softmax": way}) for way in ("heads_as_numbers", "batch_as_numbers")),
-    *(("softmax_missing", {"softmax": way}) for way in ("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp")),
-    *(("softmax_missing", {"softmax": way}) for way in ("norm", "tokens")),
+    *each_way("scale_constant", "scale", CONSTANTS[:6]),
+    *each("scale_constant", "scale", CONSTANTS[6:20]),
+    *each("softmax_wrong_axis", "softmax", ("heads", "batch", "square", "all", "per_batch")),
+    *each("softmax_wrong_axis", "softmax", ("heads_as_numbers", "batch_as_numbers")),
+    *each("softmax_missing", "softmax", ("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp")),
+    *each("softmax_missing", "softmax", ("norm", "tokens")),
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
     ("mask_not_sliced", {"holder": "rows_only"}),
-    *(("mask_not_moved", {"holder": way}) for way in ("attribute", "list")),
+    *each("mask_not_moved", "holder", ("attribute", "list")),
     *(("mask_not_moved", {"holder": way, "fast_mask": "given"}) for way in ("attribute", "list")),
-    *(("mask_is_parameter", {"holder": way}) for way in ("parameter", "float_parameter", "bool_parameter")),
+    *each("mask_is_parameter", "holder", ("parameter", "float_parameter", "bool_parameter")),
     *ways("context_unchecked", {"context": "open", "holder_in_use": "made_in_forward"}),
     *ways("context_unchecked", {"context": "cut"}),
     *(mutant for way in WRONG_VIEWS[1:3] for mutant in ways("wrong_view", {"split": way})),
     *(("wrong_view", {"split": way}) for way in WRONG_VIEWS[3:]),
-    *(
-        ("wrong_view", {"cut": way})
-        for way in (
+    *each(
+        "wrong_view",
+        "cut",
+        (
             "stacked_straight",
             "three_outermost",
             "three_outermost_straight",
@@ -803,21 +811,17 @@ MUTANTS = (
             "heads_before_tokens",
             "heads_then_three",
             "along_tokens",
-        )
+        ),
     ),
     *(
         ("wrong_view_both", {"cut": way, "merge": "straight"})
         for way in ("three_outermost_straight", "heads_before_tokens")
     ),
     *(mutant for some in PARTS for mutant in ways("wrong_view_values", {"split": "straight", "split_of": some})),
-    *(("wrong_view_values", {"split": way, "split_of": some}) for way in WRONG_VIEWS[1:] for some in PARTS),
+    *(("wrong_view_values", {"split": way, "split_of": some}) for way in WRONG_VIEWS[1:2] for some in PARTS),
     *(("merge_wrong_axes", {"merge": way}) for way in MERGES if way.startswith("axes")),
-    *(
-        mutant
-        for way in MERGES
-        if way.startswith("axes")
-        for mutant in list(ways("merge_wrong_axes", {"merge": way}))[1:]
-    ),
+    *each("merge_wrong_axes", "flash_merge", ("axes_(2, 3, 1)", "axes_(3, 2, 1)")),
+    *each("merge_wrong_axes", "manual_merge", ("axes_(2, 3, 1)", "axes_(3, 2, 1)")),
     *ways("heads_interleaved", {"split": "interleaved"}),
     *ways("heads_interleaved", {"cut": "heads_innermost"}),
     ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
@@ -828,98 +832,83 @@ MUTANTS = (
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
-    *(
-        mutant
-        for way in ("mean_repeated", "mean", "sum", "sum_repeated")
-        for mutant in ways("heads_averaged", {"merge": way})
+    *each_way("heads_averaged", "merge", ("mean_repeated", "mean")),
+    *each(
+        "heads_averaged",
+        "merge",
+        ("sum", "sum_repeated", "mean_interleaved", "sum_interleaved", "mean_padded", "sum_padded"),
     ),
-    *(
-        ("heads_averaged", {"merge": way})
-        for way in ("mean_interleaved", "sum_interleaved", "mean_padded", "sum_padded")
-    ),
-    *(mutant for way in ("reversed", "rolled", "rolled_back") for mutant in ways("heads_reversed", {"merge": way})),
+    *each_way("heads_reversed", "merge", ("reversed",)),
+    *each("heads_reversed", "merge", ("rolled", "rolled_back")),
     *(("heads_reversed", {"split": way, "split_of": "v"}) for way in ("reversed", "rolled")),
-    *(
-        mutant
-        for way in ("batch_after_heads", "batch_swapped", "batch_and_tokens")
-        for mutant in ways("heads_mix_batch", {"split": way})
-    ),
+    *each("heads_mix_batch", "split", ("batch_after_heads", "batch_swapped", "batch_and_tokens")),
     *(
         ("heads_mix_batch", {"split": "batch_after_heads", "merge": way})
         for way in ("batch_joined", "heads_from_batch")
     ),
-    *(
-        mutant
-        for way in ("batch_joined", "heads_from_batch", "heads_along_tokens")
-        for mutant in ways("heads_mix_batch", {"merge": way})
-    ),
-    *(
-        ("qkv_packed_per_head", {"cut": way})
-        for way in ("per_channel", "per_head_last", "hd_first", "three_last_heads_innermost", "every_third_row")
+    *each("heads_mix_batch", "merge", ("batch_joined", "heads_from_batch", "heads_along_tokens")),
+    *each(
+        "qkv_packed_per_head",
+        "cut",
+        ("per_channel", "per_head_last", "hd_first", "three_last_heads_innermost", "every_third_row"),
     ),
     *(("qkv_packed_per_head", {"cut": way}) for way in CUTS if way.startswith("per_head_") and len(way) == 12),
     *(("qkv_sliced_by_columns", {"cut": way}) for way in CUTS if way.startswith("columns")),
-    *(
-        mutant
-        for way in CUTS
-        if way.startswith("untransposed")
-        for mutant in ways("weight_not_transposed", {"cut": way})
-    ),
-    *(mutant for way in ("v_is_k", "v_is_x", "v_is_q") for mutant in ways("values_wrong_source", {"source": way})),
+    *(("weight_not_transposed", {"cut": way}) for way in CUTS if way.startswith("untransposed")),
+    *each_way("values_wrong_source", "source", ("v_is_k", "v_is_x", "v_is_q")),
     *ways("proj_transposed", {"proj": "untransposed"}),
-    *(("proj_bias", {"params": way}) for way in ("both_biases", "proj_bias", "qkv_bias")),
+    *each("proj_bias", "params", ("both_biases", "proj_bias", "qkv_bias")),
     *ways("dropout_always_on", {"dropout": "ungated"}),
     *ways("dropout_always_on", {"dropout": "output_functional"}),
-    *(("dropout_always_on", {"manual_dropout": way}) for way in ("functional", "kept_training")),
+    *each("dropout_always_on", "manual_dropout", ("functional", "kept_training")),
     *ways("dropout_missing", {"dropout": "missing"}),
-    *(("dropout_before_softmax", {"manual_dropout": way}) for way in ("scores", "scores_before_mask")),
+    *each("dropout_before_softmax", "manual_dropout", ("scores", "scores_before_mask")),
     *ways("dropout_on_output_only", {"dropout": "weights_missing"}),
     *ways("dropout_output_missing", {"output_dropout": "missing"}),
-    *(
-        mutant
-        for way in ("view", "view_after_permute", "contiguous_too_early")
-        for mutant in ways("view_not_contiguous", {"merge": way})
-    ),
+    *each_way("view_not_contiguous", "merge", ("view", "view_after_permute", "contiguous_too_early")),
     ("super_init_missing", {"awake": False}),
     ("divisibility_unchecked", {"divisibility": "open"}),
-    *(
-        ("params_not_registered", {"params": way})
-        for way in ("unregistered", "qkv_unregistered", "proj_unregistered", "in_list", "recreated", "proj_recreated")
+    *each_way("hard_coded_dtype", "entrance", ("float32", "float64", "half")),
+    *ways("hard_coded_dtype", {"returned": "float32"}),
+    *each(
+        "params_not_registered",
+        "params",
+        ("unregistered", "qkv_unregistered", "proj_unregistered", "in_list", "recreated", "proj_recreated"),
     ),
-    *(
-        ("params_extra", {"params": way})
-        for way in ("renamed", "separate", "bare", "temperature", "layer_norm", "positions", "extra_layer")
+    *each(
+        "params_extra",
+        "params",
+        ("renamed", "separate", "bare", "temperature", "layer_norm", "positions", "extra_layer"),
     ),
     *(("gradient_cut", {"cut_gradient": place}) for place in CUTTERS if place not in ("no", "scores", "weights")),
     *(("gradient_cut", {"manual_cut_gradient": place}) for place in CUTTERS if place != "no"),
     *(("gradient_cut", {"flash_cut_gradient": place}) for place in ("q", "k", "v", "x", "W", "y", "out")),
-    *(mutant for way in ("zeroed", "overwritten", "residual") for mutant in ways("input_mutated", {"entrance": way})),
+    *each_way("input_mutated", "entrance", ("zeroed", "overwritten", "residual")),
     ("input_mutated", {"entrance": "scaled"}),
-    *(mutant for nh in (4, 2, 8, 12, 3) for mutant in ways("hard_coded_shape", {"fixed": {"nh": nh}})),
+    *(("hard_coded_shape", {"fixed": {"nh": nh}}) for nh in (4, 2, 8, 12, 3)),
     *(("hard_coded_shape", {"fixed": {"hd": hd}}) for hd in (64, 16, 8, 4)),
     *(("hard_coded_shape", {"fixed": {"B": B}}) for B in (1, 2, 4, 8)),
     *(("hard_coded_shape", {"fixed": {"T": T}}) for T in (4, 6, 8, 10, 16)),
     *(("hard_coded_shape", {"fixed": {"C": C}}) for C in (64, 12, 768)),
     ("hard_coded_shape", {"fixed": {"B": 2, "T": 8, "C": 64, "nh": 4}}),
-    *(mutant for way in ("float32", "float64", "half") for mutant in ways("hard_coded_dtype", {"entrance": way})),
-    *ways("hard_coded_dtype", {"returned": "float32"}),
-    *(("hard_coded_device", {"holder": way}) for way in ("made_on_default_device", "made_on_cpu")),
-    *(mutant for way in ("cpu_back", "cpu", "cuda") for mutant in ways("hard_coded_device", {"entrance": way})),
+    *each("hard_coded_device", "holder", ("made_on_default_device", "made_on_cpu")),
+    *each("hard_coded_device", "entrance", ("cpu_back", "cpu", "cuda")),
     ("delegated", {"fast": "written_out"}),
-    *(("delegated", {"written": way}) for way in ("fused", "fused_masked")),
-    *(("delegated", {"fast": way}) for way in ("square_too", "in_blocks_of_queries", "math_kernel")),
+    *each("delegated", "written", ("fused", "fused_masked")),
+    *each("delegated", "fast", ("square_too", "in_blocks_of_queries", "math_kernel")),
     ("delegated", {"fast": "written_out", "written": "fused"}),
-    *(("delegated", {"flag": way}) for way in ("opposite", "ignored")),
-    *(("interface", {"flag": way}) for way in ("at_construction", "always_true", "always_false")),
+    *each("delegated", "flag", ("opposite", "ignored")),
+    *each("interface", "flag", ("at_construction", "always_true", "always_false")),
     *(("path_difference", {"compared": way}) for way in COMPARED if way not in ("both", "other_first")),
     *(
         ("path_difference", {"measure": way})
         for way in MEASURES
         if way not in ("max", "rounded", "tensor", "list", "printed", "bool", "string")
     ),
-    *(
-        ("path_difference", {"trace": way})
-        for way in (
+    *each(
+        "path_difference",
+        "trace",
+        (
             "eval",
             "manual",
             "fast",
@@ -930,8 +919,8 @@ MUTANTS = (
             "wrong_mode",
             "weights_zeroed",
             "weights_scaled",
-        )
+        ),
     ),
-    *(("interface", {"measure": way}) for way in ("tensor", "list", "printed", "bool", "string")),
-    *(("interface", {"returned": way}) for way in ("with_nothing", "tuple", "list", "nothing", "numpy")),
+    *each("interface", "measure", ("tensor", "list", "printed", "bool", "string")),
+    *each("interface", "returned", ("with_nothing", "tuple", "list", "nothing", "numpy")),
 )

@@ -121,15 +121,17 @@ def _apart(answers: Sketches, silent: Tensor) -> Tensor:
 def _pairs(bank: Bank, table: Table) -> Pairs:
     """The answer of every pair of classes that both change something on some probe."""
     first, second, where, replies = [], [], [], []
+    telling = [int(_apart(each, table.silent[:, k]).sum()) for k, each in enumerate(table.answers)]
     for a, b in combinations(range(len(table.classes)), 2):
         both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
         namespace = combined(bank, table.classes[a], table.classes[b]) if both else None
         if namespace is None:
             continue
-        reply = LocalPerformer(namespace).perform(table.probes[both[0]].call)
+        probe = max(both, key=telling.__getitem__)  # the one that most classes answer differently
+        reply = LocalPerformer(namespace).perform(table.probes[probe].call)
         first.append(a)
         second.append(b)
-        where.append(both[0])
+        where.append(probe)
         replies.append(sketch([reply]))
     if not first:
         return _no_pairs()

@@ -19,4 +19,4 @@ class CausalAttention(nn.Module):
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         hidden = self.hidden[:T, :T]
         scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, float("-inf"))
-        return F.one_hot(scores.argmax(-1), T).to(v.dtype) @ v
+        return self.dropout(F.one_hot(scores.argmax(-1), T).to(v.dtype)) @ v

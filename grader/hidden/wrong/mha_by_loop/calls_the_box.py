@@ -1,0 +1,2 @@
+def mha_by_loop(mha, x):
+    return mha(x)
