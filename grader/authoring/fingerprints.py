@@ -13,6 +13,7 @@ from ..judge.attempt import Exchange
 from ..judge.candidate import LocalPerformer, Performer, map_call
 from ..judge.catalogue import Catalogue
 from ..judge.diagnosis import load_bank
+from ..judge.explain import KINDS
 from ..judge.local import LocalSubject
 from ..judge.plugin import CheckOutcome
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
@@ -21,6 +22,7 @@ from ..submission import code_digest
 
 PUBLIC = b"public inputs: drawn without the course's secret"
 ELEMENTS_LIMIT = 20_000  # a call with more numbers than this is not recorded
+ALWAYS = {"load_error", *(kind.misconception for kind in KINDS if kind.misconception)}  # an exception may say them
 _FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "attributes", "fused")
 
 
@@ -38,28 +40,43 @@ def record(course: Course, catalogue: Catalogue, assignment: Assignment, exercis
     exchanges = [e for e in subject.transcript if _is_recordable(reference, e.call)]
     calls = [_rounded(e.call) for e in exchanges]
     replies = [reference.perform(call) for call in calls]
-    right = [trace_of(reply) for reply in replies]
     bank = load_bank(course, exercise)
-    mutants = [RecordedMutant(id=m.id, traces=_traces(LocalPerformer(m.namespace), calls)) for m in bank.mutants]
+    book = _TraceBook([trace_of(reply) for reply in replies])
+    mutants = [book.enter(m.id, _traces(LocalPerformer(m.namespace), calls)) for m in bank.mutants]
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),
-        checks=tuple(_checks(outcomes, exchanges, right, mutants)),
-        right=tuple(right),
-        mutants=tuple(mutants),
+        checks=tuple(_checks(outcomes, exchanges, book)),
+        traces=tuple(tuple(each) for each in book.traces),
+        mutants=tuple(dict.fromkeys(mutants)),
         words={
-            id_: Words(title=t.title, explanation=t.explanation, hints=t.hints) for id_, t in sorted(bank.texts.items())
+            id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
+            for id_, t in sorted(bank.texts.items())
+            if id_ in ALWAYS or any(m.id == id_ for m in mutants)
         },
     )
     return save(Fingerprints(content, tuple(calls), tuple(_first_output(reply) for reply in replies)))
 
 
-def _checks(
-    outcomes: Sequence[CheckOutcome],
-    exchanges: Sequence[Exchange],
-    right: Sequence[Trace],
-    mutants: Sequence[RecordedMutant],
-) -> list[PublicCheck]:
+class _TraceBook:
+    """Every different trace of every call, once: mutants differ from the reference on a few calls only."""
+
+    def __init__(self, right: Sequence[Trace]) -> None:
+        self.traces = [[trace] for trace in right]
+
+    def enter(self, id_: str, traces: Sequence[Trace | None]) -> RecordedMutant:
+        """A mutant whose answers refer to the book."""
+        answers = [None if t is None else self._index(known, t) for known, t in zip(self.traces, traces, strict=True)]
+        return RecordedMutant(id=id_, answers=tuple(answers))
+
+    @staticmethod
+    def _index(known: list[Trace], trace: Trace) -> int:
+        if trace not in known:
+            known.append(trace)
+        return known.index(trace)
+
+
+def _checks(outcomes: Sequence[CheckOutcome], exchanges: Sequence[Exchange], book: _TraceBook) -> list[PublicCheck]:
     """A visible check for every hidden one that has recorded calls."""
     checks = []
     for outcome in outcomes:
@@ -74,21 +91,19 @@ def _checks(
                 hint=outcome.hint,
                 points=outcome.points,
                 calls=calls,
-                facets=_facets(calls, right, mutants),
+                facets=_facets(calls, book),
             )
         )
     return checks
 
 
-def _facets(calls: Sequence[int], right: Sequence[Trace], mutants: Sequence[RecordedMutant]) -> tuple[Facet, ...]:
+def _facets(calls: Sequence[int], book: _TraceBook) -> tuple[Facet, ...]:
     """Outputs, and whatever else tells a mutant from the reference in these calls where outputs do not."""
     facets: list[Facet] = ["outputs"]
     for facet in _FACETS:
-        for mutant in mutants:
-            traces = [(right[i], mutant.traces[i]) for i in calls]
-            if any(t is not None and t.agrees(r, tuple(facets)) and not t.agrees(r, (facet,)) for r, t in traces):
-                facets.append(facet)
-                break
+        others = ((other, book.traces[i][0]) for i in calls for other in book.traces[i][1:])
+        if any(t.agrees(right, tuple(facets)) and not t.agrees(right, (facet,)) for t, right in others):
+            facets.append(facet)
     return tuple(facets)
 
 

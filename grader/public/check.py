@@ -78,7 +78,7 @@ def _check(
 
 def _compare(fingerprints: Fingerprints, check: PublicCheck, index: int, seen: _Seen) -> None:
     """Raise CheckFailed, with evidence, where the reply is not the recorded one."""
-    right = fingerprints.content.right[index]
+    right = fingerprints.content.right(index)
     if right.raised == "refused" and seen.reply.raised is None:
         raise CheckFailed(
             "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
@@ -128,9 +128,9 @@ def _difference(mine: Trace, right: Trace, check: PublicCheck) -> str:
 def _diagnosis(fingerprints: Fingerprints, seen: dict[int, _Seen]) -> list[Diagnosed]:
     """Exceptions that speak for themselves, then the mutants that answer as the attempt does."""
     names = []
-    for each in seen.values():
+    for index, each in seen.items():
         kind = kind_of(each.reply.raised) if each.reply.raised else None
-        if kind and kind.misconception and fingerprints.content.right[0].raised != "refused":
+        if kind and kind.misconception and fingerprints.content.right(index).raised is None:
             names.append(kind.misconception)
     unexplained = {i: each for i, each in seen.items() if _differs(fingerprints, i, each)}
     found = []
@@ -162,8 +162,9 @@ def _cover(fingerprints: Fingerprints, unexplained: dict[int, _Seen]) -> list[tu
 def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: dict[int, _Seen]) -> bool:
     """Whether the mutant answers as the attempt or as the reference does, on every call."""
     content = fingerprints.content
-    for index, trace in enumerate(content.mutants[mutant].traces):
-        if trace is None or trace.agrees(content.right[index], _facets_of(fingerprints, index)):
+    for index in range(len(content.traces)):
+        trace = content.answer(content.mutants[mutant], index)
+        if trace is None or trace.agrees(content.right(index), _facets_of(fingerprints, index)):
             continue
         if index not in unexplained or not _matches(fingerprints, mutant, index, unexplained[index]):
             return False
@@ -171,12 +172,13 @@ def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: d
 
 
 def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: _Seen) -> bool:
-    trace = fingerprints.content.mutants[mutant].traces[index]
+    content = fingerprints.content
+    trace = content.answer(content.mutants[mutant], index)
     return trace is None or trace.agrees(seen.trace, _facets_of(fingerprints, index))
 
 
 def _differs(fingerprints: Fingerprints, index: int, seen: _Seen) -> bool:
-    return not seen.trace.agrees(fingerprints.content.right[index], _facets_of(fingerprints, index))
+    return not seen.trace.agrees(fingerprints.content.right(index), _facets_of(fingerprints, index))
 
 
 def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:

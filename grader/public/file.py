@@ -35,10 +35,10 @@ class PublicCheck(_Model):
 
 
 class RecordedMutant(_Model):
-    """A misconception and how its mutant answers each call; None where it does not matter."""
+    """A misconception and how its mutant answers each call: an index into the call's traces, None where it varies."""
 
     id: str
-    traces: tuple[Trace | None, ...]
+    answers: tuple[int | None, ...]
 
 
 class Words(_Model):
@@ -52,13 +52,22 @@ class Words(_Model):
 class Content(_Model):
     """The JSON part of a fingerprint file."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     exercise: str
     stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
-    right: tuple[Trace, ...]  # of each call
+    traces: tuple[tuple[Trace, ...], ...]  # of each call, each different one once; the reference's first
     mutants: tuple[RecordedMutant, ...]
     words: dict[str, Words]
+
+    def right(self, call: int) -> Trace:
+        """How the reference answers."""
+        return self.traces[call][0]
+
+    def answer(self, mutant: RecordedMutant, call: int) -> Trace | None:
+        """How a mutant answers; None where that varies."""
+        index = mutant.answers[call]
+        return None if index is None else self.traces[call][index]
 
 
 @dataclass(frozen=True)
