@@ -22,22 +22,30 @@ class Tables:
         self._tables: dict[str, Table] = {}
 
     def of(self, assignment: Assignment, exercise: Exercise) -> Table:
-        """The table. Building one that is missing or stale takes up to a minute."""
+        """The table. Building one that is missing or stale takes up to a minute or two."""
         if exercise.id not in self._tables:
-            key = table_key(self._course, assignment, exercise)
-            path = table_path(self._course, exercise)
-            bank, reference = load_bank(self._course, exercise), self._reference(assignment, exercise)
-            self._tables[exercise.id] = load_table(path, key, bank, reference, self._fixed(exercise, reference))
+            reference = self._reference(assignment, exercise)
+            fixed = self._fixed(exercise, reference)
+            key = table_key(self._course, assignment, exercise, fixed)
+            bank = load_bank(self._course, exercise)
+            self._tables[exercise.id] = load_table(table_path(self._course, exercise), key, bank, reference, fixed)
         return self._tables[exercise.id]
 
-    def write(self, assignment: Assignment, exercise: Exercise) -> bool:
-        """Write the table's file, unless it is current; whether it was written."""
-        key, path = table_key(self._course, assignment, exercise), table_path(self._course, exercise)
-        if is_current(path, key):
-            return False
+    def write(self, assignment: Assignment, exercise: Exercise) -> None:
+        """Write the table's file, unless it is current."""
+        if self.is_current(assignment, exercise):
+            return
+        path = table_path(self._course, exercise)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(save_table(self.of(assignment, exercise), key))
-        return True
+        path.write_bytes(save_table(self.of(assignment, exercise), self._key(assignment, exercise)))
+
+    def is_current(self, assignment: Assignment, exercise: Exercise) -> bool:
+        """Whether the table's file is there and made from today's files."""
+        return is_current(table_path(self._course, exercise), self._key(assignment, exercise))
+
+    def _key(self, assignment: Assignment, exercise: Exercise) -> str:
+        fixed = self._fixed(exercise, self._reference(assignment, exercise))
+        return table_key(self._course, assignment, exercise, fixed)
 
     def _reference(self, assignment: Assignment, exercise: Exercise) -> LocalPerformer:
         return LocalPerformer(namespace_of(self._course.solution(assignment, exercise)))

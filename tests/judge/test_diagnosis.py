@@ -6,7 +6,7 @@ import pytest
 
 from grader.judge.diagnosis import load_bank
 from grader.judge.diagnosis.sketch import sketch
-from grader.judge.diagnosis.table_file import is_current, save_table, table_key, table_path
+from grader.judge.diagnosis.table_file import save_table
 from grader.judge.grade import Judge, Settings
 from grader.submission import AttemptSource
 
@@ -63,7 +63,7 @@ def test_a_type_error_of_the_students_own_is_none(judge, averages, running_mean)
 
 def test_a_table_survives_its_file(catalogue, tiny, averages, running_mean):
     table = catalogue.tables.of(averages, running_mean)
-    assert is_current(table_path(tiny, running_mean), table_key(tiny, averages, running_mean))
+    assert catalogue.tables.is_current(averages, running_mean)
     assert save_table(table, "key") == save_table(table, "key")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...course import Course
 from ...judge.catalogue import Catalogue
 from ...judge.diagnosis import load_bank
-from ...judge.diagnosis.table_file import is_current, table_key, table_path
+from ...judge.diagnosis.table_file import table_path
 from ..leaks import leaks
 from ..release import released_files, stray_files
 from .claim import Claim
@@ -17,7 +17,7 @@ def verify_structure(course: Course, catalogue: Catalogue) -> Iterator[Claim]:
     """Raises SourceError, CourseError where a file is missing or cannot be stripped."""
     yield _points(course, catalogue)
     yield _words(course)
-    yield _tables(course)
+    yield _tables(course, catalogue)
     files = list(released_files(course, catalogue))
     stale = [
         f"{f.path.relative_to(course.root)} is not what solutions/ yields. Next: course release"
@@ -47,12 +47,12 @@ def _points(course: Course, catalogue: Catalogue) -> Claim:
     return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong))
 
 
-def _tables(course: Course) -> Claim:
+def _tables(course: Course, catalogue: Catalogue) -> Claim:
     every = [(a, e) for a in course.assignments for e in a.exercises]
     stale = [
         f"{table_path(course, e).relative_to(course.root)} is not made from today's files. Next: course release"
         for a, e in every
-        if not is_current(table_path(course, e), table_key(course, a, e))
+        if not catalogue.tables.is_current(a, e)
     ]
     return Claim("tables", "every diagnosis table is current", len(every) - len(stale), len(every), tuple(stale))
 

@@ -11,7 +11,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from ...box.worker import wire
 from ...course import Assignment, Course, Exercise
+from ...submission import code_digest
 from ..attempt import Exchange
 from ..candidate import Performer
 from .agree import comparable
@@ -28,10 +30,12 @@ def table_path(course: Course, exercise: Exercise) -> Path:
     return course.root / "grader" / "hidden" / "tables" / f"{exercise.id}.safetensors"
 
 
-def table_key(course: Course, assignment: Assignment, exercise: Exercise) -> str:
-    """A hash of all that the table is made from."""
-    paths = (course.solution(assignment, exercise), course.checks(exercise), course.misconceptions(exercise))
-    parts = [FORMAT.encode(), *(p.read_bytes() if p.exists() else b"" for p in paths)]
+def table_key(course: Course, assignment: Assignment, exercise: Exercise, transcript: Sequence[Exchange]) -> str:
+    """A hash of all that the table is made from: the reference's code, the mutants, and the calls that are asked."""
+    mutants, reference = course.misconceptions(exercise), course.solution(assignment, exercise)
+    parts = [FORMAT.encode(), mutants.read_bytes() if mutants.exists() else b""]
+    parts += [code_digest(reference.read_text(encoding="utf-8")).encode()]
+    parts += [e.check.encode() + wire.encode(e.call) for e in transcript if comparable(e)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 

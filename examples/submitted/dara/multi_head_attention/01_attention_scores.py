@@ -1,0 +1,281 @@
+# %% [markdown]
+# # 1 · Attention scores
+#
+# Six words stand on your desk tonight: *Your journey starts with one step*. Each word is a small vector,
+# and each word would like to know which of the others matter to it. Attention is the answer to that wish,
+# and it fits in one sentence: **compare, share out, mix**. You will build it twice in this file, first
+# bare, then in the form every transformer uses.
+#
+# Letters used in the whole course: B sequences in a batch, T tokens in a sequence, C channels in a token,
+# and hd (`head_dim`) channels in one head. In this file there is only one head, and any number of leading
+# dimensions may stand in front of the last two. Write `...` for them and leave them alone.
+#
+# ## The bare idea, with numbers
+#
+# Here are the six words, three channels each (the example of Raschka, *Build a Large Language Model (From
+# Scratch)*, chapter 3):
+#
+# ```text
+#     Your      0.43  0.15  0.89
+#     journey   0.55  0.87  0.66
+#     starts    0.57  0.85  0.64
+#     with      0.22  0.58  0.33
+#     one       0.77  0.25  0.10
+#     step      0.05  0.80  0.55
+# ```
+#
+# **Compare.** Take *journey* as the one who asks. Its score with a word is their dot product. With *Your*
+# that is 0.55 · 0.43 + 0.87 · 0.15 + 0.66 · 0.89 = 0.9544. Do the same for all six:
+#
+# ```text
+#                Your     journey  starts   with     one      step
+#     scores     0.9544   1.4950   1.4754   0.8434   0.7070   1.0865
+#     weights    0.1385   0.2379   0.2333   0.1240   0.1082   0.1581     sum: 1
+# ```
+#
+# **Share out.** The second line is the softmax of the first: every score is exponentiated and divided by
+# the sum, so that *journey* has exactly one unit of attention to spend. *starts* gets nearly as much as
+# *journey* itself, because their vectors are nearly the same.
+#
+# **Mix.** Add up the six vectors, each times its weight. What comes out is *journey* as seen in its
+# sentence, its context vector: (0.4419, 0.6515, 0.5683).
+#
+# Now do it for all six words at once. Every word against every word is a (6, 6) table of dot products, and
+# one matrix product fills it:
+#
+# ```text
+#     x (T, C)  ─┬─ compare ─▶ scores (T, T) ─ share out ─▶ weights (T, T) ─┬─ mix ─▶ (T, C)
+#                └──────────────────────── the same x ──────────────────────┘
+# ```
+#
+# Rows ask and columns answer. A row of the weights sums to 1; a column need not. The column of *journey*
+# sums to 1.2970, for it is a popular word. Softmax over the wrong axis is the first quiet bug of the
+# course: every shape is right, the code runs, and each word hands out a share that was never its own.
+
+# %% tags=["setup"]
+import math
+
+import torch
+
+# %% [markdown]
+# ## Your turn: `simplified_attention`
+#
+# No weights to learn, no scaling, no mask: only compare, share out, mix. Reach for axes counted from the
+# end (the last one is −1, the one before it −2). `.T` looks tempting, but it turns *all* the axes around,
+# and a batch in front is enough to break it.
+
+
+# %% tags=["solution"]
+def simplified_attention(x: torch.Tensor) -> torch.Tensor:
+    """Let every token look at every token, with nothing to learn: softmax(x xᵀ) x.
+
+    Args:
+        x: tokens, (..., T, C), a float dtype; any number of leading dimensions, none included.
+
+    Returns:
+        One context vector for each token, (..., T, C), in the dtype and on the device of x.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# The numbers of the lesson, for *journey* and for the whole table, and then the same sentence twice in a
+# batch: a neighbour in the batch must change nothing.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    sentence = torch.tensor(
+        [
+            [0.43, 0.15, 0.89],  # Your
+            [0.55, 0.87, 0.66],  # journey
+            [0.57, 0.85, 0.64],  # starts
+            [0.22, 0.58, 0.33],  # with
+            [0.77, 0.25, 0.10],  # one
+            [0.05, 0.80, 0.55],  # step
+        ]
+    )
+    expected = torch.tensor(
+        [
+            [0.4421, 0.5931, 0.5790],
+            [0.4419, 0.6515, 0.5683],
+            [0.4431, 0.6496, 0.5671],
+            [0.4304, 0.6298, 0.5510],
+            [0.4671, 0.5910, 0.5266],
+            [0.4177, 0.6503, 0.5645],
+        ]
+    )
+    context = simplified_attention(sentence)
+    assert context.shape == (6, 3), f"six words in, six context vectors out: (6, 3), not {tuple(context.shape)}"
+    assert torch.allclose(context[1], expected[1], atol=2e-4), (
+        f"journey should become (0.4419, 0.6515, 0.5683); yours is {context[1].detach()}. Do its six weights sum to 1?"
+    )
+    assert torch.allclose(context, expected, atol=2e-4), "journey is right, but another word is not: see the table"
+
+    batch = torch.stack([sentence, sentence.flip(0)])
+    both = simplified_attention(batch)
+    assert both.shape == (2, 6, 3), f"a batch keeps its leading dimension: (2, 6, 3), not {tuple(both.shape)}"
+    assert torch.allclose(both[0], context, atol=1e-5), "a second sentence in the batch changed the first one"
+    print("simplified_attention: journey now knows its sentence")
+
+# %% [markdown]
+# ## Three roles instead of one
+#
+# So far one vector does three jobs. A transformer gives each job a vector of its own: the **query** q (what
+# am I looking for?), the **key** k (what do I offer to be found by?) and the **value** v (what do I hand
+# over when I am chosen?). Think of a library: the query is your question, the keys are the cards in the
+# catalogue, the values are the books. You compare with the cards; you carry home the books.
+#
+# Queries and keys need not be equally many. With T_q queries and T_k keys the scores are a (T_q, T_k)
+# table. Keep them different while you think: a square table hides a swapped axis perfectly.
+#
+# ## Why a square root stands there
+#
+# A dot product over hd channels is a sum of hd terms. If those channels are independent with variance 1,
+# the sum has variance hd, so it typically strays √hd from zero. At hd = 64 that is 8, and softmax does not
+# like an 8:
+#
+# ```text
+#     softmax( 8,  0, −8 )  =  0.9997  0.0003  0.0000      one winner, no gradient for the others
+#     softmax( 1,  0, −1 )  =  0.6652  0.2447  0.0900      a choice that can still be learnt
+# ```
+#
+# Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Count the terms
+# that were really summed: it is the width of *these* vectors, not of the model. With C = 64 channels in 4
+# heads the divisor is √16 = 4. Whoever takes √64 = 8 flattens the scores to half their spread, and (0.6652,
+# 0.2447, 0.0900) turns into (0.5065, 0.3072, 0.1863). Nothing fails; it only learns more slowly. Other
+# slips of a tired hand: dividing by hd itself, multiplying, or dividing the weights after the softmax,
+# where rows stop summing to 1.
+
+# %% [markdown]
+# ## Your turn: `attention_scores`
+#
+# Read hd off the tensor that you are given, so that the function is right for a head of any width.
+
+
+# %% tags=["solution"]
+def attention_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """Score every query against every key: their dot product over √hd.
+
+    Args:
+        q: queries, (..., T_q, hd), a float dtype.
+        k: keys, (..., T_k, hd), of the same dtype, with the same leading dimensions (none included).
+
+    Returns:
+        Scaled scores, (..., T_q, T_k): row i holds query i against each key.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# Two queries, three keys, hd = 4, so the divisor is 2. By hand: the first query, 1 2 3 4, meets 1 1 1 1
+# with a dot product of 10, hence a score of 5. The other five numbers come about in the same way.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    q = torch.tensor([[1.0, 2.0, 3.0, 4.0], [2.0, 0.0, 0.0, 0.0]])
+    k = torch.tensor([[1.0, 1.0, 1.0, 1.0], [4.0, 3.0, 2.0, 1.0], [1.0, -1.0, 1.0, -1.0]])
+    expected = torch.tensor([[5.0, 10.0, -1.0], [1.0, 4.0, 1.0]])
+    scores = attention_scores(q, k)
+    assert scores.shape == (2, 3), f"two queries, three keys: (2, 3), not {tuple(scores.shape)}"
+    assert torch.allclose(scores, expected, atol=1e-5), (
+        f"expected {expected.tolist()}, got {scores.tolist()}: "
+        "is every number off by the same factor, and what is that factor made of?"
+    )
+    several = attention_scores(q.expand(3, 5, 2, 4), k.expand(3, 5, 3, 4))
+    assert several.shape == (3, 5, 2, 3), f"leading dimensions stay: (3, 5, 2, 3), not {tuple(several.shape)}"
+    assert torch.allclose(several[2, 4], expected, atol=1e-5), "leading dimensions must not change the numbers"
+    print("attention_scores: scaled by what was summed")
+
+# %% [markdown]
+# ## Your turn: `attention_weights`
+#
+# One query spends one unit of attention over all its keys. Which axis do the keys lie on? Say it aloud
+# before you type it. Two stand-ins to resist: dividing each row by its plain sum (scores may be negative,
+# and then so are your shares) and normalising the whole table at once.
+
+
+# %% tags=["solution"]
+def attention_weights(scores: torch.Tensor) -> torch.Tensor:
+    """Turn scores into weights: a softmax over the keys.
+
+    Args:
+        scores: (..., T_q, T_k), a float dtype; −inf marks a key that must get nothing.
+
+    Returns:
+        Weights of the same shape and dtype, each in [0, 1]: the shares of one query sum to 1.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# Scores that are logarithms make softmax easy to do in your head: log 1, log 2, log 5 are exponentiated to
+# 1, 2, 5 and shared out as 1/8, 2/8, 5/8.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    scores = torch.tensor([[1.0, 2.0, 5.0], [3.0, 3.0, 6.0]]).log()
+    weights = attention_weights(scores)
+    assert weights.shape == (2, 3), f"the shape of the scores is kept: (2, 3), not {tuple(weights.shape)}"
+    totals = [round(total, 4) for total in weights.sum(dim=1).tolist()]
+    assert totals == [1.0, 1.0], f"each query has one unit to spend; yours spend {totals}"
+    expected = torch.tensor([[0.125, 0.25, 0.625], [0.25, 0.25, 0.5]])
+    assert torch.allclose(weights, expected, atol=1e-5), f"expected {expected.tolist()}, got {weights.tolist()}"
+    four = attention_weights(torch.zeros(2, 3, 4, 5))
+    assert torch.allclose(four, torch.full((2, 3, 4, 5), 0.2)), (
+        "five equal keys get a fifth each, in any batch and head"
+    )
+    print("attention_weights: every query spends exactly one")
+
+# %% [markdown]
+# ## Your turn: `attend`
+#
+# You have both halves; now join them, and let the weights mix the *values*. A value may be wider or
+# narrower than a key: v is (..., T_k, hd_v), and so the answer is (..., T_q, hd_v). Mixing keys where
+# values belong goes unnoticed for as long as the two have the same shape.
+
+
+# %% tags=["solution"]
+def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Answer each query with a weighted mix of the values, without a mask.
+
+    Args:
+        q: queries, (..., T_q, hd), a float dtype.
+        k: keys, (..., T_k, hd).
+        v: values, (..., T_k, hd_v), one for each key; hd_v may differ from hd.
+
+    Returns:
+        Answers, (..., T_q, hd_v).
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# A query of zeros has no preference, so it must get the plain mean of the values. Another is tuned so that
+# its two scores are 0 and log 3: its shares are then 1/4 and 3/4.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    k = torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    v = torch.tensor([[4.0, 0.0, 2.0], [0.0, 8.0, 2.0]])
+    q = torch.tensor([[0.0, 0.0, 0.0, 0.0], [2 * math.log(3), 0.0, 0.0, 0.0]])
+    answers = attend(q, k, v)
+    assert answers.shape == (2, 3), f"two queries, values three wide: (2, 3), not {tuple(answers.shape)}"
+    assert torch.allclose(answers[0], torch.tensor([2.0, 4.0, 2.0]), atol=1e-5), (
+        f"without a preference the answer is the mean of the values, 2 4 2; yours is {answers[0].detach()}"
+    )
+    assert torch.allclose(answers[1], torch.tensor([1.0, 6.0, 2.0]), atol=1e-5), (
+        f"a quarter of the first value and three of the second make 1 6 2; yours is {answers[1].detach()}"
+    )
+    print("attend: compare with the cards, carry home the books")

@@ -1,0 +1,206 @@
+# %% [markdown]
+# # 2 · The causal mask
+#
+# A language model learns by guessing the next word. Let it see that word while it guesses, and it has
+# nothing to learn: training loss dives, you go to bed happy, and in the morning it cannot write a sentence.
+# The causal mask is the hand that covers the rest of the page.
+#
+# ## Who may see whom
+#
+# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and back:
+#
+# ```text
+#                  key
+#      query       Your   journey   starts   with   one   step
+#      Your          ●       ·         ·       ·      ·      ·
+#      journey       ●       ●         ·       ·      ·      ·
+#      starts        ●       ●         ●       ·      ·      ·
+#      with          ●       ●         ●       ●      ·      ·
+#      one           ●       ●         ●       ●      ●      ·
+#      step          ●       ●         ●       ●      ●      ●
+# ```
+#
+# The full dots on the diagonal matter. *Your* has no past; hide the diagonal too and its row is empty.
+# Softmax over an empty row divides zero by zero, and one NaN is all it takes to poison the whole network.
+# One column too generous is worse, for it stays silent: each word then sees exactly the word it should
+# predict.
+#
+# **Which way is True?** Here, True means *may look*, as in `F.scaled_dot_product_attention`. In
+# `nn.MultiheadAttention` a boolean mask says the opposite: True means *hidden*. Both conventions are in
+# your future, so read the docs each time. A mask the wrong way round shows every word the future and hides
+# its past, without one complaint from PyTorch.
+#
+# ## Where the mask goes, and what it writes
+#
+# The hidden scores become −inf *before* the softmax. Since e^(−inf) = 0, a hidden key gets exactly nothing,
+# and the keys that are left share exactly 1. Here is *journey* again, with its scores from the first
+# exercise (they are not scaled there; the mask does not care):
+#
+# ```text
+#                              Your     journey  starts   with     one      step     sum
+#     scores                   0.9544   1.4950   1.4754   0.8434   0.7070   1.0865
+#     masked                   0.9544   1.4950   −inf     −inf     −inf     −inf
+#     weights, as they should  0.3680   0.6320   0        0        0        0        1
+# ```
+#
+# And here is what goes wrong, each of which has cost somebody a night:
+#
+# ```text
+#     0 written for −inf       0.2349   0.4033   0.0904   0.0904   0.0904   0.0904   1
+#     masked after softmax     0.1385   0.2379   0        0        0        0        0.3764
+# ```
+#
+# - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention leaks into the
+#   future.
+# - **A smallish number leaks too.** −10 lets less than 0.00001 a word through here, little enough to pass a
+#   careless test. But let the honest scores sink to −12, as trained scores may, and −10 is the loudest
+#   voice in the row.
+# - **After the softmax is too late.** The shares of the visible words were already reduced by words that
+#   nobody may see, and *journey* has only 0.3764 left to spend.
+# - **Multiplying is no way out**: 0 · (−inf) is NaN. Nor is adding a mask of zeros and ones: that nudges
+#   the scores by 1 and hides nobody.
+# - **+inf** turns the row into NaN, for ∞ − ∞ has no value.
+
+# %% tags=["setup"]
+import torch
+
+# %% [markdown]
+# ## Your turn: `causal_mask`
+#
+# PyTorch has helpers for the lower and the upper triangle of a matrix. Pick one, mind the diagonal, and
+# mind the dtype: the contract asks for a real boolean mask, for `~mask` on a float mask is an error and on
+# an integer one a surprise (~1 is −2). And build it on the device you are told, or a model on the GPU will
+# trip over it.
+
+
+# %% tags=["solution"]
+def causal_mask(T: int, device: torch.device | str | None = None) -> torch.Tensor:
+    """Say who may see whom in a sequence of T tokens.
+
+    Args:
+        T: number of tokens, at least 1.
+        device: where the mask shall live; None is PyTorch's default device.
+
+    Returns:
+        A mask of dtype bool, (T, T): True where the query (row) may attend to the key (column). A token may
+        attend to itself.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# Four tokens, drawn as above, and then the mask for a single token, who must at least see itself. The
+# device check uses "meta", a pretend device that every machine has: its tensors have a shape and no data.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    mask = causal_mask(4)
+    assert mask.dtype == torch.bool, f"the mask should be boolean; yours is {mask.dtype}"
+    assert mask.shape == (4, 4), f"four tokens make a (4, 4) mask, not {tuple(mask.shape)}"
+    drawn = ["".join("●" if seen else "·" for seen in row) for row in mask.tolist()]
+    assert drawn[0][0] == "●", f"the first token must see itself; your mask, a row a query: {drawn}"
+    assert drawn == ["●···", "●●··", "●●●·", "●●●●"], f"each token sees itself and the past; yours: {drawn}"
+    assert causal_mask(1).tolist() == [[True]], "a single token sees itself"
+    assert causal_mask(3, device="meta").device.type == "meta", "the mask should be built on the device asked for"
+    print("causal_mask: itself and the past, nothing else")
+
+# %% [markdown]
+# ## Your turn: `mask_scores`
+#
+# Broadcasting does the bookkeeping: shapes are lined up from the right, so one (T, T) mask serves scores of
+# shape (B, nh, T, T) for every sequence and every head.
+#
+# Two traps with PyTorch's filling functions. The ones whose name ends in an underscore write into the
+# tensor they are given, and the scores belong to your caller: give back a new tensor. The ones without an
+# underscore hand you the result, and if you do not keep it, nothing has happened. Mind, too, which entries
+# a filling function fills: those where *its* mask is True.
+
+
+# %% tags=["solution"]
+def mask_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Hide what may not be seen: −inf wherever the mask is False.
+
+    Args:
+        scores: (..., T_q, T_k), a float dtype; left as it was.
+        mask: bool, broadcastable to the shape of the scores; True where the query may attend to the key.
+
+    Returns:
+        A new tensor of the shape and dtype of the scores.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# Two queries and three keys, under a mask that is not even causal: the visible scores stay to the last
+# digit, the hidden ones sink, and the argument is as it was.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    scores = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    allowed = torch.tensor([[True, False, True], [False, True, True]])
+    masked = mask_scores(scores, allowed)
+    assert masked.shape == (2, 3), f"masking keeps the shape: (2, 3), not {tuple(masked.shape)}"
+    assert scores.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "the caller's scores were overwritten"
+    assert masked[allowed].tolist() == [1.0, 3.0, 5.0, 6.0], (
+        f"where the mask is True the score stays, 1 3 5 6; yours are {masked[allowed].tolist()}"
+    )
+    hidden = [masked[0, 1].item(), masked[1, 0].item()]
+    assert max(hidden) < -1e8, f"where the mask is False there should be −inf; yours are {hidden}"
+    stacked = mask_scores(scores.expand(2, 4, 2, 3), allowed)
+    assert stacked.shape == (2, 4, 2, 3), f"one mask serves every batch and head; got {tuple(stacked.shape)}"
+    assert torch.equal(stacked[1, 3], masked), "every batch and head should be masked alike"
+    print("mask_scores: hidden is hidden, and nobody's tensor was touched")
+
+# %% [markdown]
+# ## Your turn: `causal_weights`
+#
+# Put the two together and share out. T can be read off the scores, and so can the device. In which order do
+# masking and softmax come? If in doubt, sum a row.
+
+
+# %% tags=["solution"]
+def causal_weights(scores: torch.Tensor) -> torch.Tensor:
+    """Share out each query's attention over itself and the past.
+
+    Args:
+        scores: (..., T, T), a float dtype, already scaled; left as it was.
+
+    Returns:
+        Weights of the same shape and dtype: rows sum to 1, and above the diagonal stands 0.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# First *Your* and *journey* with the numbers of the lesson. Then a token with no preferences, who divides
+# attention evenly: all of it, halves, thirds, quarters. Last the probe that you will meet again and again:
+# **edit the future, and the past must not move.**
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    scores = torch.tensor([[0.9995, 0.9544, 0.9422], [0.9544, 1.4950, 1.4754], [0.9422, 1.4754, 1.4570]])
+    weights = causal_weights(scores)
+    assert weights.shape == (3, 3), f"weights have the shape of the scores, (3, 3), not {tuple(weights.shape)}"
+    assert not weights.isnan().any(), "there is a NaN: does some row hide every key, or meet 0 · inf?"
+    totals = [round(total, 4) for total in weights.sum(dim=1).tolist()]
+    assert totals == [1.0, 1.0, 1.0], f"rows sum to 1 even under a mask; yours sum to {totals}"
+    expected = torch.tensor([[1.0, 0.0, 0.0], [0.3680, 0.6320, 0.0], [0.2284, 0.3893, 0.3822]])
+    assert torch.allclose(weights, expected, atol=2e-4), f"expected {expected.tolist()}, got {weights.tolist()}"
+
+    even = causal_weights(torch.zeros(2, 5, 4, 4))
+    assert torch.allclose(even[1, 2, 3], torch.full((4,), 0.25)), "the fourth token should give a quarter to each"
+
+    edited = scores.clone()
+    edited[0, 1:] = 30.0
+    edited[1, 2:] = 30.0
+    assert torch.allclose(causal_weights(edited), weights, atol=1e-6), "hidden scores were edited, and weights moved"
+    print("causal_weights: the rest of the page is covered")

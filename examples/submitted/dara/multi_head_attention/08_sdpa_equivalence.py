@@ -1,0 +1,242 @@
+# %% [markdown]
+# # 8 · The fast path, and how you know
+#
+# Scores, scale, mask, softmax, dropout, weighted sum: you have written these by hand, and you could do it
+# again at midnight. Now you may stop. PyTorch has all of it in one function,
+# `F.scaled_dot_product_attention`, SDPA for short. It wants q, k and v as `(B, nh, T, hd)`, which is just how
+# yours lie about.
+#
+# The exercise is only half about calling it. The other half is to *know* that your call is right.
+#
+# ## What it saves
+#
+# The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
+# it back to mask it, again for the softmax, again for the sum. The square grows with T²:
+#
+# ```text
+#   B = 16, nh = 12, T = 4096, float32:   16 × 12 × 4096 × 4096 × 4 bytes  ≈  12.9 GB   for one layer
+# ```
+#
+# A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
+# the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
+# memory at all. The same numbers come out; memory grows with T. Our lesson's author measured on an A100, with
+# B = 1, 12 heads, float32:
+#
+# | T | by hand | SDPA | times faster | square not made |
+# |---|---|---|---|---|
+# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
+# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
+# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
+#
+# Those are that machine's numbers. On yours they will differ, so measure (`course bench`). A CPU has a fused
+# kernel as well these days, so do not expect nothing there.
+#
+# ## Four small prints
+#
+# **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
+# somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
+# are a quarter of what they should be, every head is too even-handed, and the loss goes down, only slowly.
+#
+# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
+# stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
+# "deterministic" model answers differently every time you ask.
+#
+# **It can mask for you.** Say `is_causal=True` and no mask is made at all. With a mask of your own, two
+# things can go wrong: in a boolean mask True means *may look* (in `masked_fill`, True means the reverse), and
+# a mask is itself a (T, T) tensor, which you came here to avoid, and may send you to a slower kernel.
+#
+# **It does not know your context.** The hand-written path stumbles when T exceeds the mask. SDPA has no mask
+# to stumble over and computes on, cheerfully, past `block_size`, on positions for which the model has no
+# embedding. Refuse such a T before the paths part, so that both do.
+#
+# ```text
+#                               ┌── flash=True ───  SDPA  ────────────────────────┐
+#   x ─► qkv ─► cut into heads ─┤                                                 ├─► join ─► proj ─► dropout
+#        T ≤ block_size?        └── flash=False ──  scores · mask · softmax · sum ┘
+#                                                   (B, nh, T, T) is made here only
+# ```
+#
+# Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
+# of weights, two ways through.
+#
+# ## How near is equal?
+#
+# Not bit for bit. The fused kernel adds in another order, and floating-point addition cares about order. In
+# float32:
+#
+# | largest difference | what it means |
+# |---|---|
+# | about 1e-7 | round-off; all is well |
+# | up to 1e-5 | still round-off, for larger numbers or longer sums |
+# | 1e-2 or more | a scale done twice, or a mask mangled |
+# | about 1 | dropout left on, or you compare different things |
+#
+# So the comparison needs some manners, and you write it as a function, `max_path_difference`:
+#
+# - dropout must be *off*: two random draws never agree, and you would measure the dice;
+# - no gradients: nobody will ask for them, and they keep every square in memory;
+# - and it must leave no trace. Whoever calls it in the middle of training wants the module back as it was:
+#   same flag, same mode, same weights. If a path raises an exception half way, too. (Python has a word for
+#   "whatever happens".)
+#
+# A comparison of a path with itself is 0.0, always, and proves nothing. Make sure that the flag really flips
+# between the two calls.
+#
+# The habit outlives the exercise: *write the naive version until you own it, swap in the fused one, and check
+# the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
+# that my call is right".
+
+# %% tags=["setup"]
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+# %% [markdown]
+# ## Your turn: `CausalSelfAttention`, with a fork
+#
+# Start from your module of exercise 7: copy it in here (no exercise imports another), add the flag, and part
+# the ways.
+
+
+# %% tags=["solution"]
+class CausalSelfAttention(nn.Module):
+    """Attend causally with n_head heads, through the fused function or by hand.
+
+    Attributes:
+        qkv: Linear layer from n_embd to three times n_embd, without bias: queries, keys, values, in order.
+        proj: Linear layer from n_embd to n_embd, without bias.
+        flash: Whether forward goes through the fused function. May be changed at any time.
+    """
+
+    def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0, flash: bool = True) -> None:
+        """Make what both paths need.
+
+        Args:
+            n_embd: Channels C of each token, in and out.
+            n_head: How many heads share the channels evenly.
+            block_size: The most tokens that forward accepts, on either path.
+            dropout: Probability in [0, 1), while training, that an attention weight is dropped, and that an
+                output channel is.
+            flash: Which path to start with.
+
+        Raises:
+            ValueError: n_head does not divide n_embd; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Let every token gather from itself and its past, on the path that flash names.
+
+        With flash no (T, T) tensor is made; without it the arithmetic is written out. The results agree.
+
+        Args:
+            x: (B, T, C), floating point, T at most block_size. Left as it was.
+
+        Returns:
+            (B, T, C), in the dtype and on the device of x.
+
+        Raises:
+            ValueError: T exceeds block_size, on either path; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# Both paths take the same inputs and refuse the same ones. Then a look into the luggage: what autograd keeps
+# for the backward pass. By hand there is at least one (T, T) square among it; on the fast path there should
+# be none.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    torch.manual_seed(8)
+    layer = CausalSelfAttention(n_embd=48, n_head=4, block_size=20).eval()
+    assert layer.flash is True, "the fast path should be the default: flash is True unless somebody says otherwise"
+    owned = sum(p.numel() for p in layer.parameters())
+    assert owned == 4 * 48 * 48, f"4 · 48² = 9,216 parameters are expected on either path, yours has {owned}"
+
+    def squares_kept(length):
+        """Count the floating (T, T) tensors that autograd keeps."""
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+            layer(torch.randn(2, length, 48))
+        return sum(t.is_floating_point() and tuple(t.shape[-2:]) == (length, length) for t in kept)
+
+    for path, layer.flash in (("flash", True), ("by hand", False)):
+        for length in (20, 7, 1):
+            shape = tuple(layer(torch.randn(2, length, 48)).shape)
+            assert shape == (2, length, 48), f"{path}: (2, {length}, 48) should keep its shape, yours is {shape}"
+        try:
+            layer(torch.randn(1, 21, 48))
+        except (ValueError, AssertionError, RuntimeError) as error:
+            print(f"CausalSelfAttention, {path}, refuses 21 tokens: {error}")
+        else:
+            raise AssertionError(f"{path}: 21 tokens went through a block of 20; the docstring asks for a ValueError")
+
+        before = torch.randn(1, 9, 48)
+        after = before.clone()
+        after[:, 6:] = torch.randn(1, 3, 48)
+        moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
+        assert moved[:6].max() < 1e-6, f"{path}: tokens 0…5 changed with the future: who told them?"
+        assert moved[6:].min() > 1e-6, f"{path}: tokens 6…8 were rewritten and their output stayed"
+
+        restless = CausalSelfAttention(48, 4, 20, dropout=0.5, flash=layer.flash)
+        assert not torch.equal(restless(before), restless(before)), f"{path}: in training, dropout should be at work"
+        calm = restless.eval()
+        assert torch.equal(calm(before), calm(before)), f"{path}: dropout is awake in eval mode; who gates it?"
+
+        squares = squares_kept(19)
+        assert not (layer.flash and squares), f"flash: {squares} square(s) of 19 × 19 were kept; none should be made"
+        print(f"CausalSelfAttention, {path}: the past is safe, dropout is gated, {squares} square(s) kept")
+
+# %% [markdown]
+# ## Your turn: `max_path_difference`
+#
+# Two calls, one subtraction, and the manners listed above.
+
+
+# %% tags=["solution"]
+def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
+    """Measure how far the fast path and the path by hand are apart.
+
+    Dropout is off and no gradients are recorded meanwhile. Afterwards the module has the flag, the mode
+    and the weights that it had before.
+
+    Args:
+        module: Any CausalSelfAttention, training or not, on either path.
+        x: (B, T, C), T at most the module's block_size. Left as it was.
+
+    Returns:
+        The largest absolute difference between the two outputs, as a Python float.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# One module in training mode with lively dropout, one in eval mode: small numbers for both, and both as they
+# were.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    torch.manual_seed(88)
+    x = torch.randn(2, 16, 64)
+    for flash, training in ((True, True), (False, True), (True, False), (False, False)):
+        layer = CausalSelfAttention(64, 4, block_size=32, dropout=0.3, flash=flash).train(training)
+        weights = {name: p.detach().clone() for name, p in layer.named_parameters()}
+        gap = max_path_difference(layer, x)
+        assert isinstance(gap, float), f"a Python float is expected, yours is {type(gap).__name__}"
+        assert gap < 1e-5, f"the paths are {gap:.1e} apart; see the table of differences in the lesson"
+        assert layer.flash is flash, f"flash was {flash} before the call and is {layer.flash} after it"
+        assert layer.training is training, f"training was {training} before the call and is {layer.training} after it"
+        for name, p in layer.named_parameters():
+            assert torch.equal(p, weights[name]), f"{name} changed during the comparison"
+            assert p.grad is None, f"{name} has a gradient after the comparison; none should be recorded"
+        print(f"max_path_difference: {gap:.1e} from flash={flash}, training={training}, and nothing disturbed")

@@ -1,0 +1,187 @@
+# %% [markdown]
+# # 6 · One head at a time
+#
+# In exercise 5 all heads went through one batched product. It is fast, and it asks for some faith: is a `(B,
+# nh, T, hd)` tensor *really* `nh` independent attentions, or have you mixed them somewhere between two
+# transposes?
+#
+# The way to know is to write it a second time, so plainly that there is nothing left to believe, and to
+# compare. A slow version that you trust is called an *oracle*. Tonight you write one: a Python loop over the
+# heads, in which no tensor ever has a head axis, so nothing can be reshaped wrongly.
+#
+# ## What you are given
+#
+# Somebody hands you `mha`, a box of weights without a forward pass:
+#
+# ```text
+#   mha.qkv        Linear, C → 3C, no bias      mha.qkv.weight   (3C, C)
+#   mha.proj       Linear, C → C,  no bias      mha.proj.weight  (C, C)
+#   mha.n_head     nh
+#   mha.head_dim   hd = C // nh
+# ```
+#
+# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each:
+#
+# ```text
+#                    C columns: what comes in
+#                  ┌─────────────────────────┐
+#   rows 0 … C−1   │           Wq            │   →  C channels of q: [ head 0 | head 1 | … ]
+#                  ├─────────────────────────┤
+#   rows C … 2C−1  │           Wk            │   →  C channels of k
+#                  ├─────────────────────────┤
+#   rows 2C … 3C−1 │           Wv            │   →  C channels of v
+#                  └─────────────────────────┘
+# ```
+#
+# Two cuts follow, and they are not the same cut. The *weight* is cut along its rows into three (that makes q,
+# k, v). Each *projected tensor* is cut along its channels into `nh` (that makes heads): head h owns channels
+# h·hd … (h+1)·hd − 1. For C = 64 and 4 heads, head 2 owns channels 32 … 47 of q, of k and of v.
+#
+# If you multiply by hand, recall that `nn.Linear` keeps its weight as (out, in). The product needs it turned
+# over. When C × C happens to be square the wrong way round runs just as well, and gives you other numbers.
+#
+# ## One head, in numbers
+#
+# C = 4, two heads of 2, three tokens. Let the queries and the values be the tokens themselves, and let each
+# head's key be (its second channel, 0). Then a query and a key meet in one product: *the query's first
+# channel times the key's second channel*.
+#
+# ```text
+#              head 0    head 1
+#   token 0    [1  0  |  2  1]
+#   token 1    [2  1  |  1  0]
+#   token 2    [1  3  |  0  2]
+# ```
+#
+# Token 2 in head 0: its first channel is 1, and the second channels so far are 0, 1, 3. Scores 0, 1, 3;
+# divided by √2 they are 0, 0.7071, 2.1213; softmax makes 0.0879, 0.1784, 0.7337. The weighted values come to
+# (1.1784, 2.3794).
+#
+# Token 2 in head 1: its first channel is 0, so all three scores are 0, and the weights are ⅓, ⅓, ⅓. It gets
+# the plain mean of (2, 1), (1, 0), (0, 2), which is (1, 1). *A query of zeros asks nothing, and is told the
+# average.* Keep that sentence; it makes a lovely test.
+#
+# | token | head 0 says | head 1 says |
+# |---|---|---|
+# | 0 | 1, 0 | 2, 1 |
+# | 1 | 1.8044, 0.8044 | 1.6698, 0.6698 |
+# | 2 | 1.1784, 2.3794 | 1, 1 |
+#
+# Each row of that table, read from left to right, is what goes into the output projection: heads in order,
+# side by side. Not summed, not averaged: the projection is there to mix them, and it needs to know who said
+# what.
+#
+# Head 1 never read a number of head 0, and the other way about. *That* is what "independent" means, and in a
+# loop you can see it with bare eyes.
+#
+# ## The usual suspects
+#
+# When the loop and the batched module disagree, it is nearly always one of these, in this order:
+#
+# 1. **The scale.** Every score sums over `hd` products, so √hd it is. For C = 64 and 4 heads that is 4, not
+#    √64 = 8.
+# 2. **The cut of the stacked weight.** Rows, not columns; whole blocks of C, not a little q, k, v for each
+#    head.
+# 3. **The weight not turned over**, see above. It strikes in the projection at the end as often as at the
+#    start.
+# 4. **Dropout left on** in the module that you compare with. A module that is training cannot agree with
+#    anything.
+# 5. **The mask.** Each token sees itself and its past. Build the mask for the T that came in, on the device
+#    of `x`; the box has none for you.
+#
+# And how near is near enough? In float32 the two should differ by some 1e-7, since sums are taken in another
+# order, and 1e-5 is the line. 1e-2 is not "rounding": it is a suspect from the list.
+
+# %% tags=["setup"]
+import math
+
+import torch
+from torch import nn
+
+# %% [markdown]
+# ## Your turn: `mha_by_loop`
+#
+# Slow is fine, obvious is the aim. Use the weights as they are, so that gradients reach them.
+
+
+# %% tags=["solution"]
+def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Compute causal multi-head attention one head after another.
+
+    Args:
+        mha: Holds qkv (Linear, C to 3C, no bias; rows stacked queries, keys, values), proj (Linear, C to C,
+            no bias), n_head and head_dim, with C = n_head · head_dim. It has no forward pass.
+        x: (B, T, C), in the dtype and on the device of the weights. Left as it was.
+
+    Returns:
+        (B, T, C): the heads' answers side by side, in order, then projected. No dropout.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# There is no batched module to compare with in this file (you wrote one in exercise 5, and the next one comes
+# in exercise 7), so you get weights whose answer is known beforehand: the table above, a box whose queries
+# are all zero, and one whose last head has nothing to say.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+
+    def box(query, key, value, proj, n_head):
+        """Return a box of weights as the exercise describes it."""
+        width = proj.shape[0]
+        made = nn.Module()
+        made.qkv, made.proj = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+        made.load_state_dict({"qkv.weight": torch.cat([query, key, value]), "proj.weight": proj})
+        made.n_head, made.head_dim = n_head, width // n_head
+        return made
+
+    def rounded(row):
+        """Return a row of numbers, fit to be read."""
+        return [round(number, 4) for number in row.tolist()]
+
+    tokens = torch.tensor([[[1.0, 0, 2, 1], [2, 1, 1, 0], [1, 3, 0, 2]]])
+    second_channel = torch.tensor([[0.0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    told = mha_by_loop(box(torch.eye(4), second_channel, torch.eye(4), torch.eye(4), n_head=2), tokens)
+    assert told.shape == (1, 3, 4), f"(1, 3, 4) in should be (1, 3, 4) out, yours is {tuple(told.shape)}"
+    table = torch.tensor([[1, 0, 2, 1], [1.8044, 0.8044, 1.6698, 0.6698], [1.1784, 2.3794, 1, 1]])
+    for token in range(3):
+        assert torch.allclose(told[0, token], table[token], atol=1e-3), (
+            f"token {token} should carry {rounded(table[token])}, yours carries {rounded(told[0, token])}: "
+            "work through the lesson's table, then meet the usual suspects"
+        )
+    print("mha_by_loop: the table of three tokens, number for number")
+
+    turned = torch.eye(4).roll(1, dims=1)  # output channel i reads joined channel i + 1
+    told = mha_by_loop(box(torch.eye(4), second_channel, torch.eye(4), turned, n_head=2), tokens)
+    assert torch.allclose(told[0], table.roll(-1, dims=1), atol=1e-3), (
+        "with a projection that moves every channel one place to the left, the table should move "
+        "one place to the left: look at how the output projection is applied"
+    )
+    print("mha_by_loop: the output projection the right way round")
+
+    torch.manual_seed(6)
+    x = torch.randn(2, 5, 12)
+    anything, nothing, as_is = torch.randn(12, 12), torch.zeros(12, 12), torch.eye(12)
+    told = mha_by_loop(box(nothing, anything, as_is, as_is, n_head=3), x)
+    for token in range(5):
+        assert torch.allclose(told[:, token], x[:, : token + 1].mean(dim=1), atol=1e-5), (
+            f"queries of zeros should give token {token} the plain mean of tokens 0…{token}: "
+            "the mask, or the order of q, k, v?"
+        )
+    print("mha_by_loop: who asks nothing is told the average of the past")
+
+    silent = torch.eye(12)
+    silent[8:] = 0  # the last of three heads has no values
+    full = mha_by_loop(box(anything, anything.T, as_is, as_is, n_head=3), x)
+    told = mha_by_loop(box(anything, anything.T, silent, as_is, n_head=3), x)
+    assert told[..., 8:].abs().max() == 0, "head 2 was given no values, so channels 8…11 should be 0: heads in order?"
+    assert torch.allclose(told[..., :8], full[..., :8], atol=1e-5), "silencing head 2 changed what heads 0 and 1 say"
+
+    learner = box(anything, anything.T, as_is, as_is, n_head=3)
+    mha_by_loop(learner, x).square().sum().backward()
+    assert learner.qkv.weight.grad is not None, "no gradient reached qkv: was the weight detached on the way?"
+    print("mha_by_loop: heads keep to themselves, and gradients find their way back")

@@ -1,0 +1,280 @@
+# %% [markdown]
+# # 7 · The fused QKV
+#
+# Exercise 5 made three projections of the same `x`. Three layers, three trips through memory to read one
+# input. GPT-2 makes one trip: a single layer of width 3C, whose output is cut into queries, keys and values.
+# Karpathy's nanoGPT does the same, and tonight so do you. The module that you finish here is the one that
+# goes into a transformer block.
+#
+# ## One weight, three names
+#
+# You know the stacked weight from exercise 6: C rows for q, C for k, C for v. What comes out of it has 3C
+# channels, for every token in that order:
+#
+# ```text
+#   x (B, T, C)  ──  one Linear, C → 3C  ──►  (B, T, 3C)
+#
+#   channels      0 … C−1        C … 2C−1       2C … 3C−1
+#               [     q      |      k       |      v      ]
+#                h0 h1 … hN     h0 h1 … hN     h0 h1 … hN
+# ```
+#
+# Same mathematics, same number of parameters, fewer kernel launches. Two ways to get it wrong run without a
+# murmur:
+#
+# - *Another order.* Swap k and v and the shapes cannot tell. A network trained from scratch in your order
+#   would even learn; one that loads GPT-2's weights talks nonsense.
+# - *Packed per head.* If you unfold 3C straight into heads of 3·hd, you read "q, k, v of head 0, then q, k, v
+#   of head 1". Some published models do store it so. This one does not: first three, then heads.
+#
+# ## Count it
+#
+# No biases anywhere, and nothing else is learned:
+#
+# | C = 64 | weight | parameters |
+# |---|---|---|
+# | fused projection | 192 × 64 | 12,288 |
+# | output projection | 64 × 64 | 4,096 |
+# | together | 4 C² | **16,384** |
+#
+# *Attention costs four C × C matrices*, however many heads you cut them into. If your count is larger, look
+# for a bias that you did not switch off (192 + 64 = 256 more), or for a mask that became a parameter.
+#
+# ## The mask is luggage
+#
+# Which token may see which is known when the module is made: a square of `block_size`. Make it once. It is
+# not learned, so it is not a parameter; but it has to be where the computation is. As a plain attribute it
+# stays behind on the CPU when the module moves, and you read *Expected all tensors to be on the same device*
+# at the worst hour. Registered as a *buffer* it travels along.
+#
+# At run time you need the corner of that square for the T tokens that came: five tokens, 5 × 5. This is what
+# makes generation work, where the text grows by one token a step. And T > `block_size`? A slice past the end
+# is no error in Python; it quietly gives you all there is, and the complaint comes later, from somewhere
+# else, about sizes. Say it yourself, early, with both numbers.
+#
+# ## The scores, and why √hd
+#
+# If the entries of q and k have variance 1, a dot product over hd of them has variance hd. For C = 64 and 4
+# heads, hd = 16: scores of typical size 4. Divide by √16 = 4, and they are of size 1 again, where softmax is
+# neither flat nor a spike. √C = 8 would divide by twice too much: every head starts out too even-handed, and
+# training drags.
+#
+# You can do the smallest case in your head. C = 12, three heads, so hd = 4; a token of zeros, then a token of
+# ones; q, k and v are the tokens themselves. The second token scores 0 for the first and 1 + 1 + 1 + 1 = 4
+# for itself, in every head. 4 / √4 = 2, softmax gives 0.1192 and 0.8808, so every channel carries 0.8808.
+# Divided by √12 it would be 0.7604; not divided at all, 0.9820.
+#
+# ## Two dropouts
+#
+# One falls on the *weights*, after the softmax: whole edges of "who looks at whom" vanish for a step. The
+# other falls on the *output*, after the projection, just before the block adds it to the residual stream.
+# Both only in training.
+#
+# They multiply. With p = 0.5 each survivor is doubled, twice. Take a single token and let it pass straight
+# through (values and projection the identity): it can only look at itself, with weight 1, so each output
+# channel is 0, or 4 times what came in. Never 2 times. If you ever see a 2, one of the two dropouts is
+# missing.
+#
+# ## The four sizes of GPT-2
+#
+# | name | n_embd | n_head | n_embd / n_head | 4 C² |
+# |---|---|---|---|---|
+# | small | 768 | 12 | 64 | 2,359,296 |
+# | medium | 1024 | 16 | 64 | 4,194,304 |
+# | large | 1280 | 20 | 64 | 6,553,600 |
+# | xl | 1600 | 25 | 64 | 10,240,000 |
+#
+# The `block_size` of all four is 1024. You will meet tables that give medium 24 heads and large 36. Those are
+# the numbers of *layers*, slipped into the wrong column. You need not look it up: 1024 / 24 and 1280 / 36 are
+# not whole, so such a module refuses to be made. And there is a rhyme to remember: in GPT-2 a head is 64
+# channels wide, always.
+#
+# ## What lurks
+#
+# - The view that goes straight to four axes with heads ahead of tokens (exercise 4). The shapes look right,
+#   the code runs, the model learns garbage.
+# - Heads joined without moving them back beside their channels first.
+# - An `nn.Module` whose parent was not woken: it is an *AttributeError*, and it comes with the first layer
+#   you assign.
+# - Letting PyTorch's fused attention function do the work. That is exercise 8. Here you own the arithmetic:
+#   scores, mask, softmax, weighted sum, each on a line of its own.
+
+# %% tags=["setup"]
+import math
+
+import torch
+from torch import nn
+
+# %% [markdown]
+# ## Your turn: `CausalSelfAttention`
+#
+# A forward pass of about ten lines. When you are done, read the shape comments alone, from top to bottom:
+# they should tell the whole story.
+
+
+# %% tags=["solution"]
+class CausalSelfAttention(nn.Module):
+    """Attend causally with n_head heads, from one fused projection, as GPT-2 does.
+
+    Attributes:
+        qkv: Linear layer from n_embd to three times n_embd, without bias: queries, keys, values, in order.
+        proj: Linear layer from n_embd to n_embd, without bias.
+    """
+
+    def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0) -> None:
+        """Make the two layers, both dropouts and whatever holds the causal mask.
+
+        Args:
+            n_embd: Channels C of each token, in and out.
+            n_head: How many heads share the channels evenly.
+            block_size: The most tokens that forward accepts.
+            dropout: Probability in [0, 1), while training, that an attention weight is dropped, and that an
+                output channel is.
+
+        Raises:
+            ValueError: n_head does not divide n_embd; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Let every token gather from itself and its past, all heads at once, the arithmetic written out.
+
+        Args:
+            x: (B, T, C), floating point, T at most block_size. Left as it was.
+
+        Returns:
+            (B, T, C), in the dtype and on the device of x.
+
+        Raises:
+            ValueError: T exceeds block_size; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# The count, the refusals, a short input. Then four properties that need no second implementation: queries of
+# zeros are told the average of the past; zeros and ones make 0.8808; the past does not notice an edited
+# future; and a single token under both dropouts is gone or four times itself.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    torch.manual_seed(7)
+    layer = CausalSelfAttention(n_embd=64, n_head=4, block_size=32).eval()
+    owned = {name: p.numel() for name, p in layer.named_parameters()}
+    assert owned == {"qkv.weight": 12_288, "proj.weight": 4_096}, (
+        f"two weights are expected, qkv of 12,288 and proj of 4,096; yours: {owned}"
+    )
+    for length in (32, 8, 1):
+        shape = tuple(layer(torch.randn(2, length, 64)).shape)
+        assert shape == (2, length, 64), f"(2, {length}, 64) should keep its shape, yours is {shape}"
+    print(f"CausalSelfAttention: {sum(owned.values()):,} parameters = 4 · 64², any T up to 32")
+
+    for what, refused in (
+        ("64 channels in 5 heads", lambda: CausalSelfAttention(64, 5, 32)),
+        ("33 tokens in a block of 32", lambda: layer(torch.randn(1, 33, 64))),
+    ):
+        try:
+            refused()
+        except (ValueError, AssertionError, RuntimeError) as error:
+            print(f"CausalSelfAttention refuses {what}: {error}")
+        else:
+            raise AssertionError(f"{what} went through; the docstring asks for a ValueError")
+
+    plain = {"proj.weight": torch.eye(12)}
+    plain["qkv.weight"] = torch.cat([torch.zeros(12, 12), torch.randn(12, 12), torch.eye(12)])
+    average = CausalSelfAttention(n_embd=12, n_head=3, block_size=8).eval()
+    average.load_state_dict(plain, strict=False)
+    x = torch.randn(2, 5, 12)
+    told = average(x)
+    for token in range(5):
+        assert torch.allclose(told[:, token], x[:, : token + 1].mean(dim=1), atol=1e-5), (
+            f"queries of zeros should give token {token} the plain mean of tokens 0…{token}: "
+            "look at the order of q, k, v, at the mask, and at how heads are split and joined"
+        )
+    print("CausalSelfAttention: who asks nothing is told the average of the past")
+
+    plain["qkv.weight"] = torch.cat([torch.eye(12)] * 3)
+    average.load_state_dict(plain, strict=False)
+    pair = torch.stack([torch.zeros(12), torch.ones(12)])[None]
+    told = average(pair)[0, 1]
+    assert torch.allclose(told, torch.full((12,), 0.8808), atol=1e-3), (
+        "a token of ones after a token of zeros should carry 0.8808 in every channel (hd = 4); "
+        f"yours carries {told.min().item():.4f} … {told.max().item():.4f}: by what did you divide the scores?"
+    )
+    print("CausalSelfAttention: scores of the right size")
+
+    before = torch.randn(1, 8, 64)
+    after = before.clone()
+    after[:, 5:] = torch.randn(1, 3, 64)
+    moved = (layer(before) - layer(after)).abs().amax(dim=(0, 2))
+    assert moved[:5].max() < 1e-6, "tokens 0…4 changed when tokens 5…7 were rewritten: somebody sees the future"
+    assert moved[5:].min() > 1e-6, "tokens 5…7 were rewritten and their output stayed: nobody sees the present"
+    print("CausalSelfAttention: edit the future, the past stays")
+
+    doubled_twice = CausalSelfAttention(n_embd=12, n_head=3, block_size=8, dropout=0.5)
+    doubled_twice.load_state_dict(plain, strict=False)
+    ones = torch.ones(400, 1, 12)
+    seen = doubled_twice.train()(ones).unique().tolist()
+    assert seen == [0.0, 4.0], f"in training at p = 0.5, ones should become 0 or 4 and nothing else; yours: {seen}"
+    assert torch.equal(doubled_twice.eval()(ones), ones), "in eval mode, ones should stay ones: dropout still awake?"
+    print("CausalSelfAttention: two dropouts in training, none in eval mode")
+
+# %% [markdown]
+# ## Your turn: `gpt2_attention`
+#
+# A small factory: four names, the table above, and a refusal that helps. Somebody who types `"big"` should
+# read which names there are, and not only that theirs is none of them.
+
+
+# %% tags=["solution"]
+def gpt2_attention(size: str) -> CausalSelfAttention:
+    """Make the attention module of one of the four GPT-2 models, without dropout.
+
+    Args:
+        size: "small", "medium", "large" or "xl".
+
+    Returns:
+        A CausalSelfAttention with a block_size of 1024 tokens and that model's width and number of heads.
+
+    Raises:
+        ValueError: size is none of the four; the message lists them.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself
+#
+# The width can be read off the weight. The number of heads cannot: any cut of C has the same parameters. So
+# the check wakes one head. All queries and keys are zero save in channel 0: whichever channels then stray
+# from the plain average share a head with channel 0, and there should be 64 of them.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    for name, width in (("small", 768), ("medium", 1024), ("large", 1280), ("xl", 1600)):
+        layer = gpt2_attention(name).eval()
+        shape = tuple(layer.qkv.weight.shape)
+        assert shape == (3 * width, width), f"{name} should have a qkv weight of {(3 * width, width)}, yours: {shape}"
+
+        awake = torch.zeros(width, width)
+        awake[0, 0] = 1.0
+        weights = {"qkv.weight": torch.cat([awake, awake, torch.eye(width)]), "proj.weight": torch.eye(width)}
+        layer.load_state_dict(weights, strict=False)
+        x = torch.arange(2.0 * width).view(1, 2, width) / width + 1.0
+        astray = ((layer(x)[0, 1] - x[0].mean(dim=0)).abs() > 1e-2).sum().item()
+        assert astray == 64, f"a head of {name} should be 64 channels wide; in yours {astray} channels share a head"
+        print(f"gpt2_attention: {name}, {width // 64} heads of 64, {4 * width * width:,} parameters")
+
+    try:
+        gpt2_attention("big")
+    except (ValueError, AssertionError) as error:
+        unnamed = [name for name in ("small", "medium", "large", "xl") if name not in str(error)]
+        assert not unnamed, f'the refusal of "big" should list all four names; it leaves out {unnamed}'
+        print(f"gpt2_attention refuses what it does not know: {error}")
+    else:
+        raise AssertionError('gpt2_attention("big") went through; the docstring asks for a ValueError')

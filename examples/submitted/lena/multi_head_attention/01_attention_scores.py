@@ -1,0 +1,2 @@
+def attention_scores(q, k)
+    return q @ k.mT
