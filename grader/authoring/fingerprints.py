@@ -63,17 +63,20 @@ class _TraceBook:
 
     def __init__(self, right: Sequence[Trace]) -> None:
         self.traces = [[trace] for trace in right]
+        self._places = [{trace.model_dump_json(): 0} for trace in right]
 
     def enter(self, id_: str, traces: Sequence[Trace | None]) -> RecordedMutant:
         """A mutant whose answers refer to the book."""
-        answers = [None if t is None else self._index(known, t) for known, t in zip(self.traces, traces, strict=True)]
-        return RecordedMutant(id=id_, answers=tuple(answers))
+        return RecordedMutant(id=id_, answers=tuple(self._place(call, trace) for call, trace in enumerate(traces)))
 
-    @staticmethod
-    def _index(known: list[Trace], trace: Trace) -> int:
-        if trace not in known:
-            known.append(trace)
-        return known.index(trace)
+    def _place(self, call: int, trace: Trace | None) -> int | None:
+        if trace is None:
+            return None
+        places = self._places[call]
+        place = places.setdefault(trace.model_dump_json(), len(places))
+        if place == len(self.traces[call]):
+            self.traces[call].append(trace)
+        return place
 
 
 def _checks(outcomes: Sequence[CheckOutcome], exchanges: Sequence[Exchange], book: _TraceBook) -> list[PublicCheck]:

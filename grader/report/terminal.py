@@ -21,21 +21,21 @@ def points(value: float) -> str:
 
 
 def class_table(results: Sequence[Result]) -> RenderableType:
-    """Students and exercises, and the misconceptions that the class has."""
-    exercises = list(dict.fromkeys(e.id for r in results for e in r.exercises))
-    table = Table(title=None, header_style="bold", pad_edge=False)
+    """Students and exercises, by number to fit a terminal, and the misconceptions that the class has."""
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(e.id for r in results for e in r.exercises), 1)}
+    table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("student", no_wrap=True)
-    for name in exercises:
-        table.add_column(name.replace("_", "\n"), justify="right")
-    table.add_column("total", justify="right", style="bold")
-    table.add_column("first misconception")
+    for number in numbers.values():
+        table.add_column(str(number), justify="right", no_wrap=True)
+    table.add_column("total", justify="right", style="bold", no_wrap=True)
+    table.add_column("first misconception", no_wrap=True)
     for result in sorted(results, key=lambda r: r.student):
         scores = {e.id: e for e in result.exercises}
-        cells = [_score(scores.get(name)) for name in exercises]
-        table.add_row(
-            escape(result.student), *cells, f"{points(result.score)}/{points(result.max_score)}", _first(result)
-        )
-    return Group(table, _misconceptions(results))
+        cells = [_score(scores.get(name)) for name in numbers]
+        total = f"{points(result.score)}/{points(result.max_score)}"
+        table.add_row(escape(result.student), *cells, total, _first(result, numbers))
+    legend = "  ".join(f"{number} {name}" for name, number in numbers.items())
+    return Group(table, Text(f"{legend}\n{_MARK_LEGEND}\n", style="dim"), _misconceptions(results))
 
 
 def exercise_view(view: ExerciseView) -> RenderableType:
@@ -92,17 +92,18 @@ def _score(result: ExerciseResult | None) -> str:
         return ""
     colour = "green" if result.score == result.max_score else "yellow" if result.score else "red"
     outcomes = {c.outcome for c in result.checks}
-    note = next((f" {mark}" for name, mark in _MARKS.items() if name in outcomes), "")
+    note = next((mark for name, mark in _MARKS.items() if name in outcomes), "")
     return f"[{colour}]{points(result.score)}[/]{note}"
 
 
-_MARKS = {"crashed": "crash", "timeout": "time", "missing": "–"}
+_MARKS = {"crashed": "!", "timeout": "∞", "missing": "–"}
+_MARK_LEGEND = "! crashed   ∞ ran out of time   – not handed in"
 
 
-def _first(result: Result) -> str:
+def _first(result: Result, numbers: dict[str, int]) -> str:
     for exercise in result.exercises:
         for diagnosed in exercise.diagnosis:
-            return f"{exercise.id}: {diagnosed.id}"
+            return f"{numbers[exercise.id]}: {diagnosed.id}"
     return ""
 
 

@@ -16,7 +16,7 @@ from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
 from .table import Table, combined
 
-CONFIRMED = 12  # candidates of the table that are replayed at most
+CONFIRMED = 24  # candidates of the table that are replayed at most
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ def explain_values(
         return None
     replies = [sketch([subject.perform(table.probes[k].call)]) for k in used]
     fits = torch.stack([table.answers[k].agree_with(r) for k, r in zip(used, replies, strict=True)], 1)
-    singles = fits.all(1).nonzero().flatten().tolist()[:CONFIRMED]
-    found = [c for c in singles if _explains(LocalPerformer(_head(bank, table, c).namespace, device), exchanges)]
+    alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
+    candidates = [bank.mutants[m] for m in alike[:CONFIRMED]]  # a class may hold what only these inputs tell apart
+    found = [m for m in candidates if _explains(LocalPerformer(m.namespace, device), exchanges)]
     if found:
-        ids = [bank.mutants[m].id for c in found for m in table.classes[c]]
-        return (_fault(_head(bank, table, found[0]), ids),)
+        return (_fault(found[0], [m.id for m in found]),)
     for tried, (a, b) in enumerate(_pairs(table, fits, used, replies)):
         if tried == CONFIRMED:
             break

@@ -1,0 +1,102 @@
+"""The class in examples/submitted, graded by the real command: scores and names are what they were when a person read them.
+
+After a change that is meant: `course grade examples/submitted --out R`, read the difference, then
+`python tests/golden/test_examples.py R > tests/golden/examples.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+HERE = Path(__file__).parent
+SUBMITTED = HERE.parents[1] / "examples" / "submitted"
+SCHEMA = HERE.parents[1] / "grader" / "result.schema.json"
+
+Summary = dict[str, dict[str, dict[str, object]]]
+
+
+def summary_of(results: Path) -> Summary:
+    """Score, names and outcomes of every attempt."""
+    found: Summary = {}
+    for path in sorted(results.glob("*/*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        found[result["student"]] = {
+            exercise["id"]: {
+                "score": exercise["score"],
+                "named": [d["id"] for d in exercise["diagnosis"]],
+                "not passed": sorted({c["outcome"] for c in exercise["checks"]} - {"passed"}),
+            }
+            for exercise in result["exercises"]
+        }
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, request) -> Path:
+    import subprocess
+
+    out = tmp_path_factory.mktemp("results")
+    command = [sys.executable, "-m", "grader", "grade", str(SUBMITTED), "--out", str(out)]
+    done = subprocess.run(command, cwd=HERE.parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def golden() -> Summary:
+    found: Summary = json.loads((HERE / "examples.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_class_is_graded_as_it_was(results, golden):
+    assert summary_of(results) == golden
+
+
+def test_every_result_is_valid(results):
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    paths = list(results.glob("*/*.json"))
+    assert len(paths) == len(list(SUBMITTED.iterdir()))
+    for path in paths:
+        jsonschema.validate(json.loads(path.read_text(encoding="utf-8")), schema)
+
+
+@pytest.mark.parametrize("student", ["ada", "bela", "chen"])
+def test_right_attempts_in_three_styles_score_full(golden, student):
+    assert sum(float(str(e["score"])) for e in golden[student].values()) == 40
+
+
+def test_untouched_stubs_score_nothing(golden):
+    assert [(e["score"], e["named"]) for e in golden["dara"].values()] == [(0, ["stub_untouched"])] * 8
+
+
+@pytest.mark.parametrize(
+    ("student", "exercise", "name"),
+    [
+        ("fatima", "reshape_dance", "wrong_view"),
+        ("fatima", "weight_split", "wrong_view"),
+        ("fatima", "fused_qkv", "wrong_view"),
+        ("goran", "weight_split", "scale_sqrt_c"),
+        ("goran", "mha_by_loop", "scale_sqrt_c"),
+        ("goran", "fused_qkv", "scale_sqrt_c"),
+        ("hana", "self_attention", "dropout_always_on"),
+        ("hana", "weight_split", "dropout_always_on"),
+        ("hana", "sdpa_equivalence", "dropout_always_on"),
+        ("kofi", "self_attention", "mask_missing"),
+        ("lena", "weight_split", "super_init_missing"),
+    ],
+)
+def test_the_bugs_that_the_course_is_known_for_are_named_first(golden, student, exercise, name):
+    assert golden[student][exercise]["named"][:1] == [name]
+
+
+def test_two_faults_at_once_are_both_named(golden):
+    assert golden["nils"]["fused_qkv"]["named"] == ["scale_sqrt_c", "proj_missing"]
+
+
+if __name__ == "__main__":
+    print(json.dumps(summary_of(Path(sys.argv[1])), indent=1, ensure_ascii=False))
