@@ -66,7 +66,7 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
     path.write_bytes(save(fingerprints))
     again = read(path)
     assert again.content == fingerprints.content
-    assert len(again.calls) == len(again.expected) == len(again.content.right)
+    assert len(again.calls) == len(again.expected) == len(again.content.traces)
     for mine, theirs in zip(again.calls, fingerprints.calls, strict=True):
         assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
         assert [torch.equal(a, b) for a, b in zip(mine.args, theirs.args, strict=True)] == [True] * len(mine.args)
@@ -79,7 +79,7 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
         pytest.param(lambda data: data[:-1], id="a file that was cut off"),
         pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
         pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
-        pytest.param(lambda data: data.replace(b'format\\": 1', b'format\\": 9', 1), id="a format of another day"),
+        pytest.param(lambda data: data.replace(b'format\\": 2', b'format\\": 9', 1), id="a format of another day"),
         pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
     ],
 )
