@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..course import Course
-from .strip import solution_parts
+from .strip import solution_parts, strip
 
-SHORTEST = 12  # characters: "else:" and "return out" are everybody's
+SHORTEST = 16  # characters: "else:" and "return out" are everybody's
 
 
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
@@ -29,13 +29,18 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 
 def hidden_lines(course: Course) -> frozenset[str]:
     """Every line, normalised, of a solution part, a check or a mutant, but for those that give nothing away."""
-    secret: set[str] = set()
+    solutions: set[str] = set()
+    stubs: set[str] = set()
     for assignment in course.assignments:
         for exercise in assignment.exercises:
-            source = course.solution(assignment, exercise).read_text(encoding="utf-8")
-            secret |= {_normalised(line) for line in solution_parts(source)}
+            path = course.solution(assignment, exercise)
+            source = path.read_text(encoding="utf-8")
+            solutions |= {_normalised(line) for line in solution_parts(source)}
+            stubs |= {_normalised(line) for line in strip(source, path.name).splitlines()}
+    hidden: set[str] = set()
     for path in (course.root / "grader" / "hidden").rglob("*.py"):
-        secret |= {_normalised(line) for line in path.read_text(encoding="utf-8").splitlines()}
+        hidden |= {_normalised(line) for line in path.read_text(encoding="utf-8").splitlines()}
+    secret = solutions | (hidden - stubs)  # a mutant has the stub's signature
     return frozenset(line for line in secret if len(line) >= SHORTEST and not _is_common(line))
 
 

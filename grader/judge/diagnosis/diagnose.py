@@ -9,6 +9,7 @@ from ...result import Diagnosed
 from ..attempt import Exchange
 from ..candidate import Performer
 from ..explain import kind_of
+from ..marks import Layer
 from ..plugin import CheckOutcome
 from .agree import comparable
 from .bank import Bank
@@ -65,8 +66,16 @@ def _to_explain(
     exchanges = [e for e in transcript if e.check not in elsewhere and comparable(e)]
     if not any(e.check in layers for e in exchanges):
         return []
-    return sorted(
-        exchanges, key=lambda e: (e.check not in layers, e.call.cotangent is not None, layers.get(e.check, 0))
+    return sorted(exchanges, key=lambda e: _how_telling(e, layers))
+
+
+def _how_telling(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:
+    """Values say more than exceptions, failing checks more than passing ones, and gradients cost most."""
+    return (
+        exchange.reply.raised is not None,
+        exchange.check not in layers,
+        exchange.call.cotangent is not None,
+        layers.get(exchange.check, 0),
     )
 
 

@@ -17,6 +17,8 @@ from .sketch import Sketches, sketch
 from .table import Table, combined
 
 CONFIRMED = 24  # candidates of the table that are replayed at most
+CONFIRMED_PAIRS = 150
+DOUBTS = 2  # probes on which a fault that changes nothing alone may change something beside another
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def explain_values(
     if found:
         return (_fault(found[0], [m.id for m in found]),)
     for tried, (a, b) in enumerate(_pairs(table, fits, used, replies)):
-        if tried == CONFIRMED:
+        if tried == CONFIRMED_PAIRS:
             break
         namespace = combined(bank, table.classes[a], table.classes[b])
         if namespace is not None and _explains(LocalPerformer(namespace, device), exchanges):
@@ -72,25 +74,29 @@ def _explains(performer: Performer, exchanges: Sequence[Exchange]) -> bool:
 def _pairs(table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]) -> Iterator[tuple[int, int]]:
     """Pairs of classes that no probe rules out, most likely first.
 
-    Where one fault changes nothing, the pair answers as the other alone: that one must fit. Where both
-    change something, the table holds what they answer together.
+    Where one fault changes nothing, the pair should answer as the other alone; where both change something,
+    the table holds what they answer together. A number that fits there outweighs a doubt elsewhere.
     """
     silent = table.silent[:, used]
-    violated = silent.float() @ (~fits).float().T > 0  # [a, b]: somewhere a changes nothing and b does not fit
-    possible = ~(violated | violated.T)
+    doubts = silent.float() @ (~fits).float().T  # [a, b]: probes where a changes nothing and b does not fit
+    doubts = doubts + doubts.T
     overlap = (~silent).float() @ (~silent).float().T > 0
-    apart = possible & ~overlap
-    candidates = torch.triu(apart, 1).nonzero().tolist()
+    ranked = [(0.0, a + b, a, b) for a, b in torch.triu((doubts == 0) & ~overlap, 1).nonzero().tolist()]
     pairs = table.pairs
     if len(pairs.first):
         first, second = pairs.first.long(), pairs.second.long()
-        agrees = torch.zeros(len(first), dtype=torch.bool)
+        agrees, asked = torch.zeros(2, len(first), dtype=torch.bool)
         for position, k in enumerate(used):
             here = pairs.probe == k
+            asked |= here
             agrees[here] = pairs.answers.at(here).agree_with(replies[position].head())
-        good = (agrees & possible[first, second]).nonzero().flatten()
-        candidates += torch.stack([first[good], second[good]], 1).tolist()
-    yield from ((a, b) for a, b in sorted(candidates, key=sum))
+        certain = agrees & ~pairs.answers.raised()
+        doubt = doubts[first, second]
+        good = (certain & (doubt <= DOUBTS)) | ((agrees | ~asked) & (doubt == 0))
+        for i in good.nonzero().flatten().tolist():
+            a, b = int(first[i]), int(second[i])
+            ranked.append((float(doubt[i]) - 0.5 * bool(certain[i]), a + b, a, b))
+    yield from ((a, b) for _, _, a, b in sorted(ranked))
 
 
 def _head(bank: Bank, table: Table, index: int) -> Mutant:

@@ -34,6 +34,10 @@ class Sketches:
         """With the first few numbers only, filled up with zeros, and one scale for them."""
         return Sketches(self.structure, _padded(self.numbers[:, :count], count), _padded(self.scales[:, :1], 1))
 
+    def raised(self) -> Tensor:
+        """(N,) bool: which of these are exceptions, and say little."""
+        return torch.isin(self.structure, torch.tensor(sorted(_EXCEPTIONS)))
+
     def agree_with(self, other: Sketches) -> Tensor:
         """(N,) bool: which of these agree with the one reply in `other`."""
         width = max(self.numbers.shape[1], other.numbers.shape[1])
@@ -82,6 +86,9 @@ def _row(reply: Reply) -> tuple[int, list[float], list[float]]:
 
 def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
+
+
+_EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {i}") for i in range(len(KINDS)))}
 
 
 def _wide(scales: Tensor, width: int) -> Tensor:

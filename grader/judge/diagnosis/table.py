@@ -122,12 +122,14 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
     """The answer of every pair of classes that both change something on some probe."""
     first, second, where, replies = [], [], [], []
     telling = [int(_apart(each, table.silent[:, k]).sum()) for k, each in enumerate(table.answers)]
+    speaks = [(~each.raised()).tolist() for each in table.answers]
     for a, b in combinations(range(len(table.classes)), 2):
         both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
         namespace = combined(bank, table.classes[a], table.classes[b]) if both else None
         if namespace is None:
             continue
-        probe = max(both, key=telling.__getitem__)  # the one that most classes answer differently
+        # One where neither raises, if there is one; and the one that most classes answer differently.
+        probe = max(both, key=lambda k: (speaks[k][a] and speaks[k][b], telling[k]))
         reply = LocalPerformer(namespace).perform(table.probes[probe].call)
         first.append(a)
         second.append(b)
