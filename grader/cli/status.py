@@ -29,7 +29,7 @@ def status(course: CourseOption = None) -> None:
             passed = sum(c.outcome == "passed" for c in result.checks)
             mark, state = ("✓", "done") if done else ("…", f"in progress, {passed} of {len(result.checks)} checks")
         upcoming = upcoming or (None if mark == "✓" else exercise.id)
-        table.add_row(mark, assignment.stem(exercise), exercise.title, f"{points(exercise.points)} points", state)
+        table.add_row(mark, assignment.stem(exercise), f"{points(exercise.points)} points", state)
     console = Console(highlight=False)
     console.print(table)
     console.print(f"Next: course check {upcoming}" if upcoming else "All done.")

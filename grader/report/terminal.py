@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
@@ -84,7 +85,9 @@ def _failures(result: ExerciseResult) -> list[RenderableType]:
 
 
 def _line(check: CheckResult) -> RenderableType:
-    return Text(f"  {check.title:<52}{points(check.score):>6} / {points(check.max_score)}")
+    first, *more = textwrap.wrap(check.title, 52) or [""]
+    lines = [f"  {first:<52}{points(check.score):>6} / {points(check.max_score)}", *(f"  {line}" for line in more)]
+    return Text("\n".join(lines))
 
 
 def _score(result: ExerciseResult | None) -> str:
