@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..box.names import Level
+from ..box.names import BoxUnavailable, Device, Level
 from ..course import load_course
 from ..errors import CourseFault
 from ..result import Result
@@ -29,7 +29,7 @@ class Plan:
     secret: bytes
     level: Level = Level.NAMESPACES
     seed: int = 0
-    device: str = "cpu"
+    device: Device = Device.CPU
     exercises: tuple[str, ...] = ()
 
 
@@ -84,6 +84,7 @@ def _start(plan: Plan) -> None:
     from ..judge.grade import Judge, Settings
 
     try:
+        _need(plan.device)
         course = load_course(plan.course)
         box = _worker.resources.enter_context(open_box(plan.level, course.limits.for_worker(), course.root))
         prove(box, course)
@@ -91,6 +92,14 @@ def _start(plan: Plan) -> None:
         _worker.judge = _worker.resources.enter_context(Judge(course, box, settings))
     except Exception as error:
         _worker.problem = error
+
+
+def _need(device: Device) -> None:
+    """Raise BoxUnavailable where this machine has no such device."""
+    import torch
+
+    if device is Device.CUDA and not torch.cuda.is_available():
+        raise BoxUnavailable("this machine has no CUDA device that torch can use. Next: course grade … --device cpu")
 
 
 def _grade(submission: Submission) -> Graded:

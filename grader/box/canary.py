@@ -85,6 +85,7 @@ _TRICKS = (
     "filled more disk than allowed",
     "made a namespace of its own",
     "could trace processes",
+    "shared a process group with the box",
 )
 
 

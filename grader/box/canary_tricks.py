@@ -30,6 +30,7 @@ def escapes(files, variable, tcp, udp, abstract, processes, files_mib, name):
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
         lambda: _libc.ptrace(0, 0, 0, 0) == 0,
+        lambda: os.getpgrp() != os.getpid(),  # a signal to the group would reach who else is in it
     )
     return torch.tensor([float(_works(trick)) for trick in tricks])
 

@@ -12,5 +12,12 @@ class Level(StrEnum):
     PROCESS = "process"  # a process of its own, rlimits and a deadline: for a student's own check
 
 
+class Device(StrEnum):
+    """Where attempts are graded. Written in every result."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
 class BoxUnavailable(CourseFault):
     """This machine cannot give the level that was asked for. The text ends with the command to run next."""

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..batch.run import Graded, Plan, grade_all
-from ..box.names import Level
+from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
@@ -34,7 +34,7 @@ def grade(
     out: Annotated[
         Path, typer.Option(file_okay=False, help="Where results go: OUT/<student>/<assignment>.json.")
     ] = Path("results"),
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
     exercise: Annotated[list[str] | None, typer.Option(help="Grade only this exercise. May be given again.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Judges that work at once [default: one a core].")] = os.cpu_count()
     or 1,
