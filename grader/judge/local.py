@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from ..box.worker.messages import Call, Reply
 from .attempt import Exchange
 from .candidate import LocalPerformer
+from .explain import is_refusal
 
 
 class LocalSubject:
@@ -20,7 +22,10 @@ class LocalSubject:
         self._performer = LocalPerformer(namespace)
 
     def perform(self, call: Call) -> Reply:
-        """The reply, kept in the transcript."""
+        """The reply, kept in the transcript: in float32 where a mutant cannot do float64, as an attempt's."""
         reply = self._performer.perform(call)
+        if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
+            in_single = self._performer.perform(dataclasses.replace(call, dtype="float32"))
+            reply = reply if in_single.raised is not None else in_single
         self.transcript.append(Exchange(self.check, call, reply))
         return reply

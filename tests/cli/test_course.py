@@ -157,9 +157,7 @@ def test_an_untouched_course_has_nothing_to_check_and_says_what_is_next(run_cour
     assert check.returncode == 1
     assert check.stdout == "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check\n"
     assert status.returncode == 0
-    assert words(status.stdout) == (
-        "· 01_running_mean 4 points untouched Next: course check running_mean"
-    )
+    assert words(status.stdout) == ("· 01_running_mean 4 points untouched Next: course check running_mean")
 
 
 def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Path) -> None:
