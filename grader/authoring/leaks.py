@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -30,18 +31,26 @@ def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
 def hidden_lines(course: Course) -> frozenset[str]:
     """Every line, normalised, of a solution part, a check or a mutant, but for those that give nothing away."""
     solutions: set[str] = set()
-    stubs: set[str] = set()
+    signatures: set[str] = set()
     for assignment in course.assignments:
         for exercise in assignment.exercises:
             path = course.solution(assignment, exercise)
             source = path.read_text(encoding="utf-8")
             solutions |= {_normalised(line) for line in solution_parts(source)}
-            stubs |= {_normalised(line) for line in strip(source, path.name).splitlines()}
+            signatures |= {_normalised(line) for line in _signature_lines(strip(source, path.name))}
     hidden: set[str] = set()
     for path in (course.root / "grader" / "hidden").rglob("*.py"):
         hidden |= {_normalised(line) for line in path.read_text(encoding="utf-8").splitlines()}
-    secret = solutions | (hidden - stubs)  # a mutant has the stub's signature
+    secret = solutions | (hidden - signatures)  # which mutants share with stubs
     return frozenset(line for line in secret if len(line) >= SHORTEST and not _is_common(line))
+
+
+def _signature_lines(stub: str) -> Iterator[str]:
+    """The lines of every signature, from `def` to the colon."""
+    lines = stub.splitlines()
+    for node in ast.walk(ast.parse(stub)):
+        if isinstance(node, ast.FunctionDef):
+            yield from lines[node.lineno - 1 : node.body[0].lineno - 1]
 
 
 def _header(content: bytes) -> str:

@@ -11,7 +11,7 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load, Raised, Reply
 from ..submission import AttemptSource
 from .candidate import cast
-from .explain import is_refusal
+from .explain import is_dtype_fault, is_refusal
 from .fit import misfit, without_far_lines
 
 SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this,
@@ -54,10 +54,13 @@ class AttemptPerformer:
     def perform(self, call: Call) -> Reply:
         """The attempt's reply, in float64 if the attempt can do that, else in float32."""
         reply = self._perform_as(call, call.dtype or self.dtype)
-        if call.dtype is None and self.dtype == "float64" and reply.raised is not None and not is_refusal(reply.raised):
+        raised = reply.raised
+        if call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised):
             in_single = self._perform_as(call, "float32")
             if in_single.raised is None:
                 self.dtype, reply = "float32", in_single
+            elif is_dtype_fault(raised):
+                reply = in_single
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
 

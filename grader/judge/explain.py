@@ -137,6 +137,12 @@ def is_refusal(raised: Raised) -> bool:
     return bool(_REFUSALS & set(raised.bases)) or "NotImplementedError" in raised.bases
 
 
+def is_dtype_fault(raised: Raised) -> bool:
+    """Whether tensors of different dtypes met: the other dtype's answer then says more."""
+    kind = kind_of(raised)
+    return kind is not None and kind.misconception == "hard_coded_dtype"
+
+
 def kind_of(raised: Raised) -> Kind | None:
     """The first kind that fits."""
     for kind in KINDS:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ..box.worker.messages import Call, Reply
 from .attempt import Exchange
 from .candidate import LocalPerformer
-from .explain import is_refusal
+from .explain import is_dtype_fault, is_refusal
 
 
 class LocalSubject:
@@ -26,6 +26,7 @@ class LocalSubject:
         reply = self._performer.perform(call)
         if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
             in_single = self._performer.perform(dataclasses.replace(call, dtype="float32"))
-            reply = reply if in_single.raised is not None else in_single
+            if in_single.raised is None or is_dtype_fault(reply.raised):
+                reply = in_single
         self.transcript.append(Exchange(self.check, call, reply))
         return reply

@@ -1,5 +1,8 @@
 def split_heads(x, n_head):
-    return x.transpose(0, 1).view(3, 5)
+    B, T, C = x.shape
+    if C % n_head:
+        raise ValueError(f"{C} channels, {n_head} heads")
+    return x.view(B, T, n_head, C // n_head).transpose(1, 2)
 
 
 def merge_heads(y):
