@@ -16,8 +16,7 @@ from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
 from .table import Table, combined
 
-CONFIRMED = 24  # candidates of the table that are replayed at most
-CONFIRMED_PAIRS = 150
+CONFIRMED_PAIRS = 400  # pairs that are replayed at most; most fall at the first exchange
 DOUBTS = 2  # probes on which a fault that changes nothing alone may change something beside another
 
 
@@ -51,7 +50,7 @@ def explain_values(
     replies = [sketch([subject.perform(table.probes[k].call)]) for k in used]
     fits = torch.stack([table.answers[k].agree_with(r) for k, r in zip(used, replies, strict=True)], 1)
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
-    candidates = [bank.mutants[m] for m in alike[:CONFIRMED]]  # a class may hold what only these inputs tell apart
+    candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
     found = [m for m in candidates if _explains(LocalPerformer(m.namespace, device), exchanges)]
     if found:
         return (_fault(found[0], [m.id for m in found]),)

@@ -1,0 +1,153 @@
+"""Each limit of course.yaml, met by a real attempt that runs into it, and by one that stays just below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from grader.box.cgroup import ZYGOTE_MIB, make_cgroup
+from grader.box.connection import AttemptEnded, End
+from grader.box.level import Box, Level, open_box
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Call, Load
+
+LIMITS = Limits(
+    seconds_per_attempt=30.0,
+    memory_mib=512,
+    files_mib=4,
+    processes=16,
+    open_files=100,
+    reply_mib=2,
+    seconds_per_call=10.0,
+)
+COUNTING = """
+import os, sys, threading, time, torch
+
+def count(step, most):
+    done = 0
+    try:
+        while done < most:
+            step(done)
+            done += 1
+    except (OSError, RuntimeError, MemoryError):
+        pass
+    return float(done)
+
+def take(mib):
+    piece = torch.empty(mib << 20, dtype=torch.uint8)
+    piece.fill_(1)
+    return piece
+
+def child(i):
+    if os.fork() == 0:
+        time.sleep(60)
+
+def fill(folder):
+    file = os.open(f"{folder}/filled", os.O_CREAT | os.O_WRONLY)
+    return lambda i: os.write(file, bytes(1 << 20)) == 1 << 20 or os.write(file, b"x" * (1 << 20))
+"""
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory) -> Iterator[Box]:
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+        yield opened
+
+
+def answer(box: Box, body: str, limits: Limits = LIMITS) -> float:
+    connection = box.attempt(limits)
+    try:
+        loaded = connection.ask(Load(f"{COUNTING}\ndef f():\n{body}\n", "attempt.py"), 10.0)
+        assert loaded.raised is None, loaded.raised
+        reply = connection.ask(Call("f"), limits.seconds_per_call)
+        assert reply.raised is None, reply.raised
+        return reply.outputs[0].tensor.item()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "least", "most"),
+    [
+        pytest.param(
+            "    kept = []\n    return count(lambda i: kept.append(take(32)), 64) * 32", 256, 512, id="memory, in MiB"
+        ),
+        pytest.param("    return count(child, 64)", 8, 15, id="processes"),
+        pytest.param(
+            "    done = threading.Event()\n"
+            "    started = count(lambda i: threading.Thread(target=done.wait).start(), 64)\n"
+            "    done.set()\n    return started",
+            4,  # their stacks and arenas are address space as well
+            15,
+            id="threads",
+        ),
+        pytest.param(
+            "    most = count(lambda i: os.open('/dev/null', 0), 500)\n    os.closerange(70, 100)\n    return most",
+            80,
+            100,
+            id="open files",
+        ),
+        pytest.param("    return count(fill('/tmp'), 64)", 3, 4, id="MiB in /tmp"),
+        pytest.param("    return count(fill('/dev/shm'), 64)", 3, 4, id="MiB in /dev/shm"),
+        pytest.param("    return count(lambda i: open(f'/tmp/{i}', 'w').close(), 5000)", 900, 1024, id="files in /tmp"),
+        pytest.param(
+            "    return count(lambda i: open(f'/dev/shm/{i}', 'w').close(), 5000)", 900, 1024, id="files in /dev/shm"
+        ),
+        pytest.param("    print('x' * (64 << 20), flush=True)\n    return 1.0", 1, 1, id="stdout goes nowhere"),
+    ],
+)
+def test_an_attempt_gets_so_much_and_no_more(box, body, least, most):
+    assert least <= answer(box, body) <= most
+
+
+def test_a_reply_just_below_its_limit_is_read_and_one_above_it_is_not(box):
+    connection = box.attempt(LIMITS)
+    try:
+        connection.ask(Load(f"{COUNTING}\ndef f(mib):\n    return take(mib)\n", "attempt.py"), 10.0)
+        assert connection.ask(Call("f", (1,)), 10.0).outputs[0].tensor.numel() == 1 << 20
+        with pytest.raises(AttemptEnded, match="2 MiB") as caught:
+            connection.ask(Call("f", (3,)), 10.0)
+    finally:
+        connection.close()
+    assert caught.value.end is End.BAD_REPLY
+
+
+def test_a_call_ends_when_the_judges_clock_says_so(box):
+    with pytest.raises(AttemptEnded) as caught:
+        answer(box, "    time.sleep(60)\n    return 1.0", Limits(seconds_per_call=0.3))
+    assert caught.value.end is End.TIMEOUT
+
+
+def test_an_attempt_that_computes_for_longer_than_its_budget_is_ended_by_the_kernel(box):
+    """The second belt: nobody's clock but RLIMIT_CPU."""
+    with pytest.raises(AttemptEnded) as caught:
+        answer(box, "    while True: pass", Limits(seconds_per_attempt=0.5, seconds_per_call=20.0))
+    assert caught.value.end is End.CRASHED
+
+
+def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
+    """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's cgroup."""
+    group = make_cgroup(LIMITS)
+    group.remove()
+    if not group.folders:
+        pytest.skip("this machine lets nobody make a cgroup: each process of an attempt is bounded by itself")
+    body = (
+        "    def holder(i):\n"
+        "        if os.fork() == 0:\n            kept = take(300)\n            time.sleep(60)\n"
+        "    count(holder, 8)\n    time.sleep(3)\n    alive = 0\n"
+        "    while True:\n"
+        "        try:\n            pid, _ = os.waitpid(-1, os.WNOHANG)\n"
+        "        except ChildProcessError:\n            break\n"
+        "        if pid == 0:\n            break\n        alive += 1\n"
+        "    return 8.0 - alive"
+    )
+    assert held_by_survivors(box, body) * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
+
+
+def held_by_survivors(box: Box, body: str) -> float:
+    """None survives where the kernel chose to end the attempt itself."""
+    try:
+        return answer(box, body)
+    except AttemptEnded:
+        return 0.0
