@@ -11,6 +11,7 @@ from ..judge.attempt import AttemptPerformer
 from ..judge.candidate import Answer, AttemptRaised, CheckFailed
 from ..judge.expect import assert_matches
 from ..judge.explain import explain, kind_of
+from ..judge.local import LocalSubject
 from ..judge.marks import Layer
 from ..judge.plain import plain
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
@@ -29,7 +30,7 @@ class _Seen:
     trace: Trace
 
 
-def check_attempt(fingerprints: Fingerprints, attempt: AttemptPerformer) -> ExerciseResult:
+def check_attempt(fingerprints: Fingerprints, attempt: AttemptPerformer | LocalSubject) -> ExerciseResult:
     """The result of an attempt's visible checks, with the misconceptions that its answers show."""
     content = fingerprints.content
     seen: dict[int, _Seen] = {}
@@ -71,7 +72,7 @@ def _check(
     fingerprints: Fingerprints,
     check: PublicCheck,
     facets: tuple[Facet, ...],
-    attempt: AttemptPerformer,
+    attempt: AttemptPerformer | LocalSubject,
     seen: dict[int, _Seen],
 ) -> CheckResult:
     """One visible check, held to these facets."""

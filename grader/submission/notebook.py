@@ -7,6 +7,7 @@ import json
 import re
 
 CELL_LIMIT = 2000
+OURS = "manyheads"  # the metadata of the cells that a release adds to the lesson's
 _OTHER_LANGUAGES = frozenset(
     "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
 )
@@ -22,7 +23,9 @@ def source_of_notebook(text: str) -> str:
     """The code cells joined in their order. Magics and `!` lines become blank, so that line numbers stay."""
     try:
         cells = json.loads(text)["cells"]
-        sources = [_text(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        sources = [
+            _text(cell["source"]) for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)
+        ]
         if b"\0" in "".join(sources).encode():  # which also finds half a character: JSON can spell both
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -30,6 +33,13 @@ def source_of_notebook(text: str) -> str:
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
     return "\n\n".join(_without_magics(source) for source in sources) + "\n"
+
+
+def _is_visible_check(cell: dict[str, object]) -> bool:
+    """Whether the cell calls the visible checks: no part of an attempt, for it needs the grader's package."""
+    metadata = cell.get("metadata")
+    ours = metadata.get(OURS) if isinstance(metadata, dict) else None
+    return isinstance(ours, dict) and ours.get("visible") is True
 
 
 def _text(source: object) -> str:

@@ -33,11 +33,12 @@ def read(text: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_it_holds_the_stubs_cells_and_then_one_for_each_group_of_checks(stub: str) -> None:
+def test_it_holds_the_stubs_cells_the_visible_checks_and_then_one_for_each_group_of_hidden_ones(stub: str) -> None:
     cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
     paired = jupytext.reads(stub, fmt="py:percent").cells
     assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [(c.cell_type, c.source) for c in paired]
-    assert [c.source.splitlines() for c in cells[len(paired) :]] == [
+    assert 'check_here("running_mean")' in cells[len(paired)].source
+    assert [c.source.splitlines() for c in cells[len(paired) + 1 :]] == [
         ["# Graded, 1 points. `course grade` runs these checks on this notebook's code:", "#   gives as many"],
         [
             "# Graded, 2.5 points. `course grade` runs these checks on this notebook's code:",
@@ -66,9 +67,15 @@ def test_students_may_write_in_the_solution_cells_and_nowhere_else(stub: str) ->
         assert not (marks.get("solution") and marks.get("locked"))
 
 
+def test_its_checksums_are_those_that_nbgrader_works_out(stub: str) -> None:
+    utils = pytest.importorskip("nbgrader.utils")
+    marked = [c for c in read(stub_notebook(stub, "running_mean", GROUPS)).cells if "nbgrader" in c.metadata]
+    assert [c.metadata.nbgrader.checksum for c in marked] == [utils.compute_checksum(c) for c in marked]
+
+
 def test_nbgrader_accepts_its_metadata(stub: str) -> None:
     nbgraderformat = pytest.importorskip("nbgrader.nbgraderformat")
     notebook = read(stub_notebook(stub, "running_mean", GROUPS))
     nbgraderformat.MetadataValidator().validate_nb(notebook)
     graded = [c.metadata.nbgrader.points for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade")]
-    assert graded == [1, 2.5]
+    assert graded == [0, 1, 2.5]
