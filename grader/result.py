@@ -45,6 +45,7 @@ class ExerciseResult(_Model):
     max_score: float = Field(ge=0)
     checks: tuple[CheckResult, ...]
     diagnosis: tuple[Diagnosed, ...] = ()
+    note: str = ""  # which file counts, where more than one was handed in
 
 
 class Result(_Model):

@@ -102,6 +102,7 @@ class Judge:
             max_score=sum(c.max_score for c in checks),
             checks=checks,
             diagnosis=diagnosis,
+            note=source.note,
         )
 
     def _judge(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .notebook import NotebookError, source_of_notebook
+
+BOTH = "Both {} and {} were worked on: the .py counts."
 
 
 @dataclass(frozen=True)
@@ -46,20 +48,26 @@ def code_digest(source: str) -> str:
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
     """The attempt at `stem` in a submission's folder.
 
-    Where both a .py and a notebook are there, the .py counts unless its code is that of the stub.
+    Where both a .py and a notebook are there, the .py counts unless its code is that of the stub;
+    where somebody worked on both, the note says which one counts.
     `untouched` is the stub's code_digest, None where it is not known.
     """
     script, notebook = folder / f"{stem}.py", folder / f"{stem}.ipynb"
     has_script, has_notebook = _is_there(script), _is_there(notebook)
     if has_script and has_notebook:
         read_script = _read(script, limit_kib)
-        if read_script.problem or code_digest(read_script.source) != untouched:
-            note = f"Both {script.name} and {notebook.name} are here: the .py counts."
-            return AttemptSource(read_script.name, read_script.source, read_script.problem, note=note)
-        return _read(notebook, limit_kib)
+        read_notebook = _read(notebook, limit_kib)
+        if not _is_worked_on(read_script, untouched):
+            return read_notebook
+        both = _is_worked_on(read_notebook, untouched)
+        return replace(read_script, note=BOTH.format(script.name, notebook.name) if both else "")
     if has_script or has_notebook:
         return _read(script if has_script else notebook, limit_kib)
     return AttemptSource(script.name, missing=True)
+
+
+def _is_worked_on(attempt: AttemptSource, untouched: str | None) -> bool:
+    return bool(attempt.problem) or code_digest(attempt.source) != untouched
 
 
 def _is_there(path: Path) -> bool:
@@ -68,7 +76,7 @@ def _is_there(path: Path) -> bool:
 
 def _read(path: Path, limit_kib: int) -> AttemptSource:
     try:
-        text = _read_text(path, limit_kib)
+        text = read_text(path, limit_kib)
         if path.suffix == ".ipynb":
             text = source_of_notebook(text)
     except (Unreadable, NotebookError) as error:
@@ -76,8 +84,8 @@ def _read(path: Path, limit_kib: int) -> AttemptSource:
     return AttemptSource(path.name, text)
 
 
-def _read_text(path: Path, limit_kib: int) -> str:
-    """The text of a regular file. Opens it once, so that what is checked is what is read."""
+def read_text(path: Path, limit_kib: int) -> str:
+    """The text of a regular file. Opens it once, so that what is checked is what is read. Raises Unreadable."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

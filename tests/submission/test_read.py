@@ -132,7 +132,14 @@ def test_beside_a_notebook_a_script_counts_and_the_student_is_told(tmp_path: Pat
     (tmp_path / f"{STEM}.ipynb").write_text(notebook("x = 1"))
     attempt = read(tmp_path, stub)
     assert (attempt.name, attempt.source) == (f"{STEM}.py", "x = 2\n")
-    assert attempt.note == f"Both {STEM}.py and {STEM}.ipynb are here: the .py counts."
+    assert attempt.note == f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."
+
+
+def test_beside_an_untouched_notebook_a_script_counts_and_nothing_needs_to_be_said(tmp_path: Path) -> None:
+    (tmp_path / f"{STEM}.py").write_text("x = 2\n")
+    (tmp_path / f"{STEM}.ipynb").write_text(notebook(STUB))
+    attempt = read(tmp_path)
+    assert (attempt.name, attempt.note) == (f"{STEM}.py", "")
 
 
 @pytest.mark.parametrize(
