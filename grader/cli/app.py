@@ -8,6 +8,7 @@ from .check import check
 from .doctor import doctor
 from .export import export
 from .grade import grade
+from .hint import hint
 from .release import release
 from .report import report
 from .status import status
@@ -21,5 +22,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (status, check, grade, report, export, doctor, release, verify):
+for command in (status, check, hint, grade, report, export, doctor, release, verify):
     app.command()(command)

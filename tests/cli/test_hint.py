@@ -1,0 +1,84 @@
+"""`course hint`, as a student at midnight asks it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.cli.hint import next_step
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+SCRIPT = "exercises/averages/01_running_mean.py"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Ask = Callable[..., list[str]]
+
+
+@pytest.fixture
+def student_copy(tmp_path: Path) -> Path:
+    """A folder as a student has it, with a mistake in it."""
+    folder = tmp_path / "mine"
+    shutil.copytree(TINY / "exercises", folder / "exercises")
+    shutil.copy(TINY / "course.yaml", folder)
+    (folder / SCRIPT).write_text(DIVIDES_BY_ALL, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def ask(run_course: Run, student_copy: Path) -> Ask:
+    def ask(*options: str) -> list[str]:
+        done = run_course("hint", "running_mean", *options, cwd=student_copy)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    return ask
+
+
+def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
+    title = "You divided by the length of x everywhere."
+    first = "Hint 1 of 3: How many numbers are in the mean at position 0?"
+    assert ask() == [title, first, "Next: course hint running_mean"]
+    assert ask()[1] == "Hint 2 of 3: Look at the line that divides or adds."
+    assert ask("--again")[1] == first
+
+
+def test_a_mistake_without_a_name_gets_the_hint_of_its_check(ask: Ask, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
+    title, hint, _ = ask()
+    assert title.startswith("Not yet: it ")
+    assert hint.startswith("Hint 1 of ")
+
+
+def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:
+    shutil.copy(TINY / SCRIPT, student_copy / SCRIPT)
+    hint = next(line for line in (TINY / "course.yaml").read_text().splitlines() if "hint:" in line)
+    assert ask()[0] in hint
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Path:
+    return tmp_path / ".course" / "hints.json"
+
+
+def test_the_last_step_stays(note: Path) -> None:
+    assert [next_step(note, "one", "sum", 2) for _ in range(4)] == [1, 2, 2, 2]
+
+
+def test_another_mistake_and_another_exercise_start_with_their_own_first_step(note: Path) -> None:
+    assert [next_step(note, *about, 3) for about in (("one", "sum"), ("one", "mean"), ("two", "sum"))] == [1, 1, 1]
+    assert next_step(note, "two", "sum", 3) == 2
+
+
+@pytest.mark.parametrize("damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum"}}'])
+def test_a_damaged_note_starts_over(note: Path, damage: str) -> None:
+    next_step(note, "one", "sum", 3)
+    note.write_text(damage, encoding="utf-8")
+    assert [next_step(note, "one", "sum", 3) for _ in range(2)] == [1, 2]
