@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,6 +53,7 @@ class Judge:
         self._session = CheckSession(files)
         self._tables = Tables(course, self._session)
         self.faults: list[str] = []
+        self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far; how much of it on diagnoses
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
         """The exercises of an assignment that this run grades."""
@@ -87,6 +89,7 @@ class Judge:
         self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
     ) -> ExerciseResult:
         """The result of one attempt."""
+        begun = time.perf_counter()
         try:
             outcomes, diagnosis = self._judge(student, assignment, exercise, source)
         except CourseFault:
@@ -95,6 +98,7 @@ class Judge:
             self.faults.append(plain(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             unattempted = self._session.checks[self._course.checks(exercise)]
             outcomes, diagnosis = _all(unattempted, "skipped", FAILED_ITSELF), ()
+        self.seconds += time.perf_counter() - begun
         checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
         return ExerciseResult(
             id=exercise.id,
@@ -126,7 +130,9 @@ class Judge:
             reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), self._settings.device)
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
             table = partial(self._tables.of, assignment, exercise)
+            begun = time.perf_counter()
             diagnosis = diagnose(bank, table, attempt, reference, outcomes, list(attempt.transcript))
+            self.seconds_diagnosing += time.perf_counter() - begun
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
             return _all(unattempted, outcome, f"While the file was imported: {ended}"), ()
