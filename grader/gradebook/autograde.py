@@ -1,50 +1,63 @@
 """`nbgrader autograde`, in the box: preprocessors that stand where nbgrader would run the notebook beside hidden tests.
 
-`RestoreCells` puts deleted autograded cells back. `BoxGrade` takes the student's file as
-data, grades it as `course grade` does, and writes each autograded cell's outcome as a
-cell output that nbgrader's own SaveAutoGrades reads as points. No kernel is started.
+`BoxGrade` takes the student's file as data, grades it as `course grade` does, and writes
+each autograded cell's outcome as a cell output that nbgrader's own SaveAutoGrades reads
+as points. `SaveComments` leaves the words that `course grade --gradebook` would leave.
+No kernel is started.
 """
 
 from __future__ import annotations
 
-import atexit
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_output
-from nbgrader.coursedir import CourseDirectory
+from nbformat.v4 import new_output
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from ..box.level import Level, open_box
 from ..box.proof import prove
-from ..course import Assignment, Course, Exercise, find_course, load_course
+from ..course import Assignment, Course, Exercise
 from ..course.secret import course_secret
 from ..judge.grade import Judge, Settings
 from ..result import ExerciseResult
-from .cells import NotebookCells, notebook_cells
+from .cells import notebook_cells
 from .words import comment, group_report
+
+LEVEL = Level.NAMESPACES
+RESULT = "manyheads"  # where a result travels in nbconvert's resources
 
 Resources = dict[str, Any]
 
 
-class RestoreCells(NbGraderPreprocessor):  # type: ignore[misc]
-    """Put back autograded cells that a student deleted, so that every point has its cell."""
+@dataclass(frozen=True)
+class Grading:
+    """One command's judge, and where the submitted files are."""
 
-    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
-        """Append what is missing. nbgrader's OverwriteCells restores what was edited."""
-        found = _exercise_of(resources)
-        if found is None:
-            return nb, resources
-        present = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nb.cells}
-        for cell in _cells(*found).graded:
-            if cell.grade_id not in present:
-                about = {"grade": True, "grade_id": cell.grade_id, "locked": True, "points": cell.points}
-                about |= {"schema_version": 3, "solution": False, "task": False}
-                nb.cells.append(new_code_cell(cell.source, metadata={"nbgrader": about}))
-        return nb, resources
+    course: Course
+    judge: Judge
+    submitted: Path
+
+
+_grading: list[Grading] = []  # of the command that runs: nbconvert makes preprocessors by their class alone
+
+
+@contextmanager
+def grading(course: Course, submitted: Path) -> Iterator[Grading]:
+    """One warm box for the whole command, proved before the first student. Raises CourseFault."""
+    with ExitStack() as stack:
+        box = stack.enter_context(open_box(LEVEL, course.limits.for_worker(), course.root))
+        prove(box, course)
+        judge = stack.enter_context(Judge(course, box, Settings(course_secret(course.root))))
+        _grading.append(Grading(course, judge, submitted))
+        try:
+            yield _grading[-1]
+        finally:
+            _grading.pop()
 
 
 class BoxGrade(NbGraderPreprocessor):  # type: ignore[misc]
@@ -52,73 +65,43 @@ class BoxGrade(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         """Write outcomes into the autograded cells."""
-        found = _exercise_of(resources)
-        if found is None:
-            raise ValueError(f"{resources['nbgrader']['notebook']} is no exercise of course.yaml")
+        assignment, exercise = _exercise_of(resources)
+        course, judge, submitted = _grading[-1].course, _grading[-1].judge, _grading[-1].submitted
         student = str(resources["nbgrader"]["student"])
-        result = self._grade(student, *found)
-        graded = {cell.grade_id: cell for cell in _cells(*found).graded}
-        first = True
+        folder = submitted / student / assignment.id
+        result = judge.grade_exercise(student, assignment, exercise, folder)
+        resources[RESULT] = result
+        graded = {cell.grade_id: cell for cell in notebook_cells(course, assignment, exercise).graded}
         for cell in nb.cells:
             about = graded.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
-            if about is None:
-                continue
-            said = group_report(result, about.checks)
-            if first:
-                said = f"{comment(result, Level.NAMESPACES)}\n\n{said}"
-            first = False
-            score = new_output("execute_result", {"text/plain": f"{about.score(result):g}"}, execution_count=None)
-            cell.outputs = [new_output("stream", name="stdout", text=said), score]
+            if about is not None and about.checks:
+                said = new_output("stream", name="stdout", text=group_report(result, about.checks))
+                score = new_output("execute_result", {"text/plain": repr(about.score(result))}, execution_count=None)
+                cell.outputs = [said, score]
         return nb, resources
 
-    def _grade(self, student: str, assignment: Assignment, exercise: Exercise) -> ExerciseResult:
-        directory = CourseDirectory(parent=self)
-        folder = Path(directory.format_path(directory.submitted_directory, student, assignment.id))
-        return _judge().grade_exercise(student, assignment, exercise, folder)
+
+class SaveComments(NbGraderPreprocessor):  # type: ignore[misc]
+    """The comment on the student's first cell: evidence, diagnosis, hint. Comments entered by hand stay."""
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        """Write it into nbgrader's database."""
+        assignment, exercise = _exercise_of(resources)
+        result: ExerciseResult = resources[RESULT]
+        cells = notebook_cells(_grading[-1].course, assignment, exercise)
+        with Gradebook(resources["nbgrader"]["db_url"]) as book:
+            for i, cell in enumerate(cells.solutions):
+                student = resources["nbgrader"]["student"]
+                said = book.find_comment(cell.grade_id, cells.notebook, assignment.id, student)
+                said.auto_comment = comment(result, LEVEL) if i == 0 else None
+            book.db.commit()
+        return nb, resources
 
 
-def place_notebooks(submitted: Path) -> list[Path]:
-    """nbgrader sees notebooks only: lay the untouched one beside every .py that has none. The .py counts.
-
-    Returns what was written.
-    """
-    course = _course()
-    written = []
-    for assignment in course.assignments:
-        for exercise in assignment.exercises:
-            stem = assignment.stem(exercise)
-            released = course.released(assignment, exercise, ".ipynb")
-            for script in submitted.glob(f"*/{assignment.id}/{stem}.py"):
-                notebook = script.with_suffix(".ipynb")
-                if not notebook.exists():
-                    notebook.write_bytes(released.read_bytes())
-                    written.append(notebook)
-    return written
-
-
-@cache
-def _course() -> Course:
-    return load_course(find_course(Path.cwd()))
-
-
-@cache
-def _judge() -> Judge:
-    """One warm box for the whole command, proved before the first student."""
-    course, resources = _course(), ExitStack()
-    atexit.register(resources.close)
-    box = resources.enter_context(open_box(Level.NAMESPACES, course.limits.for_worker(), course.root))
-    prove(box, course)
-    return resources.enter_context(Judge(course, box, Settings(course_secret(course.root))))
-
-
-def _exercise_of(resources: Resources) -> tuple[Assignment, Exercise] | None:
+def _exercise_of(resources: Resources) -> tuple[Assignment, Exercise]:
     about = resources["nbgrader"]
-    for assignment in _course().assignments:
+    for assignment in _grading[-1].course.assignments:
         for exercise in assignment.exercises:
             if (assignment.id, assignment.stem(exercise)) == (about["assignment"], about["notebook"]):
                 return assignment, exercise
-    return None
-
-
-def _cells(assignment: Assignment, exercise: Exercise) -> NotebookCells:
-    return notebook_cells(_course(), assignment, exercise)
+    raise LookupError(f"{about['notebook']} is no exercise of course.yaml. Next: course release")

@@ -3,60 +3,87 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..result import ExerciseResult
-
-METADATA = "manyheads"  # the key under which a released cell lists its checks
+from ..submission.notebook import OURS
 
 
 @dataclass(frozen=True)
-class GradedCell:
-    """One read-only autograded cell: its hidden checks share its points."""
+class KnownCell:
+    """A released cell that nbgrader keeps in its database: the student's own, a visible check, or an autograded one."""
 
     grade_id: str
-    points: float
-    checks: tuple[str, ...]
     source: str
+    metadata: Mapping[str, Any]
+
+    @property
+    def is_solution(self) -> bool:
+        """Whether the student writes here."""
+        return bool(self.metadata["nbgrader"]["solution"])
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it has points, none of them perhaps."""
+        return bool(self.metadata["nbgrader"]["grade"])
+
+    @property
+    def points(self) -> float:
+        """What it is worth."""
+        return float(self.metadata["nbgrader"].get("points", 0))
+
+    @property
+    def checksum(self) -> str:
+        """nbgrader's own: by it nbgrader knows an edited cell."""
+        return str(self.metadata["nbgrader"]["checksum"])
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The ids of the hidden checks that share its points."""
+        return tuple(self.metadata.get(OURS, {}).get("checks", ()))
 
     def score(self, result: ExerciseResult) -> float:
-        """What its checks earned."""
-        return sum(check.score for check in result.checks if check.id in self.checks)
+        """What its checks earned; never more than its points, which floating-point sums may pass by a hair."""
+        return min(self.points, sum(check.score for check in result.checks if check.id in self.checks))
 
 
 @dataclass(frozen=True)
 class NotebookCells:
-    """The cells of one exercise's notebook that nbgrader keeps in its database."""
+    """The cells of one exercise's notebook that nbgrader keeps, in their order."""
 
     notebook: str
-    graded: tuple[GradedCell, ...]
-    solutions: tuple[str, ...]  # grade ids; comments stand on them
-    locked: tuple[tuple[str, str], ...]  # (grade id, source) of read-only cells without points
+    kernelspec: str
+    cells: tuple[KnownCell, ...]
+
+    @property
+    def graded(self) -> tuple[KnownCell, ...]:
+        """Those with points."""
+        return tuple(cell for cell in self.cells if cell.is_graded)
+
+    @property
+    def solutions(self) -> tuple[KnownCell, ...]:
+        """Those that the student writes in. Comments stand on the first."""
+        return tuple(cell for cell in self.cells if cell.is_solution)
 
 
 def notebook_cells(course: Course, assignment: Assignment, exercise: Exercise) -> NotebookCells:
     """The cells of a released notebook. Raises CourseError where it is missing."""
     path = course.released(assignment, exercise, ".ipynb")
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError):
-        raise CourseError(f"{path} is missing. Next: course release") from None
-    known = [(cell["metadata"]["nbgrader"], cell) for cell in cells if "nbgrader" in cell["metadata"]]
-    return NotebookCells(
-        path.stem,
-        tuple(_graded(about, cell) for about, cell in known if about["grade"]),
-        tuple(about["grade_id"] for about, _ in known if about["solution"]),
-        tuple((about["grade_id"], _source(cell)) for about, cell in known if not about["grade"] and about["locked"]),
-    )
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        known = tuple(
+            KnownCell(cell["metadata"]["nbgrader"]["grade_id"], _source(cell), cell["metadata"])
+            for cell in notebook["cells"]
+            if "nbgrader" in cell["metadata"]
+        )
+        return NotebookCells(path.stem, json.dumps(notebook["metadata"]["kernelspec"]), known)
+    except (OSError, ValueError, LookupError):
+        raise CourseError(f"{path} is missing, or not as it was released. Next: course release") from None
 
 
-def _graded(about: dict[str, object], cell: dict[str, Any]) -> GradedCell:
-    checks = tuple(cell["metadata"][METADATA]["checks"])
-    return GradedCell(str(about["grade_id"]), float(str(about["points"])), checks, _source(cell))
-
-
-def _source(cell: dict[str, Any]) -> str:
+def _source(cell: Mapping[str, Any]) -> str:
     source = cell["source"]
     return "".join(source) if isinstance(source, list) else str(source)

@@ -1,15 +1,25 @@
-"""nbgrader's source folder, built from solutions/: notebooks with their solutions, and beside them what students get."""
+"""nbgrader's source folder, built from solutions/: notebooks with their solutions, and beside them what students get.
+
+Recording fingerprints is what takes long (a minute and more for eight exercises), so
+they are kept under a name that says all that they are made from.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import platform
+import shutil
+from importlib import metadata
 from pathlib import Path
 
+from ..authoring.fingerprints import record
 from ..authoring.notebook import full_notebook
-from ..authoring.release import groups, released_files
-from ..course import Course
+from ..authoring.release import groups, stub_of
+from ..course import Assignment, Course, Exercise
 from ..judge.catalogue import Catalogue
+from .names import SOURCE
 
-FOLDER = Path(".course") / "source"
+KEPT = Path(".course") / "fingerprints"
 
 
 def build_source(course: Course) -> Path:
@@ -17,19 +27,42 @@ def build_source(course: Course) -> Path:
 
     nbgrader copies companion files as they are, so they stand here as released: stripped.
     """
-    root = course.root / FOLDER
+    root = course.root / SOURCE
+    shutil.rmtree(root, ignore_errors=True)
     with Catalogue(course) as catalogue:
-        for file in released_files(course, catalogue):
-            if file.path.suffix != ".ipynb":
-                _write(root / file.path.relative_to(course.root / "exercises"), file.content)
         for assignment in course.assignments:
             for exercise in assignment.exercises:
-                source = course.solution(assignment, exercise).read_text(encoding="utf-8")
-                notebook = full_notebook(source, exercise.id, groups(catalogue, exercise))
-                _write(root / assignment.id / f"{assignment.stem(exercise)}.ipynb", notebook.encode())
+                _build(root / assignment.id, course, catalogue, assignment, exercise)
     return root
 
 
+def kept_fingerprints(course: Course, assignment: Assignment, exercise: Exercise) -> Path:
+    """Where the fingerprints of an exercise as it is now are kept, or will be."""
+    hidden, engine = course.root / "grader" / "hidden", Path(__file__).parents[1]
+    made_from = [course.root / "course.yaml", course.solution(assignment, exercise)]
+    for folder in (hidden / "checks", hidden / "misconceptions"):
+        made_from += [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    made_from += [path for path in engine.rglob("*.py") if "hidden" not in path.relative_to(engine).parts]
+    digest = hashlib.sha256(f"{platform.python_version()} {metadata.version('torch')}".encode())
+    for path in sorted(made_from):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return course.root / KEPT / f"{assignment.id}-{exercise.id}-{digest.hexdigest()[:32]}.safetensors"
+
+
+def _build(folder: Path, course: Course, catalogue: Catalogue, assignment: Assignment, exercise: Exercise) -> None:
+    stub, stem = stub_of(course, assignment, exercise), assignment.stem(exercise)
+    source = course.solution(assignment, exercise).read_text(encoding="utf-8")
+    kept = kept_fingerprints(course, assignment, exercise)
+    if not kept.exists():
+        _write(kept, record(course, catalogue, assignment, exercise, stub))
+    _write(folder / f"{stem}.py", stub.encode())
+    _write(folder / f"{stem}.ipynb", full_notebook(source, exercise.id, groups(catalogue, exercise)).encode())
+    _write(folder / "fingerprints" / f"{stem}.safetensors", kept.read_bytes())
+
+
 def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(content)
+    partial.replace(path)

@@ -6,19 +6,24 @@ from collections.abc import Collection
 
 from ..result import CheckResult, ExerciseResult
 
+_INDENT = "    "  # four: nbgrader renders a comment as Markdown, in which this is text and never HTML
+
 
 def comment(result: ExerciseResult, isolation: str) -> str:
     """What a student reads about an attempt: the first failure, the diagnosis, a hint."""
     failed = [c for c in result.checks if c.outcome != "passed"]
+    lines = [result.note] if result.note else []
     if not failed:
-        return f"All checks passed. (isolation: {isolation})"
-    lines = [f"{failed[0].title}: {failed[0].evidence}"]
+        lines.append("All checks passed.")
+    else:
+        lines.append(f"{failed[0].title}: {failed[0].evidence}")
     for named in result.diagnosis:
         same = f" (the same numbers come from: {', '.join(named.alternatives)})" if named.alternatives else ""
-        lines.append(f"{named.title}{same} hint: {named.hint}")
-    if not result.diagnosis and failed[0].hint:
+        lines += [f"{named.title}{same}", f"hint: {named.hint}"]
+    if failed and not result.diagnosis and failed[0].hint:
         lines.append(f"hint: {failed[0].hint}")
-    return "\n".join([*lines, f"(isolation: {isolation})"])
+    lines.append(f"(isolation: {isolation})")
+    return "\n".join(_INDENT + line for text in lines for line in text.splitlines())
 
 
 def group_report(result: ExerciseResult, checks: Collection[str]) -> str:

@@ -1,15 +1,12 @@
-"""Scores and comments into nbgrader's database, through its API: SQLite, PostgreSQL, whatever its URL names.
+"""Scores and comments into nbgrader's database, through its API.
 
-One writer. All of one student's scores are one transaction: a run that is killed leaves
+One writer. All that belongs to one student is one transaction: a run that is killed leaves
 whole students only, and the next run completes the rest. Writing twice changes nothing.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -17,14 +14,10 @@ from nbgrader.api import Gradebook, MissingEntry
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course
-from ..errors import CourseFault
 from ..result import ExerciseResult, Result
-from .cells import NotebookCells, notebook_cells
+from .cells import KnownCell, NotebookCells, notebook_cells
+from .database import GradebookError, one_transaction, open_gradebook, reason
 from .words import comment
-
-
-class GradebookError(CourseFault):
-    """The database cannot be used. The text ends with what to do next."""
 
 
 class GradebookWriter:
@@ -34,29 +27,32 @@ class GradebookWriter:
         """Open the database and make sure that every assignment's cells are in it. Raises GradebookError."""
         self._course = course
         self._cells: dict[tuple[str, str], NotebookCells] = {}
+        self._gradebook: Gradebook = open_gradebook(url)
         try:
-            self._gradebook = _open(url)
             for assignment in course.assignments:
-                self._prepare(assignment)
-        except (SQLAlchemyError, ImportError, ValueError) as error:
-            problem = str(error).splitlines()[0][:200]
-            raise GradebookError(f"the gradebook cannot be opened ({problem}). Next: check --gradebook's URL") from None
+                with one_transaction(self._gradebook):
+                    self._prepare(assignment)
+        except (SQLAlchemyError, ValueError) as error:
+            self._gradebook.close()
+            raise GradebookError(
+                f"the gradebook cannot be written to ({reason(error)}). Next: run the same command again"
+            ) from None
+        except BaseException:
+            self._gradebook.close()
+            raise
 
     def write(self, result: Result) -> None:
-        """Enter a result. Scores that an instructor has entered by hand stay. Raises GradebookError."""
+        """Enter a result. Scores and comments that an instructor has entered by hand stay. Raises GradebookError."""
         try:
-            self._gradebook.update_or_create_student(result.student)
-            with warnings.catch_warnings():  # nbgrader builds the row before it adds it; SQLAlchemy grumbles
-                warnings.simplefilter("ignore", SAWarning)
+            with one_transaction(self._gradebook), warnings.catch_warnings():
+                warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
+                self._gradebook.update_or_create_student(result.student)
                 self._gradebook.update_or_create_submission(result.assignment, result.student)
-            for exercise in result.exercises:
-                self._enter(result, exercise)
-            self._gradebook.db.commit()
-        except SQLAlchemyError as error:
-            self._gradebook.db.rollback()
-            problem = str(error).splitlines()[0][:200]
+                for exercise in result.exercises:
+                    self._enter(result, exercise)
+        except (SQLAlchemyError, ValueError) as error:
             raise GradebookError(
-                f"{result.student}'s scores were not written ({problem}). Next: run the same command again"
+                f"{result.student}'s scores were not written ({reason(error)}). Next: run the same command again"
             ) from None
 
     def __enter__(self) -> Self:
@@ -73,39 +69,41 @@ class GradebookWriter:
             grade.auto_score = cell.score(exercise)
             if grade.manual_score is None:
                 grade.needs_manual_grade = False
-        for i, name in enumerate(cells.solutions):
-            said = self._gradebook.find_comment(name, *where)
+        for i, cell in enumerate(cells.solutions):
+            said = self._gradebook.find_comment(cell.grade_id, *where)
             said.auto_comment = comment(exercise, result.isolation) if i == 0 else None
 
     def _prepare(self, assignment: Assignment) -> None:
-        book = self._gradebook
-        book.update_or_create_assignment(assignment.id)
+        self._gradebook.update_or_create_assignment(assignment.id)
         for exercise in assignment.exercises:
             cells = notebook_cells(self._course, assignment, exercise)
             self._cells[assignment.id, exercise.id] = cells
             where = (cells.notebook, assignment.id)
-            book.update_or_create_notebook(*where)
-            for cell in cells.graded:
-                book.update_or_create_grade_cell(cell.grade_id, *where, max_score=cell.points, cell_type="code")
-                self._source(cell.grade_id, where, cell.source, locked=True)
-            for name in cells.solutions:
-                book.update_or_create_solution_cell(name, *where)
-            for name, source in cells.locked:
-                self._source(name, where, source, locked=True)
+            self._demand_same_cells(cells, *where)
+            self._gradebook.update_or_create_notebook(*where, kernelspec=cells.kernelspec)
+            for cell in cells.cells:
+                self._enter_cell(cell, *where)
 
-    def _source(self, name: str, where: tuple[str, str], source: str, *, locked: bool) -> None:
-        """nbgrader's own entry, where `nbgrader generate_assignment` has made one, is left alone."""
+    def _enter_cell(self, cell: KnownCell, notebook: str, assignment: str) -> None:
+        """As `nbgrader generate_assignment` enters it, so that nbgrader's own commands can go on from here."""
+        where = (cell.grade_id, notebook, assignment)
+        if cell.is_graded:
+            self._gradebook.update_or_create_grade_cell(*where, max_score=cell.points, cell_type="code")
+        if cell.is_solution:
+            self._gradebook.update_or_create_solution_cell(*where)
+        self._gradebook.update_or_create_source_cell(
+            *where, cell_type="code", locked=not cell.is_solution, source=cell.source, checksum=cell.checksum
+        )
+
+    def _demand_same_cells(self, cells: NotebookCells, notebook: str, assignment: str) -> None:
+        """A score has its place in a cell: cells cannot come or go below submissions. Raises GradebookError."""
         try:
-            self._gradebook.find_source_cell(name, *where)
+            found = self._gradebook.find_notebook(notebook, assignment)
         except MissingEntry:
-            self._gradebook.update_or_create_source_cell(name, *where, cell_type="code", locked=locked, source=source)
-
-
-def _open(url: str) -> Gradebook:
-    """nbgrader asks for the command `alembic` by name: let it find the one that is installed beside us."""
-    path = os.environ.get("PATH", "")
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
-    try:
-        return Gradebook(url)
-    finally:
-        os.environ["PATH"] = path
+            return
+        old = {cell.name for cell in found.source_cells}
+        if found.submissions and old != {cell.grade_id for cell in cells.cells}:
+            raise GradebookError(
+                f"the gradebook holds submissions of another {notebook}, with other cells than exercises/ has. Next: "
+                f"course grade … --gradebook with a new database, or nbgrader db assignment remove {assignment} --force"
+            )
