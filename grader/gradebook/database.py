@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.api import Gradebook, get_alembic_version
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import CourseFault
@@ -31,6 +31,16 @@ def open_gradebook(url: str) -> Gradebook:
         raise GradebookError(
             f"the gradebook cannot be opened ({reason(error)}). Next: check the URL, such as sqlite:///gradebook.db"
         ) from None
+
+
+def demand_file(url: str) -> None:
+    """SQLite makes the file that it does not find: who only reads wants none. Raises GradebookError."""
+    try:
+        parsed = make_url(url)
+    except SQLAlchemyError:
+        return  # open_gradebook says what is wrong with it
+    if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
+        raise GradebookError(f"there is no {parsed.database}. Next: course grade SUBMITTED --gradebook {url}")
 
 
 @contextmanager

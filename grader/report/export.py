@@ -7,9 +7,12 @@ import io
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ..result import CheckResult, ExerciseResult, Result
 
+# What JUnit calls an outcome: a failure is the check's verdict, an error is an attempt that gave it nothing to judge.
+_JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run these
 
 
@@ -20,8 +23,8 @@ def to_csv(results: Sequence[Result]) -> str:
             r.student,
             r.assignment,
             e.id,
-            f"{e.score:g}",
-            f"{e.max_score:g}",
+            _number(e.score),
+            _number(e.max_score),
             " ".join(d.id for d in e.diagnosis),
             r.isolation,
         )
@@ -33,22 +36,33 @@ def to_csv(results: Sequence[Result]) -> str:
 
 
 def to_canvas(results: Sequence[Result]) -> str:
-    """Canvas's gradebook import: a column for every assignment, a row of points possible, then a row a student."""
+    """Canvas's gradebook import: a column for every assignment, a row of points possible, then a row a student.
+
+    Canvas finds students by any of the id columns; a folder's name is taken for the login.
+    """
     assignments = list(dict.fromkeys(r.assignment for r in results))
     most = {r.assignment: r.max_score for r in results}
     scores = {(r.student, r.assignment): r.score for r in results}
-    rows = [["Student", "ID", "SIS Login ID", "Section", *assignments]]
-    rows.append(["    Points Possible", "", "", "", *(f"{most[a]:g}" for a in assignments)])
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *assignments]]
+    rows.append(["    Points Possible", "", "", "", "", *(_number(most[a]) for a in assignments)])
     for student in dict.fromkeys(r.student for r in results):
-        cells = [f"{scores[student, a]:g}" if (student, a) in scores else "" for a in assignments]
-        rows.append([student, "", student, "", *cells])
+        cells = [_number(scores[student, a]) if (student, a) in scores else "" for a in assignments]
+        rows.append([student, "", "", student, "", *cells])
     return _table(rows)
 
 
 def to_gradescope(results: Sequence[Result]) -> str:
-    """Gradescope's results.json of each submission, by student and assignment."""
+    """Gradescope's results.json: of the only submission, else of each, by student and assignment.
+
+    Gradescope reads one such file a submission, which `gradescope_files` gives.
+    """
     found = {f"{r.student}/{r.assignment}": _gradescope(r) for r in results}
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    return _json(next(iter(found.values())) if len(found) == 1 else found)
+
+
+def gradescope_files(results: Sequence[Result]) -> dict[Path, str]:
+    """A results.json for every submission, by its path in a folder."""
+    return {Path(r.student, r.assignment, "results.json"): _json(_gradescope(r)) for r in results}
 
 
 def to_junit(results: Sequence[Result]) -> str:
@@ -56,16 +70,15 @@ def to_junit(results: Sequence[Result]) -> str:
     root = ET.Element("testsuites", name="course")
     for result in results:
         for exercise in result.exercises:
-            failed = [c for c in exercise.checks if c.outcome not in ("passed", "skipped")]
-            skipped = [c for c in exercise.checks if c.outcome == "skipped"]
+            kinds = [_JUNIT.get(c.outcome, "failure") for c in exercise.checks]
             suite = ET.SubElement(
                 root,
                 "testsuite",
                 name=f"{result.student}.{result.assignment}.{exercise.id}",
                 tests=str(len(exercise.checks)),
-                failures=str(len(failed)),
-                skipped=str(len(skipped)),
-                errors="0",
+                failures=str(kinds.count("failure")),
+                errors=str(kinds.count("error")),
+                skipped=str(kinds.count("skipped")),
             )
             for check in exercise.checks:
                 _junit_case(suite, result, exercise, check)
@@ -106,7 +119,8 @@ def _gradescope(result: Result) -> dict[str, object]:
         for i, exercise in enumerate(result.exercises, 1)
         for j, check in enumerate(exercise.checks, 1)
     ]
-    return {"score": result.score, "output": f"isolation: {result.isolation}", "output_format": "text", "tests": tests}
+    said = [f"{e.id}: {e.note}" for e in result.exercises if e.note] + [f"isolation: {result.isolation}"]
+    return {"score": result.score, "output": "\n".join(said), "output_format": "text", "tests": tests}
 
 
 def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
@@ -118,8 +132,18 @@ def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
 
 def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, check: CheckResult) -> None:
     case = ET.SubElement(suite, "testcase", classname=f"{result.assignment}.{exercise.id}", name=check.title)
-    if check.outcome == "skipped":
-        ET.SubElement(case, "skipped", message=check.evidence)
-    elif check.outcome != "passed":
-        failure = ET.SubElement(case, "failure", message=check.evidence, type=check.outcome)
-        failure.text = "\n".join(_named(exercise, check))
+    kind = _JUNIT.get(check.outcome, "failure")
+    if kind:
+        problem = ET.SubElement(case, kind, message=check.evidence)
+        if kind != "skipped":
+            problem.set("type", check.outcome)
+            problem.text = "\n".join(_named(exercise, check))
+
+
+def _number(value: float) -> str:
+    """4 for 4.0; never rounded to fewer digits than a gradebook keeps."""
+    return f"{value:.10g}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
