@@ -1,0 +1,133 @@
+"""The real course: nbgrader releases it to the byte, both ways grade it alike, and its notebooks run in a kernel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupytext import read as read_script
+from nbclient import NotebookClient
+
+from grader.course import Course, load_course
+from grader.gradebook.source import kept_fingerprints
+
+HANDED_IN = {
+    "chen": ("01_attention_scores.ipynb", "04_reshape_dance.ipynb"),
+    "nils": ("04_reshape_dance.py", "07_fused_qkv.py"),
+}
+ASSIGNMENT = "multi_head_attention"
+CELLS = """
+    select submitted_assignment.student_id, base_cell.name, grade.auto_score
+    from grade join base_cell on grade.cell_id = base_cell.id
+    join submitted_notebook on grade.notebook_id = submitted_notebook.id
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id order by 1, 2
+"""
+
+
+@pytest.fixture(scope="module")
+def course(once: Callable, for_nbgrader: Callable, nbgrader: Callable, repository: Path) -> Course:
+    """A copy of the course with a few submissions, released and graded by nbgrader, then graded by `course grade`."""
+
+    def make(folder: Path) -> None:
+        copy = load_course(for_nbgrader(repository, folder))
+        keep_what_is_recorded(copy)
+        for student, names in HANDED_IN.items():
+            (folder / "submitted" / student / ASSIGNMENT).mkdir(parents=True)
+            for name in names:
+                handed_in = repository / "examples" / "submitted" / student / ASSIGNMENT / name
+                shutil.copy(handed_in, folder / "submitted" / student / ASSIGNMENT)
+        nbgrader(folder, "generate_assignment", ASSIGNMENT, "--force")
+        nbgrader(folder, "autograde", ASSIGNMENT)
+        command = [sys.executable, "-m", "grader", "grade", "submitted", "--gradebook", "sqlite:///ours.db"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    return load_course(once("real_course", make))
+
+
+def keep_what_is_recorded(course: Course) -> None:
+    """Spare this test the minute that recording takes: `course verify` holds the fingerprints to their sources."""
+    for assignment in course.assignments:
+        for exercise in assignment.exercises:
+            kept = kept_fingerprints(course, assignment, exercise)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(course.fingerprints(assignment, exercise), kept)
+
+
+def test_nbgrader_releases_every_script_and_notebook_to_the_byte(course: Course, repository: Path) -> None:
+    theirs, ours = course.root / "exercises" / ASSIGNMENT, repository / "exercises" / ASSIGNMENT
+    names = sorted(path.name for path in ours.iterdir() if path.is_file())
+    assert sorted(path.name for path in theirs.iterdir() if path.is_file()) == names
+    assert len(names) == 16
+    for name in names:
+        assert (theirs / name).read_bytes() == (ours / name).read_bytes(), name
+
+
+def test_both_ways_give_every_cell_the_same_score_to_the_point(course: Course) -> None:
+    found = []
+    for name in ("gradebook.db", "ours.db"):
+        with closing(sqlite3.connect(course.root / name)) as book:
+            found.append(book.execute(CELLS).fetchall())
+    assert found[0] == found[1]
+    totals = {student: sum(score for who, _, score in found[0] if who == student) for student in HANDED_IN}
+    assert totals["chen"] == 11
+    assert 0 < totals["nils"] < 12  # something for the two ways to differ in
+
+
+@pytest.fixture
+def student_alone(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a student has: one assignment's folder, and the package without anything hidden."""
+    no_secret = shutil.ignore_patterns("hidden", "__pycache__")
+    shutil.copytree(repository / "grader", tmp_path / "package" / "grader", ignore=no_secret)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    return Path(shutil.copytree(repository / "exercises" / ASSIGNMENT, tmp_path / ASSIGNMENT))
+
+
+def answers(repository: Path) -> list[str]:
+    """The cells of the reference that a student writes."""
+    cells = read_script(repository / "solutions" / ASSIGNMENT / "04_reshape_dance.py").cells
+    return [str(cell.source) for cell in cells if "solution" in cell.metadata.get("tags", [])]
+
+
+def run_top_to_bottom(folder: Path, sources: list[str]) -> nbformat.NotebookNode:
+    """The notebook with these answers, as a kernel leaves it."""
+    notebook = nbformat.read(folder / "04_reshape_dance.ipynb", as_version=4)
+    places = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    for cell, source in zip(places, sources, strict=True):
+        cell.source = source
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    return notebook
+
+
+def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(
+    student_alone: Path, repository: Path
+) -> None:
+    notebook = run_top_to_bottom(student_alone, answers(repository))
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert [o.ename for o in outputs if o.output_type == "error"] == []
+    assert "✓ reshape_dance" in "".join(o.text for o in outputs if o.output_type == "stream")
+
+
+def test_the_visible_checks_of_a_wrong_notebook_name_the_misconception(student_alone: Path, repository: Path) -> None:
+    wrong = answers(repository)
+    wrong[0] = "def split_heads(x, n_head):\n    B, T, C = x.shape\n    return x.view(B, n_head, T, C // n_head)\n"
+    notebook = run_top_to_bottom(student_alone, wrong)
+    last = next(cell for cell in notebook.cells if "check_here(" in cell.source)
+    (error,) = last.outputs
+    assert error.ename == "NotYet"
+    assert "You viewed straight to (B, n_head, T, head_dim)." in error.evalue
+    assert "hint: " in error.evalue
+    assert error.traceback == error.evalue.splitlines()  # the report, and none of our own stack

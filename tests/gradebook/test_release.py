@@ -1,0 +1,97 @@
+"""nbgrader's commands on what is released: the bytes of `course release`, and visible checks that really run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.gradebook.writer import GradebookWriter
+
+STEM = "01_running_mean"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_class: Path) -> None:
+    generated = content(trap_class / "exercises")
+    assert generated == content(trap_class / "released")  # which is what `course release` has committed
+    assert sorted(generated) == [
+        f"averages/{STEM}.ipynb",
+        f"averages/{STEM}.py",
+        f"averages/fingerprints/{STEM}.safetensors",
+    ]
+
+
+TABLES = {
+    "grade_cells": "select name, max_score, base_cell.type from grade_cells join base_cell using (id)",
+    "solution_cells": "select name from base_cell where type = 'SolutionCell'",
+    "source_cells": "select name, cell_type, locked, source, checksum from source_cell",
+    "notebooks": "select name, kernelspec from notebook",
+    "assignments": "select name, course_id from assignment",
+}
+
+
+def test_a_gradebook_holds_the_same_cells_whoever_makes_it(trap_class: Path, tiny: Course, tmp_path: Path) -> None:
+    with GradebookWriter(tiny, f"sqlite:///{tmp_path / 'ours.db'}"):
+        pass
+    for name, query in TABLES.items():
+        with closing(sqlite3.connect(tmp_path / "ours.db")) as ours:
+            mine = sorted(map(with_parsed_json, ours.execute(query)))
+        with closing(sqlite3.connect(trap_class / "gradebook.db")) as theirs:
+            assert mine == sorted(map(with_parsed_json, theirs.execute(query))), name
+
+
+def with_parsed_json(row: tuple) -> str:
+    return str([json.loads(v) if isinstance(v, str) and v.startswith("{") else v for v in row])
+
+
+@pytest.fixture(scope="module")
+def validated(
+    tmp_path_factory: pytest.TempPathFactory, nbgrader: Callable, fill: Callable, tiny: Course, right: str, wrong: str
+) -> dict[str, str]:
+    """What `nbgrader validate` says of notebooks where a student has them: no configuration, nothing hidden."""
+    folder = tmp_path_factory.mktemp("student")
+    shutil.copytree(tiny.root / "exercises" / "averages", folder, dirs_exist_ok=True)
+    for name, answer in {"right": right, "wrong": wrong}.items():
+        (folder / f"{name}.ipynb").write_text(json.dumps(fill(answer)), encoding="utf-8")
+    said = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
+    return dict(zip(("right", "wrong", "stub"), re.split("(?=VALIDATION FAILED)", said), strict=True))
+
+
+def test_validate_passes_a_right_notebook(validated: dict[str, str]) -> None:
+    assert validated["right"] == "Success! Your notebook passes all the tests.\n"
+
+
+def test_validate_runs_the_visible_checks_and_names_the_misconception(validated: dict[str, str]) -> None:
+    said = validated["wrong"]
+    assert said.startswith("VALIDATION FAILED ON 1 CELL(S)!")
+    assert "averages all that came so far" in said
+    assert "You divided by the length of x everywhere." in said
+    assert "hint: How many numbers are in the mean at position 0?" in said
+    assert "Traceback" not in said
+
+
+def test_validate_does_not_pass_an_untouched_stub(validated: dict[str, str]) -> None:
+    assert "VALIDATION FAILED" in validated["stub"]
+    assert "Nothing is written yet." in validated["stub"]
+
+
+def test_list_and_db_work(trap_class: Path, nbgrader: Callable, tmp_path: Path) -> None:
+    exchange = tmp_path / "exchange"
+    exchange.mkdir(mode=0o777)
+    exchange.chmod(0o777)
+    where = f"--Exchange.root={exchange}"
+    nbgrader(trap_class, "release_assignment", "averages", where)
+    assert "manyheads averages" in nbgrader(trap_class, "list", where).stderr
+    students = nbgrader(trap_class, "db", "student", "list").stdout
+    assert "right_script" in students
