@@ -38,7 +38,5 @@ c.Autograde.autograde_preprocessors = [
 ]
 # A student's .py stays the student's, and nobody's feedback carries a copy of the fingerprints.
 c.Autograde.exclude_overwriting = {assignment.id: companions(assignment) for assignment in course.assignments}
-# What a student wrote is text on a feedback page, never a script.
-c.HTMLExporter.sanitize_html = True
 
 prepare(course)

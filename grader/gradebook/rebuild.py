@@ -8,6 +8,7 @@ right before nbgrader sees it, and none can stop the class.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .cells import KnownCell, NotebookCells
 
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 DELETED = "# This cell is not in what was handed in."
 
 
@@ -63,13 +65,18 @@ def rebuild(handed_in: Sequence[HandedIn], known: NotebookCells, problem: str = 
         if place is not None:
             cells.append(_known(place, cell.source if place.is_solution else place.source))
         else:
-            cells.append(new_code_cell(cell.source) if cell.is_code else new_markdown_cell(cell.source))
+            cells.append(new_code_cell(cell.source) if cell.is_code else new_markdown_cell(_without_tags(cell.source)))
     cells += [_known(place, DELETED if place.is_solution else place.source) for place in left.values()]
     for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
     notebook: NotebookNode = new_notebook(cells=cells, metadata={"kernelspec": json.loads(known.kernelspec)})
     notebook.nbformat_minor = 5
     return notebook
+
+
+def _without_tags(markdown: str) -> str:
+    """nbgrader's pages render Markdown with the HTML in it, and instructors open them: a student's tags are text."""
+    return _TAG.sub("&lt;", markdown)
 
 
 def _known(place: KnownCell, source: str) -> NotebookNode:
