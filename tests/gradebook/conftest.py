@@ -56,6 +56,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
         with (shared / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not ready.exists():
+                shutil.rmtree(target, ignore_errors=True)  # another worker's, which failed
                 make(target)
                 ready.touch()
         return target
