@@ -1,6 +1,7 @@
 # make grade   set up, then grade the class in examples/submitted/
 # make test    set up, then run every check and test of this repository
 # make verify  set up, then hold the course to its own promises
+# make bench-attacks  set up, then try ten attacks on four graders (half an hour; installs two of them in .cache/bench)
 #
 # TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
 # PYTHON       the interpreter to build .venv with (3.11 or newer)
@@ -11,7 +12,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test verify lint soak setup clean
+.PHONY: grade test verify lint soak bench-attacks setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -24,6 +25,9 @@ verify: setup
 
 lint: setup
 	@$(RUN)/ruff check . && $(RUN)/ruff format --check . && $(RUN)/mypy
+
+bench-attacks: setup
+	@$(RUN)/python -m bench.attacks
 
 soak: setup
 	@$(RUN)/python -m pytest -m soak

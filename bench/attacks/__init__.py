@@ -1,0 +1,1 @@
+"""The same ten attacks on four graders. Run: python -m bench.attacks"""
