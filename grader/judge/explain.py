@@ -60,7 +60,7 @@ KINDS = (
     _kind(
         "RuntimeError",
         r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
-        r"shapes? .* (are|is) not broadcastable|output with shape .* doesn't match the broadcast shape",
+        r"shapes? .* (are|is) not broadcastable|Attempting to broadcast a dimension|output with shape .* doesn't match the broadcast shape",
         "two tensors whose shapes do not fit each other: a mask that is not cut to T, perhaps",
     ),
     _kind(
@@ -85,11 +85,32 @@ KINDS = (
         "an operation that wants a tensor with another number of axes",
     ),
     _kind(
+        "Exception",
+        r"masked_fill_? only supports boolean masks|expected condition to be a boolean tensor|"
+        r"'?bitwise_(not|and|or)_\w+'?\"? not implemented for '(Float|Double|Half|BFloat16)'|"
+        r"only implemented on integer and Boolean|tensors used as indices must be",
+        "a mask of numbers where a bool one is needed",
+        "mask_not_bool",
+    ),
+    _kind(
+        "RuntimeError",
+        r"(Negation|Subtraction), the `-` operator, (on|with) a bool tensor",
+        "arithmetic with a bool mask",
+    ),
+    _kind(
         "RuntimeError",
         r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* (Double|Float)|"
         r"Expected attn_mask dtype",
         "tensors of different dtypes in one operation",
         "hard_coded_dtype",
+    ),
+    _kind(
+        "Exception",
+        r"Torch not compiled with (CUDA|HIP|XPU|MPS)|Found no NVIDIA driver|No CUDA GPUs are available|"
+        r"PyTorch is not linked with support for|Cannot access accelerator device|"
+        r"MPS backend is supported on|required to move .* to mps",
+        "a device is asked for by its name, and this machine has none",
+        "hard_coded_device",
     ),
     _kind(
         "RuntimeError",
@@ -102,6 +123,15 @@ KINDS = (
         "an in-place change of a tensor that a gradient needs",
         "input_mutated",
     ),
+    _kind("ValueError", r"values to unpack", "something is taken apart into another number of parts than it has"),
+    _kind(
+        "RuntimeError",
+        r"split_with_sizes expects|split expects at least|Sizes of tensors must match|expects each tensor to be equal",
+        "tensors are split or joined, and their sizes do not add up",
+    ),
+    _kind("EinopsError", "", "an einops pattern that does not fit the tensor's shape"),
+    _kind("TypeError", r"NoneType", "None is used as if it were a tensor: does every function return its result?"),
+    _kind("NameError", "", "a name is used that is defined nowhere"),
     _kind("RuntimeError", r"derivative for .* is not implemented", "an operation that has no second derivative"),
     _kind(
         "AttributeError",
@@ -133,8 +163,8 @@ _REFUSALS = frozenset({"ValueError", "AssertionError"})
 
 
 def is_refusal(raised: Raised) -> bool:
-    """Whether this is how an attempt says no to its arguments, or says that nothing is written yet."""
-    return bool(_REFUSALS & set(raised.bases)) or "NotImplementedError" in raised.bases
+    """Whether this is how an attempt says no to its arguments: no error that Python or torch raises by itself."""
+    return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
 
 
 def is_dtype_fault(raised: Raised) -> bool:

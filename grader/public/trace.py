@@ -90,7 +90,7 @@ def _same_gradient(a: Shadow | None, b: Shadow | None, whole: Trace) -> bool:
 
 
 def _raised(raised: Raised) -> str:
-    if is_refusal(raised) and "NotImplementedError" not in raised.bases:
+    if is_refusal(raised):
         return "refused"
     kind = kind_of(raised)
     return "other" if kind is None else f"kind {KINDS.index(kind)}"

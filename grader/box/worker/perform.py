@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -39,7 +40,8 @@ def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
             before = _copies(args, kwargs)
             _seed(call.seed)
             with watch or nullcontext(), torch.set_grad_enabled(call.cotangent is not None):
-                results = [subject(*args, **kwargs) for _ in range(call.runs)]
+                positional, named = _bound(subject, args, kwargs)
+                results = [subject(*positional, **named) for _ in range(call.runs)]
             outputs = [_output(result) for result in results]
             mutated = _changed(before, args, kwargs)
             stage = "gradient"
@@ -83,6 +85,14 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
         return lookup(namespace, call.subject)
     built.append(build_module(namespace, call.subject))
     return built[-1].module
+
+
+def _bound(subject: Any, args: list[object], kwargs: dict[str, object]) -> tuple[list[object], dict[str, object]]:
+    """Names as positions where a decorator hides the names: functools.wraps keeps them in the signature."""
+    if not kwargs or not hasattr(subject, "__wrapped__"):
+        return args, kwargs
+    bound = inspect.signature(subject).bind(*args, **kwargs)
+    return list(bound.args), dict(bound.kwargs)
 
 
 def _argument(namespace: Mapping[str, object], value: object, call: Call, built: list[Built]) -> object:

@@ -484,21 +484,26 @@ def test_measures(attempt, draw):
     apart = 0.05 * draw(s.B, s.T, s.C).tanh()  # added to the fast path, so that there is something to measure
     apart[draw.integer(1, s.B - 1), draw.integer(1, s.T - 2), draw.integer(0, s.C - 1)] = -1.5
 
-    def measured(**options):
+    def measured(added, **options):
         made = module(asked, s, weights, **options)
-        answer = (made.training() if options else made).adding(flash=apart)
+        answer = (made.training() if options else made).adding(flash=added)
         return asked.call("max_path_difference", answer, x)
 
-    answer = measured(dropout=0.5)
+    answer = measured(apart, dropout=0.5)
     answer.must_return()
     kind = answer.kind
     expect(kind in ("float", "float64"), f"max_path_difference should give a float; yours gives {kind}", "interface")
     given, real = float(answer.output), fast - by_hand
-    if not bool(real.isfinite().all()) or fits(given, real, apart):
+    if not bool(real.isfinite().all()):
+        return
+    if fits(given, real, apart):
+        below = float(measured(-apart, dropout=0.5).output)
+        signed = "where the first path is the smaller one, another number comes out: take the absolute value"
+        expect(fits(below, real, -apart), signed, "path_difference")
         return
     if not steady(asked, s, weights, x, (fast, by_hand)):
         return
-    calm = measured()
+    calm = measured(apart)
     dropout = calm.raised is None and fits(float(calm.output), real, apart)
     expect(
         not dropout, "in training mode it gives another number: dropout is at work while it compares", "path_difference"

@@ -37,6 +37,7 @@ HIDES = {
     "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
     "subtract_mask": lambda scores, mask: scores - mask * 1.0,
     "add_low": lambda scores, mask: scores + ~mask * -1e9,
+    "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
     "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
     "nan_hidden": lambda scores, mask: scores + mask * -INF,  # the same the wrong way round
     "nan_product": lambda scores, mask: scores * torch.where(mask, 1.0, -INF).to(scores.dtype),
@@ -108,7 +109,7 @@ def make(
     mask="causal",  # of causal_mask, and of causal_weights where own_mask does not say otherwise
     own_mask=None,
     mask_type=None,
-    hide=-INF,  # of mask_scores, and of causal_weights where own_hide does not say otherwise
+    hide=-INF,  # of mask_scores: a number to fill in, ("plus", a number to add), or one of HIDES; and of causal_weights where own_hide does not say otherwise
     own_hide=None,
     after=None,  # causal_weights masks after the softmax
     nan="kept",  # "zero": a row that sees nobody becomes zeros
@@ -131,6 +132,8 @@ def make(
         return MASKS[kind](torch.ones(T, T, dtype=torch.bool, device=device))
 
     def hidden(kind, scores, seen):
+        if isinstance(kind, tuple):
+            return scores + ~seen * kind[1]
         return HIDES[kind](scores, seen) if isinstance(kind, str) else scores.masked_fill(~seen, kind)
 
     def shares(scores):
@@ -173,7 +176,9 @@ def make(
         return dressed("causal_weights", weights.nan_to_num(0.0) if nan == "zero" else weights)
 
     functions = dict(zip(FUNCTIONS, (causal_mask, mask_scores, causal_weights), strict=True))
-    if renamed:
+    if renamed == "swapped":
+        functions["mask_scores"] = lambda mask, scores: mask_scores(scores, mask)
+    elif renamed:
         right = functions[renamed]
         functions[renamed] = lambda *args: right(*args)
     functions.pop(without, None)
@@ -224,7 +229,9 @@ MUTANTS = (
     *_hides("mask_zero_fill", 1e-9),
     *(m for fill in WEAK[:4] for m in _hides("mask_weak_fill", fill)),
     *_each("mask_weak_fill", "hide", *WEAK[4:]),
+    *_each("mask_weak_fill", "hide", *(("plus", fill) for fill in WEAK)),
     *_hides("mask_plus_inf", INF),
+    *_hides("mask_plus_inf", "largest"),
     *_each("mask_after_softmax", "after", "zero", "zero_of_zeros", "whole_sum"),
     *_hides("mask_nan", "nan_visible"),
     *_hides("mask_nan", "nan_product"),
@@ -252,6 +259,7 @@ MUTANTS = (
     *_each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),
     *_each("gradient_cut", "cut", ("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
     *_each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
+    ("interface", {"renamed": "swapped"}),
     *_each("mask_not_bool", "mask_type", *TYPES),
     *_each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS[1:])),
     *_each("hard_coded_dtype", "cast", ("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:])),

@@ -41,6 +41,7 @@ def zeros_and_ones(seen, scores):
 # Masks: (scores, seen) -> scores, where `seen` is True for the present and the past.
 MASKS = {
     "causal": lambda a, seen: a.masked_fill(~seen, -INF),
+    "causal_finite": lambda a, seen: a.masked_fill(~seen, -1e9),
     "missing": lambda a, seen: a,
     "reversed": lambda a, seen: a.masked_fill(seen, -INF),
     "reversed_finite": lambda a, seen: a.masked_fill(seen, -1e9),
@@ -100,8 +101,14 @@ LATE_MASKS = {
     "minus_inf_added": lambda w, seen: w + torch.zeros_like(w).masked_fill(~seen, -INF),
     "minus_large": lambda w, seen: w.masked_fill(~seen, -1e9),
     "times_minus_inf": lambda w, seen: w + zeros_and_ones(~seen, w) * -INF,
+    "minus_inf_and_sum": lambda w, seen: by_sum(w.masked_fill(~seen, -INF)),
     "upper": lambda w, seen: w * zeros_and_ones(seen.mT, w),
 }
+
+
+def by_sum(w):
+    return w / w.sum(-1, keepdim=True)
+
 
 # Scores to weights.
 SOFTMAXES = {
@@ -121,6 +128,7 @@ SOFTMAXES = {
     "sum_zero": lambda a: a.masked_fill(a == -INF, 0.0) / a.masked_fill(a == -INF, 0.0).sum(-1, keepdim=True),
     "abs_sum": lambda a: a.masked_fill(a == -INF, 0.0) / a.masked_fill(a == -INF, 0.0).abs().sum(-1, keepdim=True),
     "exp": lambda a: a.exp(),
+    "sigmoid": lambda a: a.sigmoid(),
     "norm": lambda a: F.normalize(a.masked_fill(a == -INF, 0.0), dim=-1),
     "tokens": lambda a: a.masked_fill(a == -INF, 0.0) / a.shape[-1],
 }
@@ -146,6 +154,7 @@ SPLITS["moved_then_straight"] = lambda t, s: SPLITS["heads"](t, s).reshape(s.B, 
 # (B, nh, T, hd) to (B, T, C).
 MERGES = {
     "heads": lambda y, s: y.transpose(1, 2).reshape(s.B, s.T, s.C),
+    "flattened": lambda y, s: y.transpose(1, 2).flatten(2),
     "straight": lambda y, s: y.reshape(s.B, s.T, s.C),
     "view": lambda y, s: y.transpose(1, 2).view(s.B, s.T, s.C),
     "view_after_permute": lambda y, s: y.permute(0, 2, 3, 1).view(s.B, s.T, s.C),
@@ -163,6 +172,7 @@ MERGES = {
     "rolled_back": lambda y, s: MERGES["heads"](y.roll(-1, 1), s),
     "heads_along_tokens": lambda y, s: torch.cat(list(y.unbind(1)), dim=1).reshape(s.B, s.T, s.C),
     "batch_joined": lambda y, s: y.permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
+    "batch_viewed": lambda y, s: y.reshape(s.nh, s.B, s.T, s.hd).permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
     "heads_from_batch": lambda y, s: MERGES["heads"](y.transpose(0, 1).reshape(s.B, s.nh, s.T, s.hd), s),
 }
 for order in permutations((1, 2, 3)):
@@ -229,6 +239,13 @@ PROJS = {
 }
 
 
+# Weights and values to what each head says: the same, until a size is 1 by mistake.
+MIXES = {
+    "matmul": lambda w, v: w @ v,
+    "einsum": lambda w, v: torch.einsum("bhqk,bhkd->bhqd", w, v),
+}
+
+
 class Sizes:
     """B, T, C, nh, hd and block of one call, with those that are written into the code."""
 
@@ -236,7 +253,7 @@ class Sizes:
         self.B, self.T, self.C = x.shape
         self.nh, self.block = nh, block
         for name, value in fixed.items():
-            setattr(self, name, value)
+            setattr(self, name, block if value == "block" else value)
         if "hd" not in fixed:
             self.hd = self.C // self.nh
         if "hd" in fixed and "nh" not in fixed:
@@ -285,7 +302,7 @@ class Attention(nn.Module):
 
     def hold_mask(self, holder):
         seen = lower(self.block_size)
-        if holder in ("buffer", "whole", "rows_only"):
+        if holder in ("buffer", "whole", "rows_only", "cut_to_tokens"):
             self.register_buffer("seen", seen, persistent=False)
         elif holder == "attribute":
             self.seen = seen
@@ -298,7 +315,9 @@ class Attention(nn.Module):
         elif holder == "bool_parameter":
             self.seen = nn.Parameter(seen, requires_grad=False)
 
-    def mask_for(self, scores, holder):
+    def mask_for(self, scores, holder, T):
+        if holder == "cut_to_tokens":
+            return self.seen[:T, :T]
         T = scores.shape[-1]
         if holder == "whole":
             return self.seen
@@ -372,7 +391,7 @@ class Attention(nn.Module):
         if k.softmax_of == "keys_by_queries":
             scores = scores.transpose(-2, -1)
         factor = SCALES[k.scale](s) if isinstance(k.scale, str) else k.scale
-        seen = self.mask_for(scores, k.holder)
+        seen = self.mask_for(scores, k.holder, s.T)
         if k.scale_place != "after_softmax":
             scores = scores * factor
         scores = CUTTERS[k.cut_gradient]("scores", scores)
@@ -387,7 +406,7 @@ class Attention(nn.Module):
         if k.scale_place in ("after_softmax", "both_sides"):
             weights = weights * factor
         weights = CUTTERS[k.cut_gradient]("weights", weights)
-        y = self.dropped_weights(weights, k) @ v
+        y = MIXES[k.mix](self.dropped_weights(weights, k), v)
         return y * factor if k.scale_place == "output" else y
 
     def dropped_weights(self, weights, k):
@@ -579,7 +598,7 @@ class Knobs:
 def make(
     *, scale="sqrt_hd", scale_place="scores", mask="causal", late_mask="none", softmax="keys", softmax_of="queries_by_keys",
     cut="qkv", split="heads", split_of="qkv", merge="heads", merge_after_heads="no", attend_over="tokens", source="own",
-    proj="linear", params="right", divisibility="checked", context="checked", block=None, holder="buffer",
+    mix="matmul", proj="linear", params="right", divisibility="checked", context="checked", block=None, holder="buffer",
     dropout="both", output_dropout="there", cut_gradient="no", entrance="plain", returned="tensor", fixed=None,
     delegated="no", awake=True, gpt2="right", gpt2_block=1024, gpt2_unknown="listed",
 ):  # fmt: skip
@@ -670,8 +689,18 @@ MUTANTS = (
     *each("softmax_wrong_axis", "softmax", ("heads", "batch", "square", "all", "per_batch")),
     *each("softmax_wrong_axis", "softmax", ("heads_as_numbers", "batch_as_numbers")),
     *(("softmax_wrong_axis", {"softmax": way, "mask": "missing"}) for way in ("heads", "batch")),
+    *(
+        ("softmax_wrong_axis", {"softmax": way, "mask": "causal_finite"})
+        for way in ("heads", "batch", "square", "all", "per_batch")
+    ),
+    ("softmax_query_axis", {"softmax": "queries", "mask": "causal_finite"}),
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
-    *each("softmax_missing", "softmax", ("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp")),
+    *each("softmax_missing", "softmax", ("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid")),
+    *(
+        ("softmax_missing", {"softmax": way, "mask": mask})
+        for way in ("none", "sum", "sigmoid")
+        for mask in ("filled_0", "causal_finite", "missing")
+    ),
     *each("softmax_missing", "softmax", ("norm", "tokens")),
     *(("mask_reversed", {"mask": f"reversed_{way}"}) for way in ("finite", "keeps_self", "past_only")),
     ("mask_reversed", {"mask": "missing", "late_mask": "upper"}),
@@ -684,11 +713,13 @@ MUTANTS = (
     *(("mask_nan", {"mask": f"nan_{way}"}) for way in ("product", "scores_times", "zero_times", "seen")),
     *(
         ("mask_nan", {"mask": "missing", "late_mask": way})
-        for way in ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large")
+        for way in ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large", "minus_inf_and_sum")
     ),
     *each("mask_added", "mask", ("added", "added_future", "added_upper", "subtracted")),
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "rows_only"}),
+    ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),
+    ("mask_not_sliced", {"holder": "whole", "mix": "einsum", "merge": "flattened"}),
     ("mask_not_moved", {"holder": "attribute"}),
     ("mask_not_moved", {"holder": "list"}),
     *each("mask_is_parameter", "holder", ("parameter", "float_parameter", "bool_parameter")),
@@ -729,6 +760,8 @@ MUTANTS = (
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing"}),
     ("heads_missing_transpose", {"attend_over": "heads", "merge": "straight"}),
     ("heads_missing_transpose", {"attend_over": "heads", "holder": "whole"}),
+    ("heads_missing_transpose", {"attend_over": "heads", "holder": "cut_to_tokens"}),
+    ("heads_missing_transpose", {"attend_over": "heads", "holder": "cut_to_tokens", "merge": "straight"}),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "merge": "straight"}),
     *(("heads_averaged", {"merge": way}) for way in MERGES if way.startswith(("mean", "sum"))),
     *each("heads_reversed", "merge", ("reversed", "rolled", "rolled_back")),
@@ -738,7 +771,7 @@ MUTANTS = (
         ("heads_mix_batch", {"split": "batch_after_heads", "merge": way})
         for way in ("batch_joined", "heads_from_batch")
     ),
-    *each("heads_mix_batch", "merge", ("batch_joined", "heads_from_batch", "heads_along_tokens")),
+    *each("heads_mix_batch", "merge", ("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
     *each(
         "qkv_packed_per_head",
         "cut",
@@ -781,6 +814,7 @@ MUTANTS = (
     *(("hard_coded_shape", {"fixed": {"B": B}}) for B in (1, 2, 4, 8)),
     *(("hard_coded_shape", {"fixed": {"T": T}}) for T in (4, 6, 8, 10, 16)),
     *(("hard_coded_shape", {"fixed": {"C": C}}) for C in (64, 12, 768)),
+    ("hard_coded_shape", {"fixed": {"T": "block"}}),
     ("hard_coded_shape", {"fixed": {"B": 2, "T": 8, "C": 64, "nh": 4}}),
     *each("hard_coded_device", "holder", ("made_on_default_device", "made_on_cpu")),
     *each("hard_coded_device", "entrance", ("cpu_back", "cpu", "cuda")),

@@ -41,6 +41,7 @@ SOFTMAXES = {
 # (scores, hidden): hidden is True above the diagonal
 MASKS = {
     "causal": lambda z, hidden: z.masked_fill(hidden, -math.inf),
+    "causal_finite": lambda z, hidden: z.masked_fill(hidden, -1e9),
     "missing": lambda z, hidden: z,
     "reversed": lambda z, hidden: z.masked_fill(hidden.mT, -math.inf),
     "reversed_strict": lambda z, hidden: z.masked_fill(~hidden, -math.inf),
@@ -70,6 +71,7 @@ AFTER = {
     "after_softmax_reversed": lambda w, hidden: w.masked_fill(hidden.mT, 0.0),
     "nan_after": lambda w, hidden: w.masked_fill(hidden, -math.inf),
     "nan_after_product": lambda w, hidden: w + hidden.to(w.dtype) * -math.inf,
+    "nan_after_and_sum": lambda w, hidden: SOFTMAXES["divided"](w.masked_fill(hidden, -math.inf)),
     "excludes_self_zeroed": lambda w, hidden: w.nan_to_num(0.0),
 }
 
@@ -94,6 +96,7 @@ CUTS = {
 # One projected tensor (B, T, C) as heads
 SPLITS = {
     "blocks": lambda z, n: [z[..., h * n.hd : (h + 1) * n.hd] for h in range(n.nh)],
+    "viewed": lambda z, n: list(z.view(n.B, n.T, n.nh, n.hd).unbind(2)),
     "interleaved": lambda z, n: [z[..., h :: n.nh] for h in range(n.nh)],
     "straight": lambda z, n: list(z.view(n.B, n.nh, n.T, n.hd).unbind(1)),
     "straight_after_swap": lambda z, n: list(z.mT.reshape(n.B, n.nh, n.T, n.hd).unbind(1)),
@@ -122,6 +125,8 @@ JOINS = {
     "stacked_last": lambda heads, n: torch.stack(heads, dim=-1).reshape(n.B, n.T, n.C),
     "last_swapped": lambda heads, n: torch.stack(heads, dim=1).transpose(2, 3).reshape(n.B, n.T, n.C),
     "ends_swapped": lambda heads, n: torch.stack(heads, dim=1).transpose(1, 3).reshape(n.B, n.T, n.C),
+    "batch_viewed": lambda heads, n: torch.cat(heads).view(n.B, n.nh, n.T, n.hd).transpose(1, 2).reshape(n.B, n.T, n.C),
+    "tokens_first": lambda heads, n: torch.stack(heads).transpose(0, 2).reshape(n.B, n.T, n.C),
     "batch_swapped": lambda heads, n: torch.stack(heads).transpose(1, 2).reshape(n.B, n.T, n.C),
     "viewed": lambda heads, n: torch.stack(heads, dim=1).transpose(1, 2).view(n.B, n.T, n.C),
     "viewed_permuted": lambda heads, n: torch.stack(heads).permute(1, 2, 0, 3).view(n.B, n.T, n.C),
@@ -353,10 +358,24 @@ MUTANTS = (
     *_each("mask_zero_fill", "mask", 0.0, 1e-9, 1e-6, -1e-9),
     *_each("mask_weak_fill", "mask", -10.0, -1.0, -5.0, -2.0, -3.0, -4.0, -8.0, -6.0, -7.0, -9.0),
     *_each("mask_plus_inf", "mask", "plus_inf", "plus_large"),
-    *_each("mask_nan", "mask", "nan_product", "nan_scaled", "nan_visible", "nan_after", "nan_after_product"),
+    *_each(
+        "mask_nan",
+        "mask",
+        "nan_product",
+        "nan_scaled",
+        "nan_visible",
+        "nan_after",
+        "nan_after_product",
+        "nan_after_and_sum",
+    ),
     *_each("mask_added", "mask", "added", "added_hidden", "subtracted_hidden", "subtracted"),
     *_each("mask_sdpa_inverted", "mask", "sdpa_inverted"),
     *_each("softmax_wrong_axis", "softmax", "batch", "all_of_a_sequence", "all"),
+    *(
+        ("softmax_wrong_axis", {"softmax": way, "mask": "causal_finite"})
+        for way in ("batch", "all_of_a_sequence", "all")
+    ),
+    ("softmax_query_axis", {"softmax": "queries", "mask": "causal_finite"}),
     *_each("softmax_missing", "softmax", "missing", "divided"),
     *(
         ("softmax_missing", {"softmax": way, "mask": mask})
@@ -374,7 +393,7 @@ MUTANTS = (
     ("heads_interleaved", {"split": _all_split("interleaved"), "join": "stacked_last"}),
     *(("heads_interleaved", {"split": _split_of(which, "interleaved")}) for which in _SOME),
     *_each("heads_interleaved", "join", "stacked_last"),
-    *_each("merge_wrong_axes", "join", "stacked_last", "last_swapped", "ends_swapped", "batch_swapped"),
+    *_each("merge_wrong_axes", "join", "stacked_last", "last_swapped", "ends_swapped", "batch_swapped", "tokens_first"),
     *_each("heads_reversed", "join", "reversed", "rolled", "rolled_back"),
     *_each("heads_averaged", "join", "mean", "sum", "mean_repeated", "sum_repeated"),
     ("heads_missing_transpose", {"split": _all_split("not_moved")}),
@@ -385,7 +404,7 @@ MUTANTS = (
     ("heads_mix_batch", {"split": _all_split("mixed"), "join": "stacked_first"}),
     ("heads_mix_batch", {"split": _all_split("mixed_turned")}),
     ("heads_mix_batch", {"split": _all_split("batch_indexed")}),
-    *_each("heads_mix_batch", "join", "stacked_first", "along_batch", "batch_swapped"),
+    *_each("heads_mix_batch", "join", "stacked_first", "along_batch", "batch_swapped", "batch_viewed"),
     *(("weight_not_transposed", {"untransposed": which}) for which in _SOME),
     *_each("weight_not_transposed", "cut", "columns_turned", "turned_then_viewed_turned"),
     *_each("qkv_packed_per_head", "cut", "packed_last", "packed_interleaved"),
@@ -415,6 +434,8 @@ MUTANTS = (
         {"C": 12},
     ),
     *_each("hard_coded_shape", "sizes", {"T": 5}, {"T": 3}, {"T": 8, "C": 64}, {"T": 1024}),
+    *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"nh": nh}}) for nh in (4, 2, 8, 12)),
+    *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"hd": hd}}) for hd in (64, 16)),
     *(("hard_coded_shape", {"split": _all_split("straight"), "sizes": {"B": B}}) for B in (2, 1)),
     *_each("gradient_cut", "gradient", "qkv_weight", "weights", "no_grad", "x", "proj_weight", "out"),
     *_each("gradient_cut", "gradient", "scores", "attention", "q", "k", "v", "q+k", "k+v", "q+k+v"),

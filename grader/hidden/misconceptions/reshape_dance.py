@@ -147,6 +147,9 @@ def make(
 
     def merge_heads(y):
         B, nh, T, hd = y.shape
+        parts = (merge_sizes or {}).get("parts", nh)
+        if parts != nh:  # `first, second, third, fourth = y.unbind(1)`
+            raise ValueError(f"not enough values to unpack (expected {parts}, got {nh})")
         B, T, _, nh, hd = _sizes(B, T, nh * hd, nh, merge_sizes)
         merged = _join(y, merge) if isinstance(merge, tuple) else MERGES[merge](y, B, T, nh, hd)
         merged = _dress(merged, merge_dtype, merge_gradient, merge_device)
@@ -299,6 +302,7 @@ MUTANTS = (
     *_fixed({"nh": 4}, {"viewed_nh": 4}, {"nh": 2}, {"viewed_nh": 2}, {"nh": 8}, {"nh": 12}),
     *_fixed({"hd": 16}, {"hd": 64}, {"hd": 8}, {"C": 64}, {"C": 768}),
     ("hard_coded_shape", {"split_sizes": {"viewed_nh": 4, "hd": -1}}),
+    *(("hard_coded_shape", {"merge_sizes": {"parts": n}}) for n in (4, 2, 3, 8)),
     ("hard_coded_shape", {"split_sizes": {"viewed_nh": -1, "hd": 16}}),
     ("hard_coded_shape", {"split_sizes": {"viewed_nh": -1, "hd": 64}}),
     *_in_either("gradient_cut", "gradient", "detach", "data", "copied", "first_head"),

@@ -29,6 +29,7 @@ HIDE = {
     "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
     "after_softmax": lambda scores, seen: scores,
     "after_softmax_inf": lambda scores, seen: scores,
+    "after_softmax_inf_and_sum": lambda scores, seen: scores,
 }
 
 SOFTMAX = {
@@ -38,6 +39,7 @@ SOFTMAX = {
     "square": lambda s: s.flatten(-2).softmax(-1).view_as(s),
     "everything": lambda s: s.flatten().softmax(0).view_as(s),
     "missing": lambda s: s,
+    "sigmoid": lambda s: s.sigmoid(),
     "sum": lambda s: s / s.sum(-1, keepdim=True),
     "sum_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0) / s.masked_fill(s == -INF, 0.0).sum(-1, keepdim=True),
     "missing_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0),
@@ -58,6 +60,8 @@ def weighed(scores, seen, how, softmax):
         return weights.nan_to_num(0.0)
     if how == "after_softmax":
         return weights * seen
+    if how == "after_softmax_inf_and_sum":
+        return SOFTMAX["sum"](weights.masked_fill(~seen, -INF))
     return weights.masked_fill(~seen, -INF) if how == "after_softmax_inf" else weights
 
 
@@ -96,6 +100,9 @@ class Awake(nn.Module):
     def forward(self, x):
         awake = {"training": self.training, "always": True, "eval": not self.training}[self.when]
         return F.dropout(x, self.p, training=awake)
+
+
+WRONG_AXES = ("batch", "square", "everything")
 
 
 def make(
@@ -270,6 +277,10 @@ MUTANTS = (
     ("softmax_missing", {"softmax": "missing"}),
     ("softmax_missing", {"softmax": "sum_zero_filled"}),
     ("softmax_missing", {"softmax": "sum"}),
+    ("softmax_missing", {"softmax": "sigmoid"}),
+    *(("softmax_missing", {"softmax": s, "how": h}) for s in ("missing", "sum", "sigmoid") for h in (0.0, -1e9)),
+    ("softmax_query_axis", {"softmax": "queries", "how": -1e9}),
+    *(("softmax_wrong_axis", {"softmax": s, "how": -1e9}) for s in WRONG_AXES),
     ("mask_missing", {"mask": "none"}),
     ("mask_reversed", {"mask": "reversed"}),
     ("mask_reversed", {"mask": "future_only"}),
@@ -290,6 +301,7 @@ MUTANTS = (
     ("mask_nan", {"how": "nan_product"}),
     ("mask_nan", {"how": "nan_factor"}),
     ("mask_nan", {"how": "after_softmax_inf"}),
+    ("mask_nan", {"how": "after_softmax_inf_and_sum"}),
     ("mask_added", {"how": "add_seen"}),
     ("mask_added", {"how": "add_hidden"}),
     ("mask_added", {"how": "subtract_hidden"}),

@@ -29,6 +29,7 @@ HIDE = {
     "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
     "after_softmax": lambda scores, seen: scores,
     "after_softmax_inf": lambda scores, seen: scores,
+    "after_softmax_inf_and_sum": lambda scores, seen: scores,
 }
 
 SOFTMAX = {
@@ -39,6 +40,7 @@ SOFTMAX = {
     "square": lambda s: s.flatten(-2).softmax(-1).view_as(s),
     "everything": lambda s: s.flatten().softmax(0).view_as(s),
     "missing": lambda s: s,
+    "sigmoid": lambda s: s.sigmoid(),
     "sum": lambda s: s / s.sum(-1, keepdim=True),
     "sum_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0) / s.masked_fill(s == -INF, 0.0).sum(-1, keepdim=True),
     "missing_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0),
@@ -59,6 +61,8 @@ def weighed(scores, seen, how, softmax):
         return weights.nan_to_num(0.0)
     if how == "after_softmax":
         return weights * seen
+    if how == "after_softmax_inf_and_sum":
+        return SOFTMAX["sum"](weights.masked_fill(~seen, -INF))
     return weights.masked_fill(~seen, -INF) if how == "after_softmax_inf" else weights
 
 
@@ -155,6 +159,9 @@ class Awake(nn.Module):
         return F.dropout(x, self.p, training=awake)
 
 
+WRONG_AXES = ("heads", "batch", "square", "everything")
+
+
 def make(
     *,
     divide_by="hd",  # hd d_in d_out nh T context B
@@ -209,7 +216,9 @@ def make(
             for name, layer in zip(names, layers, strict=True):
                 if registered == "tensor":
                     setattr(self, name, layer.weight.detach())
-                elif registered == "yes" and not (proj == "missing" and name == "out_proj" and extra == "no_layer"):
+                elif (registered == "proj_in_forward" and name != names[3]) or (
+                    registered == "yes" and not (proj == "missing" and name == "out_proj" and extra == "no_layer")
+                ):
                     setattr(self, name, layer)
             self.dropout = Awake(dropout, when)
             if extra == "norm":
@@ -231,6 +240,8 @@ def make(
         def _layers(self, x):
             if registered == "list":
                 return [layer.to(x) for layer in self.layers[0]]
+            if registered == "proj_in_forward":
+                return [*(getattr(self, name) for name in names[:3]), nn.Linear(self.d_out, self.d_out).to(x)]
             if registered == "forward":
                 widths = [x.shape[-1]] * 3 + [self.d_out]
                 return [nn.Linear(width, self.d_out).to(x) for width in widths]
@@ -246,7 +257,9 @@ def make(
 
         def _split(self, t, which):
             how = split if which in split_only else "heads"
-            return SPLIT[how](fixed(t, sizes), self.num_heads)
+            return SPLIT[how](
+                fixed(t, sizes | {"T": self.context_length} if "context" in sizes else sizes), self.num_heads
+            )
 
         def forward(self, x):
             B, T, d_in = x.shape
@@ -350,6 +363,10 @@ MUTANTS = (
     ("softmax_missing", {"softmax": "missing"}),
     ("softmax_missing", {"softmax": "sum_zero_filled"}),
     ("softmax_missing", {"softmax": "sum"}),
+    ("softmax_missing", {"softmax": "sigmoid"}),
+    *(("softmax_missing", {"softmax": s, "how": h}) for s in ("missing", "sum", "sigmoid") for h in (0.0, -1e9)),
+    ("softmax_query_axis", {"softmax": "queries", "how": -1e9}),
+    *(("softmax_wrong_axis", {"softmax": s, "how": -1e9}) for s in WRONG_AXES),
     ("mask_missing", {"mask": "none"}),
     ("mask_reversed", {"mask": "reversed"}),
     ("mask_reversed", {"mask": "future_only"}),
@@ -370,6 +387,7 @@ MUTANTS = (
     ("mask_nan", {"how": "nan_product"}),
     ("mask_nan", {"how": "nan_factor"}),
     ("mask_nan", {"how": "after_softmax_inf"}),
+    ("mask_nan", {"how": "after_softmax_inf_and_sum"}),
     ("mask_added", {"how": "add_seen"}),
     ("mask_added", {"how": "add_hidden"}),
     ("mask_added", {"how": "subtract_hidden"}),
@@ -441,6 +459,7 @@ MUTANTS = (
     ("input_mutated", {"mutate": "scale"}),
     *(("hard_coded_shape", {"sizes": {"B": n}}) for n in (2, 1, 8, 4, 3, 16, 32)),
     *(("hard_coded_shape", {"sizes": {"T": n}}) for n in (6, 4, 8, 5, 16, 1024)),
+    ("hard_coded_shape", {"sizes": {"context": True}}),
     *(("hard_coded_shape", {"sizes": {"C": n}}) for n in (4, 12, 64, 8, 16, 768)),
     *(("hard_coded_shape", {"sizes": {"nh": n}}) for n in (2, 4, 3, 8, 12, 1)),
     *(("hard_coded_shape", {"sizes": {"hd": n}}) for n in (64, 2, 4, 8, 3, 16)),

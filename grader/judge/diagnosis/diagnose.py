@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from ...box.connection import AttemptEnded
 from ...result import Diagnosed
 from ..attempt import Exchange
-from ..candidate import Performer
+from ..candidate import LocalPerformer, Performer
 from ..explain import kind_of
 from ..marks import Layer
 from ..plugin import CheckOutcome
 from .agree import comparable
 from .bank import Bank
-from .search import explain_values
+from .by_name import takes_another_order
+from .search import Fault, explain_values
+from .sizes import has_fixed_size
 from .table import Table
 
-UNTOUCHED = "stub_untouched"
+UNTOUCHED, INTERFACE, HARD_CODED = "stub_untouched", "interface", "hard_coded_shape"
 
 
 def diagnose(
     bank: Bank,
     table: Callable[[], Table],
     subject: Performer,
-    reference: Performer,
+    reference: LocalPerformer,
     outcomes: Sequence[CheckOutcome],
     transcript: Iterable[Exchange],
 ) -> tuple[Diagnosed, ...]:
@@ -37,16 +40,63 @@ def diagnose(
     if not failed:
         return ()
     proven = {o.id: _proven(o) for o in failed}
+    transcript = [e for e in transcript if comparable(e)]
     exchanges = _to_explain(failed, proven, transcript)
     try:
+        if takes_another_order(subject, reference, _of_failed(failed, transcript)):
+            return diagnosed(bank, INTERFACE)
         values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
+        if values is None and not any(proven.values()):
+            values = _by_outputs(bank, table, subject, reference, exchanges)
     except AttemptEnded:
         values = None
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     exceptions = [proven[o.id] for o in failed if o.raised is not None and proven[o.id]]
     suspects = [proven[o.id] for o in sorted(failed, key=lambda o: o.layer) if o.raised is None and proven[o.id]]
+    if not named and _gives_nothing(transcript):
+        suspects = [UNTOUCHED]
+    elif values is None and HARD_CODED not in suspects and has_fixed_size(reference, transcript):
+        suspects.append(HARD_CODED)
     order = [*(e for e in exceptions if e != UNTOUCHED), *named, *suspects, *(e for e in exceptions if e == UNTOUCHED)]
     return tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order))
+
+
+def _by_outputs(
+    bank: Bank,
+    table: Callable[[], Table],
+    subject: Performer,
+    reference: LocalPerformer,
+    exchanges: Sequence[Exchange],
+) -> tuple[Fault, ...] | None:
+    """What explains the outputs alone. One mistake written in two ways may give the same outputs with other gradients:
+
+    NaN spreads further through one softmax than through another.
+    """
+    if all(e.call.cotangent is None for e in exchanges):
+        return None
+    return explain_values(bank, table(), subject, reference, [_without_gradients(e) for e in exchanges])
+
+
+def _without_gradients(exchange: Exchange) -> Exchange:
+    if exchange.call.cotangent is None or exchange.reply.raised is not None:
+        return exchange
+    call = dataclasses.replace(exchange.call, cotangent=None, second=False)
+    return dataclasses.replace(exchange, call=call, reply=dataclasses.replace(exchange.reply, gradients={}))
+
+
+def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -> list[Exchange]:
+    ids = {o.id for o in failed}
+    return [e for e in transcript if e.check in ids]
+
+
+def _gives_nothing(exchanges: Iterable[Exchange]) -> bool:
+    """Whether all of several functions answer None: no function without a body gives more.
+
+    One function alone that gives None has more likely lost its `return`.
+    """
+    answered = [e for e in exchanges if e.reply.outputs]
+    kinds = {out.kind for e in answered for out in e.reply.outputs}
+    return kinds == {"NoneType"} and len({e.call.subject for e in answered if isinstance(e.call.subject, str)}) > 1
 
 
 def diagnosed(bank: Bank, id_: str) -> tuple[Diagnosed, ...]:
@@ -63,7 +113,7 @@ def _to_explain(
     """
     layers = {o.id: o.layer for o in failed}
     elsewhere = {id_ for id_, name in proven.items() if name}
-    exchanges = [e for e in transcript if e.check not in elsewhere and comparable(e)]
+    exchanges = [e for e in transcript if e.check not in elsewhere]
     if not any(e.check in layers for e in exchanges):
         return []
     return sorted(exchanges, key=lambda e: _how_telling(e, layers))

@@ -63,7 +63,7 @@ def _row(reply: Reply) -> tuple[int, list[float], list[float]]:
         if is_refusal(reply.raised):
             return _hash("refused"), [], []
         kind = kind_of(reply.raised)
-        return (UNKNOWN if kind is None else _hash(f"kind {KINDS.index(kind)}")), [], []
+        return (UNKNOWN if kind is None else _hash(f"kind {kind.meaning}")), [], []
     words: list[str] = []
     numbers: list[float] = []
     scales: list[float] = []
@@ -75,7 +75,7 @@ def _row(reply: Reply) -> tuple[int, list[float], list[float]]:
         words.append(f"{tuple(out.tensor.shape)} {seen.holes}")
         numbers += seen.numbers
         scales += [seen.norm] * PROJECTIONS
-    gradients = {name: None if g is None else project(g) for name, g in reply.gradients.items()}
+    gradients = {name: None if g is None else project(g) for name, g in sorted(reply.gradients.items())}
     largest = max((g.norm for g in gradients.values() if g is not None), default=0.0)
     for name, found in gradients.items():
         words.append(f"{name} {'none' if found is None else found.holes}")
@@ -88,7 +88,7 @@ def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
 
 
-_EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {i}") for i in range(len(KINDS)))}
+_EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {kind.meaning}") for kind in KINDS)}
 
 
 def _wide(scales: Tensor, width: int) -> Tensor:

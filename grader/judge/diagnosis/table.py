@@ -24,10 +24,11 @@ from .sketch import HEAD, Sketches, sketch
 
 @dataclass(frozen=True)
 class Probe:
-    """A fixed call: the index-th comparable one of the reference's run, and the check it comes from."""
+    """A fixed call: the index-th comparable one of the reference's run, the nth of the check it comes from."""
 
     index: int
     check: str
+    nth: int
     call: Call
 
 
@@ -54,7 +55,7 @@ class Table:
 
 def build_table(bank: Bank, reference: Performer, exchanges: Sequence[Exchange]) -> Table:
     """The table of an exercise, from exchanges of the reference on fixed inputs. Costs seconds to a minute."""
-    probes = [Probe(i, e.check, e.call) for i, e in enumerate(exchanges)]
+    probes = [probe_at(exchanges, i) for i in range(len(exchanges))]
     performers = [LocalPerformer(m.namespace) for m in bank.mutants]
     answers = [sketch([p.perform(probe.call) for p in performers]) for probe in probes]
     right = [sketch([reference.perform(probe.call)]) for probe in probes]
@@ -71,6 +72,12 @@ def build_table(bank: Bank, reference: Performer, exchanges: Sequence[Exchange])
         _no_pairs(),
     )
     return dataclasses.replace(table, pairs=_pairs(bank, table))
+
+
+def probe_at(exchanges: Sequence[Exchange], index: int) -> Probe:
+    """The probe that this exchange makes."""
+    check = exchanges[index].check
+    return Probe(index, check, sum(e.check == check for e in exchanges[:index]), exchanges[index].call)
 
 
 def _classes(answers: Sequence[Sketches], silent: Tensor) -> list[list[int]]:

@@ -16,12 +16,13 @@ from ...course import Assignment, Course, Exercise
 from ...submission import code_digest
 from ..attempt import Exchange
 from ..candidate import Performer
+from ..explain import KINDS
 from .agree import comparable
 from .bank import Bank
 from .sketch import Sketches
-from .table import Pairs, Probe, Table, build_table
+from .table import Pairs, Table, build_table, probe_at
 
-FORMAT = "4"  # raise it when a table changes its form or its making
+FORMAT = "6"  # raise it when a table changes its form or its making
 FIXED = b"the table's inputs: the same for everybody"  # in place of the course secret
 
 
@@ -31,10 +32,11 @@ def table_path(course: Course, exercise: Exercise) -> Path:
 
 
 def table_key(course: Course, assignment: Assignment, exercise: Exercise, transcript: Sequence[Exchange]) -> str:
-    """A hash of all that the table is made from: the reference's code, the mutants, and the calls that are asked."""
+    """A hash of all that the table is made from: the reference's code, the mutants, the calls, the kinds of exceptions."""
     mutants, reference = course.misconceptions(exercise), course.solution(assignment, exercise)
     parts = [FORMAT.encode(), mutants.read_bytes() if mutants.exists() else b""]
     parts += [code_digest(reference.read_text(encoding="utf-8")).encode()]
+    parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}".encode() for kind in KINDS]
     parts += [e.check.encode() + wire.encode(e.call) for e in transcript if comparable(e)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -75,7 +77,7 @@ def _read(data: bytes, key: str, exchanges: Sequence[Exchange]) -> Table:
     t = safetensors.torch.load(data)
     members = iter(t["class_members"].tolist())
     classes = tuple(tuple(next(members) for _ in range(size)) for size in t["class_sizes"].tolist())
-    probes = tuple(Probe(i, exchanges[i].check, exchanges[i].call) for i in t["probes"].tolist())
+    probes = tuple(probe_at(exchanges, i) for i in t["probes"].tolist())
     answers = tuple(_sketches(t, f"answers{k}") for k in range(len(probes)))
     pairs = Pairs(t["first"], t["second"], t["probe"], _sketches(t, "pairs"))
     return Table(probes, classes, answers, t["silent"], pairs)

@@ -1,0 +1,53 @@
+"""Whether an attempt would be right if only its arguments were given by name: then their order is what differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping, Sequence
+
+from ...box.worker.messages import Build, Call
+from ..attempt import Exchange
+from ..candidate import LocalPerformer, Performer
+from .agree import agree
+
+ASKED = 3  # exchanges; the order is the same in all
+
+
+def takes_another_order(subject: Performer, reference: LocalPerformer, exchanges: Sequence[Exchange]) -> bool:
+    """Whether calls that go wrong by position go right by name. Raises AttemptEnded if the attempt dies of one."""
+    asked = 0
+    for exchange in exchanges:
+        right = reference.perform(exchange.call)
+        if agree(exchange.reply, right):
+            continue
+        named = by_name(exchange.call, reference.namespace)
+        if named is None:
+            continue
+        if not agree(subject.perform(named), right):
+            return False
+        asked += 1
+        if asked == ASKED:
+            break
+    return asked > 0
+
+
+def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
+    """The call with every positional argument under the name that the reference has for it; None where that is no change."""
+    if isinstance(call.subject, Build):
+        build = call.subject
+        kwargs = _names(namespace.get(build.target), build.args)
+        named = dataclasses.replace(build, args=(), kwargs={**kwargs, **build.kwargs})
+        return dataclasses.replace(call, subject=named) if kwargs else None
+    kwargs = _names(namespace.get(call.subject), call.args)
+    if not kwargs or call.cotangent is not None:  # gradients are reported by position
+        return None
+    return dataclasses.replace(call, args=(), kwargs={**kwargs, **call.kwargs})
+
+
+def _names(target: object, args: Sequence[object]) -> dict[str, object]:
+    """Positional arguments by name; empty where there is at most one, for one has no order."""
+    if not callable(target) or len(args) < 2:
+        return {}
+    names = list(inspect.signature(target).parameters)
+    return dict(zip(names, args, strict=False)) if len(args) <= len(names) else {}
