@@ -39,6 +39,13 @@ def named(judge, averages, running_mean, body: str) -> list[tuple[str, tuple[str
         pytest.param(f"{GUARD}    return ({RIGHT}).detach()", ["gradient_cut"], id="only the gradient"),
         pytest.param(f"{GUARD}    return ({RIGHT}) ** 2", [], id="wrong in a way that nobody listed"),
         pytest.param(f"{GUARD}    return x[1:].cumsum(0)", [], id="another shape that nobody listed"),
+        pytest.param(f"{GUARD}    return ({RIGHT})[:5]", ["hard_coded_shape"], id="a size that never changes"),
+        pytest.param("    raise ValueError('no')", [], id="a refusal of everything is no untouched stub"),
+        pytest.param(
+            "    raise AssertionError('Torch not compiled with CUDA enabled')",
+            ["hard_coded_device"],
+            id="a device that is not there is no refusal",
+        ),
         pytest.param("    raise NotImplementedError()", ["stub_untouched"], id="nothing written yet"),
         pytest.param(
             f"{GUARD}    return x.unfold(0, 2, 1).T.view(-1)", ["view_not_contiguous"], id="an exception that says it"

@@ -45,11 +45,47 @@ def explain_values(
     device = reference.device
     if _explains(reference, exchanges):
         return ()
-    used = _asked(table, exchanges)
-    if not used or not table.classes:
+    every, asked = _usable(table, exchanges)
+    if not every or not table.classes:
         return None
-    replies = [sketch([subject.perform(table.probes[k].call)]) for k in used]
-    fits = torch.stack([table.answers[k].agree_with(r) for k, r in zip(used, replies, strict=True)], 1)
+    replies = [sketch([subject.perform(table.probes[k].call)]) for k in every]
+    fits = torch.stack([table.answers[k].agree_with(r) for k, r in zip(every, replies, strict=True)], 1)
+    found = _found(bank, table, every, fits, replies, device, exchanges)
+    if found is None and asked != every:
+        here = [every.index(k) for k in asked]
+        every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
+        found = _found(bank, table, every, fits, replies, device, exchanges)
+    return _nearly(bank, table, fits, reference, exchanges) if found is None else found
+
+
+def _usable(table: Table, exchanges: Sequence[Exchange]) -> tuple[list[int], list[int]]:
+    """Probes of the checks that asked these exchanges, and those of them whose like the attempt was asked.
+
+    A check that fails half-way asks only its first calls. What its other calls would show may be a second fault,
+    or one fault in more places than any mutant has it.
+    """
+    gradients = any(e.call.cotangent is not None for e in exchanges)
+    asked = Counter(e.check for e in exchanges)
+    every = [
+        k
+        for k, probe in enumerate(table.probes)
+        if probe.check in asked and (gradients or probe.call.cotangent is None)
+    ]
+    return every, [k for k in every if table.probes[k].nth < asked[table.probes[k].check]]
+
+
+def _found(
+    bank: Bank,
+    table: Table,
+    used: list[int],
+    fits: Tensor,
+    replies: Sequence[Sketches],
+    device: str,
+    exchanges: Sequence[Exchange],
+) -> tuple[Fault, ...] | None:
+    """The mutant, or the pair, that no probe rules out and that explains every exchange."""
+    if not used:
+        return None
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
     candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
     found = [m for m in candidates if _explains(LocalPerformer(m.namespace, device), exchanges)]
@@ -63,18 +99,7 @@ def explain_values(
             return tuple(
                 _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted((a, b))
             )
-    return _nearly(bank, table, fits, reference, exchanges)
-
-
-def _asked(table: Table, exchanges: Sequence[Exchange]) -> list[int]:
-    """The probes whose like the attempt was asked: a check that failed half-way asked only its first calls."""
-    gradients = any(e.call.cotangent is not None for e in exchanges)
-    asked = Counter(e.check for e in exchanges)
-    return [
-        k
-        for k, probe in enumerate(table.probes)
-        if probe.nth < asked[probe.check] and (gradients or probe.call.cotangent is None)
-    ]
+    return None
 
 
 def _nearly(
@@ -85,8 +110,9 @@ def _nearly(
     One mistake written in two ways differs at the edge: where a size is 1, or where a sum comes near 0.
     """
     device = reference.device
-    wrong = [not agree(e.reply, reference.perform(e.call)) for e in exchanges]
-    allowed = min(len(exchanges) // EDGE, sum(wrong) // FEW)
+    answered = [e for e in exchanges if e.reply.raised is None]  # an exception alone says too little
+    wrong = sum(not agree(e.reply, reference.perform(e.call)) for e in answered)
+    allowed = min(len(exchanges) // EDGE, wrong // FEW)
     close = (fits.float().mean(1) >= 1 - 2 / EDGE).nonzero().flatten().tolist()
     found = []
     for mutant in [bank.mutants[m] for c in close for m in table.classes[c]] if allowed else []:
