@@ -19,6 +19,7 @@ from grader.judge import (
 from grader.judge.expect import TOLERANCE, difference
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
+FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
 
 
 def sizes_of(draw):
@@ -132,7 +133,7 @@ def test_causality(attempt, draw):
     s = sizes_of(draw)
     scores, hidden = draw(s.B, s.T, s.T), ~may_look(s.T, s.T)
     weights = attempt.call("causal_weights", scores)
-    edited = attempt.call("causal_weights", scores + hidden * draw(s.B, s.T, s.T, scale=3.0))
+    edited = attempt.call("causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0)))
     assert_shape(weights, scores.shape, "the weights")
     ahead = (weights.output.abs() * hidden).amax(0)
     i, j = divmod(int(ahead.argmax()), s.T)
@@ -144,8 +145,9 @@ def test_causality(attempt, draw):
 def test_mask_scores(attempt, reference, draw):
     """writes −inf where the mask is False and keeps the rest"""
     s = sizes_of(draw)
-    for offset in (0.0, DEEP):
-        scores, mask = draw(s.B, s.T, s.U) + offset, random_mask(draw, s.T, s.U)
+    for offset, lift in ((0.0, 0.0), (DEEP, 0.0), (DEEP, FAR)):
+        mask = random_mask(draw, s.T, s.U)
+        scores = draw(s.B, s.T, s.U) + offset + lift * ~mask
         got = attempt.call("mask_scores", scores, mask).output
         assert_shape(got, scores.shape, "the masked scores")
         expect(not got.isnan().any(), f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN")
@@ -154,7 +156,7 @@ def test_mask_scores(attempt, reference, draw):
         expect(not inverted or mask.all(), "scores whose mask is False are still there")
         assert_matches(seen, torch.where(mask, scores, 0.0), "what the mask lets through")
         enough = bool((hidden <= TOLERANCE).all())
-        where = "low scores" if offset else "ordinary scores"
+        where = "ordinary scores" if not offset else "scores far below its own" if lift else "low scores"
         expect(enough, f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among {where}")
         want = reference.call("mask_scores", scores, mask).output
         assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")

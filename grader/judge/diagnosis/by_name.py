@@ -5,13 +5,40 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from ...box.worker.messages import Build, Call
+from ...box.worker.messages import Build, Call, Reply
 from ..attempt import Exchange
 from ..candidate import LocalPerformer, Performer
 from .agree import agree
 
 ASKED = 3  # exchanges; the order is the same in all
+
+
+@dataclass(frozen=True)
+class ByName:
+    """An attempt that is asked by name, whatever the order of its arguments."""
+
+    subject: Performer
+    namespace: Mapping[str, object]
+
+    @property
+    def device(self) -> str:
+        """Where it computes."""
+        return self.subject.device
+
+    def perform(self, call: Call) -> Reply:
+        """The reply to the call by name; gradients, which go by position, are left out."""
+        plain = dataclasses.replace(call, cotangent=None, second=False)
+        return self.subject.perform(by_name(plain, self.namespace) or plain)
+
+    def asked_again(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
+        """The exchanges with what the attempt replies by name."""
+        calls = [dataclasses.replace(e.call, cotangent=None, second=False) for e in exchanges]
+        return [
+            dataclasses.replace(e, call=call, reply=self.perform(call))
+            for e, call in zip(exchanges, calls, strict=True)
+        ]
 
 
 def takes_another_order(subject: Performer, reference: LocalPerformer, exchanges: Sequence[Exchange]) -> bool:

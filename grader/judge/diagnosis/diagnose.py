@@ -14,7 +14,7 @@ from ..marks import Layer
 from ..plugin import CheckOutcome
 from .agree import comparable
 from .bank import Bank
-from .by_name import takes_another_order
+from .by_name import ByName, takes_another_order
 from .search import Fault, explain_values
 from .sizes import has_fixed_size
 from .table import Table
@@ -44,7 +44,7 @@ def diagnose(
     exchanges = _to_explain(failed, proven, transcript)
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
-            return diagnosed(bank, INTERFACE)
+            return _beside_the_order(bank, table, ByName(subject, reference.namespace), reference, transcript)
         values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
@@ -59,6 +59,18 @@ def diagnose(
         suspects.append(HARD_CODED)
     order = [*(e for e in exceptions if e != UNTOUCHED), *named, *suspects, *(e for e in exceptions if e == UNTOUCHED)]
     return tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order))
+
+
+def _beside_the_order(
+    bank: Bank, table: Callable[[], Table], subject: ByName, reference: LocalPerformer, transcript: Sequence[Exchange]
+) -> tuple[Diagnosed, ...]:
+    """The order of the arguments, and what else is wrong once they are given by name."""
+    values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
+    others = [f for f in values or () if f.mutant.id != INTERFACE]
+    return (
+        _diagnosed(bank, INTERFACE, ()),
+        *(_diagnosed(bank, f.mutant.id, f.alternatives) for f in others),
+    )
 
 
 def _by_outputs(

@@ -46,10 +46,10 @@ def explain_values(
     if _explains(reference, exchanges):
         return ()
     every, asked = _usable(table, exchanges)
-    if not every or not table.classes:
-        return None
     replies = [sketch([subject.perform(table.probes[k].call)]) for k in every]
-    fits = torch.stack([table.answers[k].agree_with(r) for k, r in zip(every, replies, strict=True)], 1)
+    fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without a probe everybody is a candidate
+    for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
+        fits[:, column] = table.answers[k].agree_with(reply)
     found = _found(bank, table, every, fits, replies, device, exchanges)
     if found is None and asked != every:
         here = [every.index(k) for k in asked]
@@ -84,8 +84,6 @@ def _found(
     exchanges: Sequence[Exchange],
 ) -> tuple[Fault, ...] | None:
     """The mutant, or the pair, that no probe rules out and that explains every exchange."""
-    if not used:
-        return None
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
     candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
     found = [m for m in candidates if _explains(LocalPerformer(m.namespace, device), exchanges)]
@@ -113,7 +111,7 @@ def _nearly(
     answered = [e for e in exchanges if e.reply.raised is None]  # an exception alone says too little
     wrong = sum(not agree(e.reply, reference.perform(e.call)) for e in answered)
     allowed = min(len(exchanges) // EDGE, wrong // FEW)
-    close = (fits.float().mean(1) >= 1 - 2 / EDGE).nonzero().flatten().tolist()
+    close = (fits.float().sum(1) >= fits.shape[1] * (1 - 2 / EDGE)).nonzero().flatten().tolist()
     found = []
     for mutant in [bank.mutants[m] for c in close for m in table.classes[c]] if allowed else []:
         performer, missed = LocalPerformer(mutant.namespace, device), 0
