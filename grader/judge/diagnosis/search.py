@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
 from .table import Table, combined
 
-CONFIRMED_PAIRS = 400  # pairs that are replayed at most; most fall at the first exchange
+CONFIRMED_PAIRS = 800  # pairs of mutants that are replayed at most; most fall at the first exchange
 EDGE, FEW = 12, 6  # of so many exchanges, and of so many that are wrong, one may be at the edge of what a mistake does
 DOUBTS = 2  # probes on which a fault that changes nothing alone may change something beside another
 
@@ -89,13 +90,15 @@ def _found(
     found = [m for m in candidates if _explains(LocalPerformer(m.namespace, device), exchanges)]
     if found:
         return (_fault(found[0], [m.id for m in found]),)
-    for tried, (a, b) in enumerate(_pairs(table, fits, used, replies)):
-        if tried == CONFIRMED_PAIRS:
-            break
-        namespace = combined(bank, table.classes[a], table.classes[b])
-        if namespace is not None and _explains(LocalPerformer(namespace, device), exchanges):
+    both = (
+        ((a, b), namespace)
+        for a, b in _pairs(table, fits, used, replies)
+        for namespace in combined(bank, table.classes[a], table.classes[b])
+    )
+    for classes, namespace in islice(both, CONFIRMED_PAIRS):
+        if _explains(LocalPerformer(namespace, device), exchanges):
             return tuple(
-                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted((a, b))
+                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted(classes)
             )
     return None
 

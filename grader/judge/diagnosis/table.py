@@ -8,9 +8,9 @@ who answers alike, and only those are replayed on the attempt's own inputs to be
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import torch
 from torch import Tensor
@@ -20,6 +20,8 @@ from ..attempt import Exchange
 from ..candidate import LocalPerformer, Performer
 from .bank import Bank, Namespace
 from .sketch import HEAD, Sketches, sketch
+
+MEMBERS = 3  # of a class that are tried beside another fault
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
     speaks = [(~each.raised()).tolist() for each in table.answers]
     for a, b in combinations(range(len(table.classes)), 2):
         both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
-        namespace = combined(bank, table.classes[a], table.classes[b]) if both else None
+        namespace = next(combined(bank, table.classes[a], table.classes[b]), None) if both else None
         if namespace is None:
             continue
         # One where neither raises, if there is one; and the one that most classes answer differently.
@@ -148,14 +150,15 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
     return Pairs(columns[0], columns[1], columns[2], _stack(replies))
 
 
-def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Namespace | None:
-    """The first members of two classes whose faults can be combined; None where none can."""
-    for a in first[:3]:
-        for b in second[:3]:
-            namespace = bank.combine(bank.mutants[a], bank.mutants[b])
-            if namespace is not None:
-                return namespace
-    return None
+def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Iterator[Namespace]:
+    """The first members of two classes together, where their faults can be combined: most likely first.
+
+    Members answer alike when they are alone, and perhaps not beside another fault.
+    """
+    for a, b in product(first[:MEMBERS], second[:MEMBERS]):
+        namespace = bank.combine(bank.mutants[a], bank.mutants[b])
+        if namespace is not None:
+            yield namespace
 
 
 def _stack(rows: Sequence[Sketches]) -> Sketches:
