@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -80,11 +81,19 @@ def read_results(folder: Path) -> list[Result]:
     return found
 
 
+def result_path(folder: Path, student: str, assignment: str) -> Path:
+    """DIR/<student>/<assignment>.json."""
+    return folder / student / f"{assignment}.json"
+
+
 def write_result(result: Result, folder: Path) -> Path:
-    """Write DIR/<student>/<assignment>.json, whole or not at all."""
-    path = folder / result.student / f"{result.assignment}.json"
+    """Write DIR/<student>/<assignment>.json, whole or not at all: also when the power fails."""
+    path = result_path(folder, result.student, result.assignment)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".json.partial")
-    partial.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(result.model_dump_json(indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
     partial.replace(path)
     return path

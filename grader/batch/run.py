@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..box.names import BoxUnavailable, Device, Level
+from ..box.names import BoxUnavailable, Device
 from ..course import load_course
 from ..errors import CourseFault
 from ..result import Result
 from ..submission import Submission
+from .plan import Plan
 
 if TYPE_CHECKING:
     from ..judge.grade import Judge
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that a worker needs to become a judge."""
-
-    course: Path
-    secret: bytes
-    level: Level = Level.NAMESPACES
-    seed: int = 0
-    device: Device = Device.CPU
-    exercises: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Graded:
     """One submission's result, and what failed in the grader itself meanwhile."""
 
+    submission: Submission
     result: Result
     faults: tuple[str, ...] = ()
 
@@ -49,7 +39,12 @@ def grade_all(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Itera
     """Results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(plan,)) as pool:
-        yield from grade_with(pool, submissions)
+        try:
+            yield from grade_with(pool, submissions)
+        except (KeyboardInterrupt, GeneratorExit):
+            for judge in multiprocessing.active_children():  # an attempt may have its 20 seconds still before it
+                judge.kill()
+            raise
 
 
 def grade_with(pool: Executor, submissions: Sequence[Submission]) -> Iterator[Graded]:
@@ -83,6 +78,7 @@ def _start(plan: Plan) -> None:
     from ..box.proof import prove
     from ..judge.grade import Judge, Settings
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the caller decides
     try:
         _need(plan.device)
         course = load_course(plan.course)
@@ -108,4 +104,4 @@ def _grade(submission: Submission) -> Graded:
     assert _worker.judge is not None
     _worker.judge.faults.clear()
     result = _worker.judge.grade(submission)
-    return Graded(result, tuple(_worker.judge.faults))
+    return Graded(submission, result, tuple(_worker.judge.faults))

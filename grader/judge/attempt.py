@@ -15,6 +15,7 @@ from .explain import is_dtype_fault, is_refusal
 from .fit import misfit, without_far_lines
 
 SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this,
+FIRST_START = 5  # times as long may the first process take to start: on a busy machine nobody loses points for that
 SHORTEST = 0.5  # seconds, down to this: less, and a busy machine would decide what becomes of the checks that are left
 
 
@@ -48,7 +49,8 @@ class AttemptPerformer:
         """Import the attempt in a fresh process; its exception, if it raised one. Raises AttemptEnded."""
         self.close()
         self._connection = self._box.attempt(self._limits)
-        reply = self._ask(Load(self._source.source, self._source.name), self._box.start_seconds)
+        patience = self._box.start_seconds * (1 if self._deaths else FIRST_START)
+        reply = self._ask(Load(self._source.source, self._source.name), patience)
         return reply.raised
 
     def perform(self, call: Call) -> Reply:

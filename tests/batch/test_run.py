@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch.run import Graded, Plan, WorkerLost, grade_all, grade_with
+from grader.batch.plan import Plan
+from grader.batch.run import Graded, WorkerLost, grade_all, grade_with
 from grader.course import CourseError, load_course
 from grader.judge.session import GraderFault
 from grader.result import Result

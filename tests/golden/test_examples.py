@@ -12,7 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader.batch.run import Plan, grade_all
+from grader.batch.plan import Plan
+from grader.batch.run import grade_all
 from grader.course import load_course
 from grader.result import write_result
 from grader.submission import find_submissions

@@ -165,7 +165,7 @@ def test_average(attempt, draw):
 
 @check(points=0.25, layer=Layer.VALUES, hint="One token has only itself to look at, and one head has all the channels.")
 def test_one_of_each(attempt, draw):
-    """works for one token and for one head"""
+    """works for one token, for one head and for many"""
     s = sizes_of(draw)
     qkv, proj, x = drawn(draw, s)
     alone = draw(s.B, 1, s.C)
@@ -174,6 +174,10 @@ def test_one_of_each(attempt, draw):
     qkv = torch.cat([torch.zeros(s.C, s.C, dtype=torch.float64), qkv[s.C :]])
     mean = (x @ qkv[2 * s.C :].T).cumsum(dim=1) / torch.arange(1, s.T + 1, dtype=torch.float64)[:, None]
     assert_matches(attempt.call(TARGET, box(1, qkv, proj), x), mean @ proj.T, "the output of one head")
+    many = SimpleNamespace(B=s.B, T=s.T, nh=13, hd=2, C=26)
+    qkv, proj, x = drawn(draw, many)
+    want = by_hand(many, qkv, proj, x)
+    assert_matches(attempt.call(TARGET, box(many.nh, qkv, proj), x), want, "the output of 13 heads")
 
 
 @check(

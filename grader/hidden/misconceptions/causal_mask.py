@@ -205,6 +205,7 @@ def _hides(id_, kind):
 
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -2.0, -3.0, -50.0, -30.0, -15.0, -40.0, -25.0, -9.0, -8.0, -4.0, -6.0, -7.0, -12.0)
+WEAK += (-16.0, -32.0, -11.0, -13.0, -14.0)
 
 MUTANTS = (
     *_masks("mask_missing", "all"),
@@ -227,8 +228,7 @@ MUTANTS = (
     *_masks("mask_peeks_one", "peeks"),
     *_hides("mask_zero_fill", 0.0),
     *_hides("mask_zero_fill", 1e-9),
-    *(m for fill in WEAK[:4] for m in _hides("mask_weak_fill", fill)),
-    *_each("mask_weak_fill", "hide", *WEAK[4:]),
+    *(m for fill in WEAK for m in _hides("mask_weak_fill", fill)),
     *_each("mask_weak_fill", "hide", *(("plus", fill) for fill in WEAK)),
     *_hides("mask_plus_inf", INF),
     *_hides("mask_plus_inf", "largest"),

@@ -83,6 +83,7 @@ FILLS = (
     -0.1,
 )
 WEAK = (-10.0, -1.0, -5.0, -2.0, -3.0, -4.0, -6.0, -7.0, -8.0, -9.0, -12.0, -15.0, -20.0, -25.0, -30.0, -40.0)
+WEAK += (-16.0, -32.0, -11.0, -13.0, -14.0)
 MASKS |= {f"filled_{f:g}": lambda a, seen, f=f: a.masked_fill(~seen, f) for f in (*FILLS, *WEAK)}
 MASKS |= {f"plus_{f:g}": lambda a, seen, f=f: a + zeros_and_ones(~seen, a) * f for f in (*WEAK, -50.0)}
 
@@ -392,13 +393,13 @@ class Attention(nn.Module):
             scores = scores.transpose(-2, -1)
         factor = SCALES[k.scale](s) if isinstance(k.scale, str) else k.scale
         seen = self.mask_for(scores, k.holder, s.T)
-        if k.scale_place != "after_softmax":
+        if k.scale_place not in ("after_softmax", "after_mask"):
             scores = scores * factor
         scores = CUTTERS[k.cut_gradient]("scores", scores)
         if k.dropout == "scores_before_mask":
             scores = self.drop(scores)
         scores = MASKS[k.mask](scores, seen)
-        if k.scale_place == "after_mask_too":
+        if k.scale_place in ("after_mask", "after_mask_too"):
             scores = scores * factor
         if k.dropout == "scores":
             scores = self.drop(scores)
@@ -716,6 +717,9 @@ MUTANTS = (
         for way in ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large", "minus_inf_and_sum")
     ),
     *each("mask_added", "mask", ("added", "added_future", "added_upper", "subtracted")),
+    *(("mask_added", {"mask": way, "scale_place": "after_mask"}) for way in ("added", "added_future", "subtracted")),
+    *(("mask_weak_fill", {"mask": f"filled_{f:g}", "scale_place": "after_mask"}) for f in WEAK[:3]),
+    *(("mask_weak_fill", {"mask": f"plus_{f:g}", "scale_place": "after_mask"}) for f in WEAK[:3]),
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "rows_only"}),
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),

@@ -234,7 +234,7 @@ def _sizes(mha, x, fixed):
     """The sizes, some of them fixed."""
     fixed = fixed or {}
     B, T, C = (fixed.get(name, size) for name, size in zip("BTC", x.shape, strict=True))
-    nh = fixed.get("nh", mha.n_head)
+    nh = fixed.get("loops", fixed.get("nh", mha.n_head))
     hd = fixed.get("hd", C // nh if {"nh", "C"} & fixed.keys() else mha.head_dim)
     return SimpleNamespace(B=B, T=T, C=C, nh=nh, hd=hd)
 
@@ -434,6 +434,7 @@ MUTANTS = (
         {"C": 12},
     ),
     *_each("hard_coded_shape", "sizes", {"T": 5}, {"T": 3}, {"T": 8, "C": 64}, {"T": 1024}),
+    *_each("hard_coded_shape", "sizes", *({"loops": n} for n in (4, 2, 3, 8, 12))),
     *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"nh": nh}}) for nh in (4, 2, 8, 12)),
     *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"hd": hd}}) for hd in (64, 16)),
     *(("hard_coded_shape", {"split": _all_split("straight"), "sizes": {"B": B}}) for B in (2, 1)),

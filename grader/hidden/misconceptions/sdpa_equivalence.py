@@ -87,6 +87,7 @@ FILLS = (
     -0.1,
 )
 WEAK = (-10.0, -1.0, -5.0, -2.0, -3.0, -4.0, -6.0, -7.0, -8.0, -9.0, -12.0, -15.0, -20.0, -25.0, -30.0, -40.0)
+WEAK += (-16.0, -32.0, -11.0, -13.0, -14.0)
 MASKS |= {f"filled_{f:g}": lambda a, seen, f=f: a.masked_fill(~seen, f) for f in (*FILLS, *WEAK)}
 MASKS |= {f"plus_{f:g}": lambda a, seen, f=f: a + zeros_and_ones(~seen, a) * f for f in (*WEAK, -50.0)}
 
@@ -444,12 +445,14 @@ class Attention(nn.Module):
             scores = scores.transpose(-2, -1)
         factor = SCALES[k.scale](s) if isinstance(k.scale, str) else k.scale
         seen = self.mask_for(scores, k.holder_in_use, scores.shape[-1])
-        if k.scale_place != "after_softmax":
+        if k.scale_place not in ("after_softmax", "after_mask"):
             scores = scores * factor
         scores = CUTTERS[k.cut_gradient]("scores", scores)
         if k.dropout == "scores_before_mask":
             scores = self.drop(scores)
         scores = MASKS[k.mask](scores, seen)
+        if k.scale_place == "after_mask":
+            scores = scores * factor
         if k.dropout == "scores":
             scores = self.drop(scores)
         weights = LATE_MASKS[k.late_mask](SOFTMAXES[k.softmax](scores), seen)
@@ -784,6 +787,9 @@ MUTANTS = (
     ("mask_peeks_one", {"mask": "peeks_one", "fast_mask": "peeks_one"}),
     *each("mask_added", "fast_mask", ("added", "added_future")),
     *each("mask_added", "mask", ("added", "added_future", "added_upper", "subtracted")),
+    *(("mask_added", {"mask": way, "scale_place": "after_mask"}) for way in ("added", "added_future", "subtracted")),
+    *(("mask_weak_fill", {"mask": f"filled_{f:g}", "scale_place": "after_mask"}) for f in WEAK[:3]),
+    *(("mask_weak_fill", {"mask": f"plus_{f:g}", "scale_place": "after_mask"}) for f in WEAK[:3]),
     ("mask_added", {"mask": "added", "fast_mask": "added"}),
     *(("mask_zero_fill", {"mask": f"filled_{f:g}"}) for f in dict.fromkeys(FILLS) if f),
     *(("mask_weak_fill", {"mask": f"filled_{f:g}"}) for f in WEAK),

@@ -110,11 +110,11 @@ def make(
     divide_by="hd",  # hd d_in T context B
     power=-0.5,
     constant=None,
-    scaled="scores",  # scores, weights
+    scaled="scores",  # scores, weights, hidden: once they are hidden
     softmax="keys",
     mask="causal",
     how=-INF,
-    sliced="both",  # both, rows, no
+    sliced="both",  # both, rows, no, or a number of tokens
     store="buffer",  # buffer, attribute, parameter, trained_parameter, cpu
     mask_size=None,
     checked=True,
@@ -182,6 +182,8 @@ def make(
             if store == "cpu" or not checked:
                 n = torch.arange(T, device="cpu" if store == "cpu" else device)
                 return VISIBLE[mask](n[None] - n[:, None])
+            if isinstance(sliced, int):
+                return self.seen[:sliced, :sliced].bool()
             seen = {"both": self.seen[:T, :T], "rows": self.seen[:T], "no": self.seen}[sliced]
             return seen.bool()
 
@@ -220,6 +222,7 @@ def make(
             scores = scores * scale if scaled == "scores" else scores
             scores = self.dropout(scores) if drop == "scores" else scores
             scores = hidden(cut_off(scores, "scores", cut), seen, how)
+            scores = scores * scale if scaled == "hidden" else scores
             scores = self.dropout(scores) if drop == "hidden_scores" else scores
             weights = weighed(scores.float() if dtype == "weights" else scores, seen, how, softmax)
             weights = weights * scale if scaled == "weights" else weights
@@ -256,7 +259,7 @@ def make(
 
 
 DIVISORS = (8, 4, 2, 16, 10, 64, 100, 3, 768, 12)
-WEAK = (-10, -1, -5, -2, -3, -4, -6, -7, -8, -9, -11, -12, -20, -30, -15, -40, -50, -0.5, -0.1)
+WEAK = (-10, -1, -5, -2, -3, -4, -6, -7, -8, -9, -11, -12, -20, -30, -15, -40, -50, -0.5, -0.1, -16, -32, -25, -13, -14)
 
 MUTANTS = (
     ("scale_missing", {"power": 0}),
@@ -305,6 +308,9 @@ MUTANTS = (
     ("mask_added", {"how": "add_seen"}),
     ("mask_added", {"how": "add_hidden"}),
     ("mask_added", {"how": "subtract_hidden"}),
+    *(("mask_added", {"how": way, "scaled": "hidden"}) for way in ("add_seen", "add_hidden", "subtract_hidden")),
+    *(("mask_weak_fill", {"how": float(n), "scaled": "hidden"}) for n in WEAK[:3]),
+    *(("mask_weak_fill", {"how": ("add", float(n)), "scaled": "hidden"}) for n in WEAK[:3]),
     ("mask_sdpa_inverted", {"mask": "future_only", "how": "zero_row"}),
     *(("mask_weak_fill", {"how": float(n)}) for n in WEAK),
     *(("mask_weak_fill", {"how": ("add", float(n))}) for n in WEAK if n >= -10),
@@ -334,6 +340,7 @@ MUTANTS = (
     *(("hard_coded_shape", {"sizes": {"B": n}}) for n in (2, 1, 8, 4, 3, 16, 32)),
     *(("hard_coded_shape", {"sizes": {"T": n}}) for n in (6, 4, 8, 5, 16, 1024)),
     *(("hard_coded_shape", {"sizes": {"d": n}}) for n in (2, 4, 64, 3, 8, 768)),
+    *(("hard_coded_shape", {"sliced": n}) for n in (6, 4, 8, 5, 7)),
     *(("hard_coded_shape", {"mask_size": n, "checked": True}) for n in (6, 4, 5, 8)),
     ("hard_coded_dtype", {"dtype": "output"}),
     ("hard_coded_dtype", {"dtype": "input"}),

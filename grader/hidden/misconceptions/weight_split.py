@@ -167,11 +167,11 @@ def make(
     divide_by="hd",  # hd d_in d_out nh T context B
     power=-0.5,
     constant=None,
-    scaled="scores",  # scores, weights, both
+    scaled="scores",  # scores, weights, both, hidden: once they are hidden
     softmax="keys",
     mask="causal",
     how=-INF,
-    sliced="both",  # both, rows, no, fit
+    sliced="both",  # both, rows, no, fit, or a number of tokens
     store="buffer",  # buffer, attribute, parameter, trained_parameter, cpu
     mask_size=None,
     checked=True,
@@ -251,6 +251,8 @@ def make(
             if store == "cpu" or not checked:
                 n = torch.arange(T, device="cpu" if store == "cpu" else device)
                 return VISIBLE[mask](n[None] - n[:, None])
+            if isinstance(sliced, int):
+                return self.seen[:sliced, :sliced].bool()
             cuts = {"both": (T, T), "rows": (T, None), "no": (None, None), "fit": (n_q, n_k)}
             rows, columns = cuts[sliced]
             return self.seen[:rows, :columns].bool()
@@ -300,12 +302,13 @@ def make(
             scale = factor(divide_by, power, constant, widths)
             scores = q @ k.transpose(-2, -1)
             seen = self._seen(T, *scores.shape[-2:], q.device)
-            scores = scores * scale if scaled != "weights" else scores
+            scores = scores * scale if scaled in ("scores", "both") else scores
             scores = self.dropout(scores) if drop == "scores" else scores
             scores = hidden(cut_off(scores, "scores", cut), seen, how)
+            scores = scores * scale if scaled == "hidden" else scores
             scores = self.dropout(scores) if drop == "hidden_scores" else scores
             weights = weighed(scores.float() if dtype == "weights" else scores, seen, how, softmax)
-            weights = weights * scale if scaled != "scores" else weights
+            weights = weights * scale if scaled in ("weights", "both") else weights
             weights = self.dropout(weights) if drop in ("weights", "both") else weights
             return cut_off(weights, "weights", cut) @ v
 
@@ -339,7 +342,7 @@ def make(
 
 
 DIVISORS = (8, 4, 2, 16, 10, 64, 100, 3, 768, 12)
-WEAK = (-10, -1, -5, -2, -3, -4, -6, -7, -8, -9, -11, -12, -20, -30, -15, -40, -50, -0.5, -0.1)
+WEAK = (-10, -1, -5, -2, -3, -4, -6, -7, -8, -9, -11, -12, -20, -30, -15, -40, -50, -0.5, -0.1, -16, -32, -25, -13, -14)
 
 MUTANTS = (
     ("scale_missing", {"power": 0}),
@@ -391,6 +394,9 @@ MUTANTS = (
     ("mask_added", {"how": "add_seen"}),
     ("mask_added", {"how": "add_hidden"}),
     ("mask_added", {"how": "subtract_hidden"}),
+    *(("mask_added", {"how": way, "scaled": "hidden"}) for way in ("add_seen", "add_hidden", "subtract_hidden")),
+    *(("mask_weak_fill", {"how": float(n), "scaled": "hidden"}) for n in WEAK[:3]),
+    *(("mask_weak_fill", {"how": ("add", float(n)), "scaled": "hidden"}) for n in WEAK[:3]),
     ("mask_sdpa_inverted", {"mask": "future_only", "how": "zero_row"}),
     *(("mask_weak_fill", {"how": float(n)}) for n in WEAK),
     *(("mask_weak_fill", {"how": ("add", float(n))}) for n in WEAK if n >= -10),
@@ -463,6 +469,7 @@ MUTANTS = (
     *(("hard_coded_shape", {"sizes": {"C": n}}) for n in (4, 12, 64, 8, 16, 768)),
     *(("hard_coded_shape", {"sizes": {"nh": n}}) for n in (2, 4, 3, 8, 12, 1)),
     *(("hard_coded_shape", {"sizes": {"hd": n}}) for n in (64, 2, 4, 8, 3, 16)),
+    *(("hard_coded_shape", {"sliced": n}) for n in (6, 4, 8, 5, 7)),
     *(("hard_coded_shape", {"mask_size": n, "checked": True}) for n in (6, 4, 5, 8)),
     ("hard_coded_dtype", {"dtype": "output"}),
     ("hard_coded_dtype", {"dtype": "input"}),

@@ -1,0 +1,124 @@
+"""What is graded already: one line a submission, noted once its result is on disk, with a key of all it was made from.
+
+A run that was stopped goes on where it stopped, and a run that is repeated grades only what changed:
+both look the key up. A line that a power cut tore is no line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..course import Course
+from ..result import Result, result_path
+from ..submission import Submission
+from .plan import Plan
+
+NAME = ".journal"
+PACKAGES = ("torch", "numpy", "einops", "pytest")
+SOURCES = ("course.yaml", "solutions", "exercises", "grader")  # of the course: what a result depends on
+ENGINE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal of one folder of results, for one way of grading."""
+
+    folder: Path
+    run: str  # the part of every key that is the same for all submissions
+    lines: dict[str, str]  # "student/assignment" -> key
+
+    def known(self, submission: Submission) -> Result | None:
+        """The result that is on disk, if it was made from what is there today."""
+        if self.lines.get(_name(submission)) != self.key(submission):
+            return None
+        try:
+            path = result_path(self.folder, submission.student, submission.assignment.id)
+            return Result.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def note(self, submission: Submission) -> None:
+        """Say that this submission's result is on disk."""
+        line = json.dumps([_name(submission), self.key(submission)])
+        with (self.folder / NAME).open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")  # a torn line before this one stays alone
+            file.flush()
+            os.fsync(file.fileno())
+
+    def key(self, submission: Submission) -> str:
+        """A hash of what was handed in, by whom, and of how it is graded."""
+        names = (f"{submission.assignment.stem(e)}{end}" for e in submission.assignment.exercises for end in ENDS)
+        parts = [self.run, _name(submission), *(_of_file(submission.folder / name) for name in names)]
+        return _hash(parts)
+
+
+ENDS = (".py", ".ipynb")
+
+
+def open_journal(folder: Path, course: Course, plan: Plan) -> Journal:
+    """The journal of a folder, empty where there is none."""
+    lines: dict[str, str] = {}
+    path = folder / NAME
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
+        try:
+            name, key = json.loads(line)
+        except ValueError:
+            continue
+        lines[str(name)] = str(key)
+    return Journal(folder, run_key(course, plan), lines)
+
+
+def run_key(course: Course, plan: Plan) -> str:
+    """A hash of all that two results of the same files may differ by: the course, the engine, versions, options, secret."""
+    roots = [course.root / name for name in SOURCES]
+    roots += [] if ENGINE == course.root / "grader" else [ENGINE]
+    files = sorted(path for root in roots for path in _files(root))
+    options = (plan.level, plan.device, str(plan.seed), *plan.exercises)
+    versions = [f"{name} {_version(name)}" for name in PACKAGES]
+    secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
+    return _hash([secret, *options, *versions, *(f"{path} {_of_file(path)}" for path in files)])
+
+
+def _files(root: Path) -> Iterable[Path]:
+    if root.is_file():
+        return [root]
+    return (path for path in root.rglob("*") if path.suffix in SUFFIXES and "__pycache__" not in path.parts)
+
+
+SUFFIXES = (".py", ".yaml", ".json", ".safetensors")
+
+
+def _of_file(path: Path) -> str:
+    """A hash of a regular file; what else it is, where it is none. Never waits for a pipe, never follows a link."""
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            return f"mode {status.st_mode:o}"
+        with path.open("rb") as file:
+            return f"{status.st_nlink} {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        return f"errno {error.errno}"
+
+
+def _name(submission: Submission) -> str:
+    return f"{submission.student}/{submission.assignment.id}"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,218 @@
+"""A run that is stopped goes on where it stopped; a run that is repeated grades only what changed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.batch.journal import NAME, open_journal
+from grader.batch.plan import Plan
+from grader.course import load_course
+from grader.submission import find_submissions
+
+REPOSITORY = Path(__file__).parents[2]
+RIGHT = (
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
+CLASS = {
+    "ada": RIGHT,
+    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
+    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
+    "dan": "def running_mean(x:\n",
+    "eve": RIGHT.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
+}
+LOOP = "def running_mean(x):\n    while True:\n        pass\n"
+
+Results = dict[str, bytes]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def hand_in(folder: Path, attempts: dict[str, str]) -> Path:
+    for student, source in attempts.items():
+        path = folder / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+    return folder
+
+
+def results_in(out: Path) -> Results:
+    return {path.parent.name: path.read_bytes() for path in sorted(out.glob("*/*.json"))}
+
+
+def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
+    """`course grade` as the leader of a process group of its own."""
+    command = [sys.executable, "-m", "grader", "grade", submitted, "--out", out, "--course", course]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+    return subprocess.Popen(
+        [*map(str, command), "--jobs", str(jobs)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> None:
+    while len(results_in(out)) < count and process.poll() is None:
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    return hand_in(tmp_path / "submitted", CLASS)
+
+
+def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    def grade(*options: str) -> str:
+        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()[-1]
+
+    out = tmp_path / "out"
+    assert "5 submissions in" in grade()
+    first = results_in(out)
+    assert "5 submissions (5 as before) in" in grade()
+    assert results_in(out) == first
+    hand_in(submitted, {"ben": RIGHT})
+    (out / "cat" / "averages.json").unlink()
+    assert "5 submissions (3 as before) in" in grade()
+    mended = results_in(out)
+    assert {s for s in first if mended[s] != first[s]} == {"ben"}
+    assert "5 submissions in" in grade("--regrade")
+    assert results_in(out) == mended
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param("grader/hidden/checks/test_running_mean.py", id="a check"),
+        pytest.param("grader/hidden/misconceptions/running_mean.py", id="a mutant"),
+        pytest.param("grader/hidden/misconceptions/texts.yaml", id="a word"),
+        pytest.param("solutions/averages/01_running_mean.py", id="the reference"),
+        pytest.param("exercises/averages/01_running_mean.py", id="the stub"),
+        pytest.param("course.yaml", id="the course"),
+    ],
+)
+def test_what_a_result_is_made_from_is_in_its_key(tiny_copy: Path, submitted: Path, change: str) -> None:
+    plan, course = Plan(tiny_copy, b"secret"), load_course(tiny_copy)
+    (submission, *_), _ = find_submissions(course, submitted)
+    before = open_journal(tiny_copy, course, plan).key(submission)
+    assert open_journal(tiny_copy, course, plan).key(submission) == before
+    with (tiny_copy / change).open("a") as file:
+        file.write("\n# changed\n")
+    assert open_journal(tiny_copy, course, plan).key(submission) != before
+
+
+def test_how_it_is_graded_is_in_its_key(tiny_copy: Path, submitted: Path) -> None:
+    course = load_course(tiny_copy)
+    (first, second, *_), _ = find_submissions(course, submitted)
+    plans = [Plan(tiny_copy, b"secret"), Plan(tiny_copy, b"other"), Plan(tiny_copy, b"secret", seed=1)]
+    plans.append(Plan(tiny_copy, b"secret", exercises=("running_mean",)))
+    keys = {open_journal(tiny_copy, course, plan).key(s) for plan in plans for s in (first, second)}
+    assert len(keys) == 8
+
+
+def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    plan, course = Plan(tiny_copy, b"secret"), load_course(tiny_copy)
+    submissions, _ = find_submissions(course, submitted)
+    journal = open_journal(tmp_path, course, plan)
+    for submission in submissions[:2]:
+        journal.note(submission)
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes()[:-20])
+    open_journal(tmp_path, course, plan).note(submissions[2])
+    assert set(open_journal(tmp_path, course, plan).lines) == {"ada/averages", "cat/averages"}
+
+
+def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    hand_in(submitted, {"zoe": LOOP})
+    process = start(tiny_copy, submitted, out)
+    wait_for_results(out, 5, process)  # the sixth loops
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Stopped: 5 of 6 submissions are graded. Next: run the same command again" in said
+    assert "Traceback" not in said
+    assert not left_in_group(process.pid)
+    hand_in(submitted, {"zoe": RIGHT})
+    again = start(tiny_copy, submitted, out)
+    assert "6 submissions (5 as before)" in again.communicate(timeout=120)[0]
+
+
+@pytest.mark.parametrize("moment", [0, 1, 3])
+def test_a_run_that_is_killed_is_completed_by_the_next(
+    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results, moment: int
+) -> None:
+    out = tmp_path / "out"
+    process = start(tiny_copy, submitted, out, jobs=2)
+    wait_for_results(out, moment, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    start(tiny_copy, submitted, out).communicate(timeout=120)
+    assert results_in(out) == undisturbed
+
+
+@pytest.mark.soak
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
+    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results
+) -> None:
+    draw, out = random.Random(0), tmp_path / "out"
+    for _ in range(50):
+        process = start(tiny_copy, submitted, out, jobs=2)
+        time.sleep(draw.uniform(0.0, 6.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if draw.random() < 0.3:  # so that there is always something to grade
+            (out / NAME).unlink(missing_ok=True)
+    start(tiny_copy, submitted, out).communicate(timeout=120)
+    assert results_in(out) == undisturbed
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """What the class earns where nobody interferes, with the secret that every copy below is given."""
+    root = tmp_path_factory.mktemp("undisturbed")
+    course = root / "course"
+    shutil.copytree(
+        REPOSITORY / "tests" / "tiny_course", course, ignore=shutil.ignore_patterns("__pycache__", ".course")
+    )
+    plant_secret(course)
+    out = root / "out"
+    start(course, hand_in(root / "submitted", CLASS), out).communicate(timeout=120)
+    return results_in(out)
+
+
+@pytest.fixture(autouse=True)
+def same_secret(tiny_copy: Path) -> None:
+    plant_secret(tiny_copy)
+
+
+def plant_secret(course: Path) -> None:
+    path = course / ".course" / "secret"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text("0123456789abcdef" * 4)
+    path.chmod(0o600)
+
+
+def left_in_group(group: int) -> list[str]:
+    """Processes of that group that still run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(status.parent.name)
+    return found
