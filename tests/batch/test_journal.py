@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -142,12 +143,12 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "Stopped: 5 of 6 submissions are graded. Next: run the same command again" in said
+    assert re.search("Stopped: [45] of 6 submissions are graded. Next: run the same command again", said)
     assert "Traceback" not in said
     assert not left_in_group(process.pid)
     hand_in(submitted, {"zoe": RIGHT})
     again = start(tiny_copy, submitted, out)
-    assert "6 submissions (5 as before)" in again.communicate(timeout=120)[0]
+    assert re.search(r"6 submissions \([45] as before\)", again.communicate(timeout=120)[0])
 
 
 @pytest.mark.parametrize("moment", [0, 1, 3])
