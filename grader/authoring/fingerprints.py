@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 
 from torch import Tensor
 
@@ -16,8 +18,9 @@ from ..judge.diagnosis import load_bank
 from ..judge.explain import KINDS
 from ..judge.local import LocalSubject
 from ..judge.plugin import CheckOutcome
+from ..judge.references import namespace_of
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
-from ..public.trace import Facet, Trace, trace_of
+from ..public.trace import Facet, Trace, trace_beside, trace_of
 from ..submission import code_digest
 
 PUBLIC = b"public inputs: drawn without the course's secret"
@@ -42,11 +45,12 @@ def record(course: Course, catalogue: Catalogue, assignment: Assignment, exercis
     replies = [reference.perform(call) for call in calls]
     bank = load_bank(course, exercise)
     book = _TraceBook([trace_of(reply) for reply in replies])
+    free = _free(course, exercise, calls, book)
     mutants = [book.enter(m.id, _traces(LocalPerformer(m.namespace), calls)) for m in bank.mutants]
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),
-        checks=tuple(_checks(outcomes, exchanges, book)),
+        checks=tuple(_checks(outcomes, exchanges, book, free)),
         traces=tuple(tuple(each) for each in book.traces),
         mutants=tuple(dict.fromkeys(mutants)),
         words={
@@ -79,11 +83,27 @@ class _TraceBook:
         return place
 
 
-def _checks(outcomes: Sequence[CheckOutcome], exchanges: Sequence[Exchange], book: _TraceBook) -> list[PublicCheck]:
+def _free(course: Course, exercise: Exercise, calls: Sequence[Call], book: _TraceBook) -> set[tuple[int, Facet]]:
+    """What right attempts do not agree about: facets of calls that nobody may be held to."""
+    free: set[tuple[int, Facet]] = set()
+    facets: tuple[Facet, ...] = ("outputs", *_FACETS)
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
+        for path in course.right_attempts(exercise):
+            subject = LocalSubject(namespace_of(path))
+            for i, call in enumerate(calls):
+                right = book.traces[i][0]
+                found = trace_beside(right, call, subject.perform(call))
+                free |= {(i, facet) for facet in facets if not found.agrees(right, (facet,))}
+    return free
+
+
+def _checks(
+    outcomes: Sequence[CheckOutcome], exchanges: Sequence[Exchange], book: _TraceBook, free: set[tuple[int, Facet]]
+) -> list[PublicCheck]:
     """A visible check for every hidden one that has recorded calls."""
     checks = []
     for outcome in outcomes:
-        calls = tuple(i for i, exchange in enumerate(exchanges) if exchange.check == outcome.id)
+        calls = tuple(i for i, e in enumerate(exchanges) if e.check == outcome.id and (i, "outputs") not in free)
         if not calls:
             continue
         checks.append(
@@ -94,16 +114,18 @@ def _checks(outcomes: Sequence[CheckOutcome], exchanges: Sequence[Exchange], boo
                 hint=outcome.hint,
                 points=outcome.points,
                 calls=calls,
-                facets=_facets(calls, book),
+                facets=_facets(calls, book, free),
             )
         )
     return checks
 
 
-def _facets(calls: Sequence[int], book: _TraceBook) -> tuple[Facet, ...]:
+def _facets(calls: Sequence[int], book: _TraceBook, free: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
     """Outputs, and whatever else tells a mutant from the reference in these calls where outputs do not."""
     facets: list[Facet] = ["outputs"]
     for facet in _FACETS:
+        if any((i, facet) in free for i in calls):
+            continue
         others = ((other, book.traces[i][0]) for i in calls for other in book.traces[i][1:])
         if any(t.agrees(right, tuple(facets)) and not t.agrees(right, (facet,)) for t, right in others):
             facets.append(facet)

@@ -110,6 +110,10 @@ class Course(_Model):
         """The hidden checks of an exercise."""
         return self.root / "grader" / "hidden" / "checks" / f"test_{exercise.id}.py"
 
+    def right_attempts(self, exercise: Exercise) -> list[Path]:
+        """Attempts that must score full."""
+        return sorted((self.root / "grader" / "hidden" / "right" / exercise.id).glob("*.py"))
+
     def misconceptions(self, exercise: Exercise) -> Path:
         """The mutants of an exercise."""
         return self.root / "grader" / "hidden" / "misconceptions" / f"{exercise.id}.py"

@@ -16,7 +16,7 @@ from ..judge.marks import Layer
 from ..judge.plain import plain
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
 from .file import Fingerprints, PublicCheck, Words
-from .trace import Facet, Trace, trace_of
+from .trace import Facet, Trace, trace_beside
 
 # Once values are known to be wrong, checks of hygiene do not hold them against the attempt again.
 _VALUES: tuple[Facet, ...] = ("outputs", "gradients")
@@ -80,7 +80,9 @@ def _check(
     try:
         for index in check.calls:
             reply = attempt.perform(fingerprints.calls[index])
-            seen[index] = _Seen(reply, trace_of(reply))
+            seen[index] = _Seen(
+                reply, trace_beside(fingerprints.content.right(index), fingerprints.calls[index], reply)
+            )
         for index in check.calls:
             _compare(fingerprints, check, facets, index, seen[index])
     except AttemptEnded as ended:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
-from ..box.worker.messages import Raised, Reply
+from ..box.worker.messages import Build, Call, Raised, Reply
 from ..judge.explain import KINDS, is_refusal, kind_of
 from ..judge.shadow import project
 
@@ -79,6 +79,15 @@ def trace_of(reply: Reply) -> Trace:
         attributes={} if facts is None else {name: str(value) for name, value in facts.attributes.items()},
         fused=bool(reply.operations and reply.operations.fused),
     )
+
+
+def trace_beside(right: Trace, call: Call, reply: Reply) -> Trace:
+    """The trace of an attempt's reply. Where T is refused, a mask that is too small for it refuses as well."""
+    trace, raised = trace_of(reply), reply.raised
+    late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
+    if late and isinstance(call.subject, Build) and right.raised == "refused":
+        return trace.model_copy(update={"raised": "refused"})
+    return trace
 
 
 def _same_gradient(a: Shadow | None, b: Shadow | None, whole: Trace) -> bool:

@@ -31,6 +31,7 @@ PAIRS = "both faults of a pair are named"
 STUB = "the untouched stub scores 0"
 WRONG = "an unlisted wrong attempt fails and gets no name"
 RIGHT = "every right attempt scores full"
+CHECKED = "every right attempt passes `course check`"
 
 YAML = "course.yaml"
 SOLUTION = "solutions/averages/01_running_mean.py"
@@ -115,6 +116,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         PAIRS: (14, 14),
         STUB: (1, 1),
         WRONG: (1, 1),
+        CHECKED: (3, 3),
         f"{RIGHT} (3 attempts, 1 seeds, float64)": (3, 3),
         f"{RIGHT} (3 attempts, 1 seeds, float32)": (3, 3),
     }
@@ -167,7 +169,11 @@ TANGLED = """\
         ),
         pytest.param(
             add("grader/hidden/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
-            {RIGHT: ["lossy.py, seed 0: "]},
+            {
+                RIGHT: ["lossy.py, seed 0: "],
+                CHECKED: ["lossy.py: "],
+                RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
+            },
             id="a right attempt that loses points",
         ),
         pytest.param(

@@ -46,6 +46,9 @@ def named(judge, averages, running_mean, body: str) -> list[tuple[str, tuple[str
             ["hard_coded_device"],
             id="a device that is not there is no refusal",
         ),
+        pytest.param(
+            "    x[0]\n    return x.cumsum(0)", ["sum_not_mean"], id="values, beside a refusal of its own kind"
+        ),
         pytest.param("    raise NotImplementedError()", ["stub_untouched"], id="nothing written yet"),
         pytest.param(
             f"{GUARD}    return x.unfold(0, 2, 1).T.view(-1)", ["view_not_contiguous"], id="an exception that says it"

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from grader.box.level import Box
+from grader.box.worker.messages import Build, Call, Raised, Reply
 from grader.course import Assignment, Course, CourseError, Exercise
 from grader.judge.attempt import AttemptPerformer
 from grader.judge.catalogue import LocalSubject
@@ -19,6 +20,7 @@ from grader.judge.diagnosis import Mutant, load_bank
 from grader.judge.references import namespace_of
 from grader.public.check import check_attempt
 from grader.public.file import Fingerprints, read, save
+from grader.public.trace import Trace, trace_beside
 from grader.result import ExerciseResult
 from grader.submission import AttemptSource, code_digest
 
@@ -223,3 +225,24 @@ def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Pat
     done = run_course("check", "running_mean", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("✓ running_mean")
+
+
+@pytest.mark.parametrize(
+    ("type_", "stage", "subject", "expected"),
+    [
+        pytest.param("RuntimeError", "call", Build("Layer"), "refused", id="a mask that is too small"),
+        pytest.param("RuntimeError", "build", Build("Layer"), "other", id="while it is built"),
+        pytest.param("RuntimeError", "call", "layer", "other", id="a function"),
+        pytest.param("KeyError", "call", Build("Layer"), "other", id="another exception"),
+        pytest.param("ValueError", "call", Build("Layer"), "refused", id="a refusal in words"),
+    ],
+)
+def test_what_counts_as_a_refusal(type_: str, stage: str, subject: str | Build, expected: str) -> None:
+    raised = Raised(type_, (type_, "Exception"), "no", stage, 3)
+    trace = trace_beside(Trace(raised="refused"), Call(subject), Reply(raised=raised))
+    assert trace.raised == expected
+
+
+def test_where_nothing_is_refused_an_exception_is_one() -> None:
+    raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
+    assert trace_beside(Trace(), Call(Build("Layer")), Reply(raised=raised)).raised == "other"

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from ...box.level import Box
 from ...course import Assignment, Course, Exercise
+from ...judge.attempt import AttemptPerformer
 from ...judge.grade import Judge, Settings
+from ...public.check import check_attempt
+from ...public.file import read
 from ...result import ExerciseResult
 from ...submission import AttemptSource
 from ..release import stub_of
@@ -26,6 +29,7 @@ def verify_attempts(
         for assignment, exercise in exercises:
             yield _stub(course, judge, assignment, exercise)
             yield _wrong(course, judge, assignment, exercise)
+            yield _checked(course, box, assignment, exercise)
     for dtype in DTYPES:
         with Judge(course, box, Settings(SECRET, exercises=ids, dtype=dtype)) as judge:
             for assignment, exercise in exercises:
@@ -42,7 +46,7 @@ def _stub(course: Course, judge: Judge, assignment: Assignment, exercise: Exerci
 
 
 def _right(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise, seeds: int, dtype: str) -> Claim:
-    paths = [course.solution(assignment, exercise), *_attempts(course, "right", exercise)]
+    paths = [course.solution(assignment, exercise), *course.right_attempts(exercise)]
     failures = []
     for path in paths:
         for seed in range(seeds):
@@ -54,8 +58,24 @@ def _right(course: Course, judge: Judge, assignment: Assignment, exercise: Exerc
     return Claim(exercise.id, says, total - len(failures), total, tuple(failures))
 
 
+def _checked(course: Course, box: Box, assignment: Assignment, exercise: Exercise) -> Claim:
+    """What a student's own `course check` says of right attempts."""
+    fingerprints = read(course.fingerprints(assignment, exercise))
+    paths, failures = [course.solution(assignment, exercise), *course.right_attempts(exercise)], []
+    for path in paths:
+        source = AttemptSource(path.name, path.read_text(encoding="utf-8"))
+        attempt = AttemptPerformer(box, source, course.limits.for_worker())
+        attempt.load()
+        result = check_attempt(fingerprints, attempt)
+        attempt.close()
+        if any(c.outcome != "passed" for c in result.checks):
+            failures.append(f"{path.name}: {_problems(result)}")
+    says = "every right attempt passes `course check`"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures))
+
+
 def _wrong(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise) -> Claim:
-    paths = _attempts(course, "wrong", exercise)
+    paths = sorted((course.root / "grader" / "hidden" / "wrong" / exercise.id).glob("*.py"))
     failures = []
     for path in paths:
         result = _grade(judge, "wrong", assignment, exercise, path)
@@ -70,10 +90,6 @@ def _wrong(course: Course, judge: Judge, assignment: Assignment, exercise: Exerc
 def _grade(judge: Judge, student: str, assignment: Assignment, exercise: Exercise, path: Path) -> ExerciseResult:
     source = AttemptSource(path.name, path.read_text(encoding="utf-8"))
     return judge.grade_attempt(student, assignment, exercise, source)
-
-
-def _attempts(course: Course, kind: str, exercise: Exercise) -> list[Path]:
-    return sorted((course.root / "grader" / "hidden" / kind / exercise.id).glob("*.py"))
 
 
 def _problems(result: ExerciseResult) -> str:

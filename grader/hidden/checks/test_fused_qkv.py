@@ -463,7 +463,8 @@ def test_gpt2_sizes(attempt):
         if answer.raised is not None and twin.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None:
             refused = {"ValueError", "AssertionError"} & set(answer.raised.bases)
             expect(not refused, f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2', "gpt2_sizes")
-            fits = made.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
+            wide = "RuntimeError" not in answer.raised.bases
+            fits = wide or made.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None
             expect(fits, f"{size} should take tokens of {C} channels; yours does not", "gpt2_sizes")
         width = answer.module.parameters.get("qkv.weight")
         expect(

@@ -1,6 +1,7 @@
 """The wrong ways to do the reshape dance."""
 
 import torch
+from einops import rearrange
 
 # Ways to split: (x, B, T, nh, hd) -> heads. The first is right.
 SPLITS = {
@@ -150,6 +151,8 @@ def make(
         parts = (merge_sizes or {}).get("parts", nh)
         if parts != nh:  # `first, second, third, fourth = y.unbind(1)`
             raise ValueError(f"not enough values to unpack (expected {parts}, got {nh})")
+        if merge_sizes and "h" in merge_sizes:
+            return rearrange(y, "b h t d -> b t (h d)", h=merge_sizes["h"])
         B, T, _, nh, hd = _sizes(B, T, nh * hd, nh, merge_sizes)
         merged = _join(y, merge) if isinstance(merge, tuple) else MERGES[merge](y, B, T, nh, hd)
         merged = _dress(merged, merge_dtype, merge_gradient, merge_device)
@@ -303,6 +306,7 @@ MUTANTS = (
     *_fixed({"hd": 16}, {"hd": 64}, {"hd": 8}, {"C": 64}, {"C": 768}),
     ("hard_coded_shape", {"split_sizes": {"viewed_nh": 4, "hd": -1}}),
     *(("hard_coded_shape", {"merge_sizes": {"parts": n}}) for n in (4, 2, 3, 8)),
+    *(("hard_coded_shape", {"merge_sizes": {"h": n}}) for n in (12, 4, 2, 8)),
     ("hard_coded_shape", {"split_sizes": {"viewed_nh": -1, "hd": 16}}),
     ("hard_coded_shape", {"split_sizes": {"viewed_nh": -1, "hd": 64}}),
     *_in_either("gradient_cut", "gradient", "detach", "data", "copied", "first_head"),

@@ -39,15 +39,19 @@ def explain_values(
     `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if it dies of one.
     Put the exchanges that failed first: they rule candidates out soonest.
     """
+    device = reference.device
+    exchanges = [e for e in exchanges if not says_no_too(e, reference)]
     if any(
         e.reply.raised is not None and not is_refusal(e.reply.raised) and not kind_of(e.reply.raised) for e in exchanges
     ):
         return None  # an exception that nobody knows is explained by nobody
-    device = reference.device
     if _explains(reference, exchanges):
         return ()
     every, asked = _usable(table, exchanges)
-    replies = [sketch([subject.perform(table.probes[k].call)]) for k in every]
+    answers = {k: subject.perform(table.probes[k].call) for k in every}
+    every = [k for k in every if not says_no_too(Exchange("", table.probes[k].call, answers[k]), reference)]
+    asked = [k for k in asked if k in every]
+    replies = [sketch([answers[k]]) for k in every]
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without a probe everybody is a candidate
     for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
         fits[:, column] = table.answers[k].agree_with(reply)
@@ -57,6 +61,18 @@ def explain_values(
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
         found = _found(bank, table, every, fits, replies, device, exchanges)
     return _nearly(bank, table, fits, reference, exchanges) if found is None else found
+
+
+def says_no_too(exchange: Exchange, reference: Performer) -> bool:
+    """Whether the attempt raises, in its own way, where the reference refuses: a mask too small for T is enough of a no.
+
+    Nothing can be learnt from that, for a mutant says no in the reference's way.
+    """
+    raised = exchange.reply.raised
+    if raised is None or is_refusal(raised):
+        return False
+    refused = reference.perform(exchange.call).raised
+    return refused is not None and is_refusal(refused)
 
 
 def _usable(table: Table, exchanges: Sequence[Exchange]) -> tuple[list[int], list[int]]:
