@@ -81,9 +81,6 @@ def _start(plan: Plan) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the caller decides
     try:
         _need(plan.device)
-        import torch
-
-        torch.set_num_threads(1)  # a judge for each core: threads of one would only wait for those of another
         course = load_course(plan.course)
         box = _worker.resources.enter_context(open_box(plan.level, course.limits.for_worker(), course.root))
         prove(box, course)

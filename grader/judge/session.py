@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 import pytest
+import torch
 
 from ..errors import CourseFault
 from .plugin import CheckOutcome, JudgePlugin, Turn
@@ -47,6 +48,9 @@ class CheckSession:
         self._answers: queue.Queue[list[CheckOutcome] | BaseException] = queue.Queue()
         for file in files:  # or pytest takes a module of that name from an earlier session, whatever its folder
             sys.modules.pop(file.stem, None)
+        torch.set_num_threads(
+            1
+        )  # checks are many and their tensors tiny: waking threads for them costs four times as much
         self._plugin = JudgePlugin(self._next_turn, self._answers.put)
         arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
         self._thread = threading.Thread(target=self._run, args=(arguments,), name="checks", daemon=True)
