@@ -15,7 +15,7 @@ from .explain import is_dtype_fault, is_refusal
 from .fit import misfit, without_far_lines
 
 SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this,
-FIRST_START = 5  # times as long may the first process take to start: on a busy machine nobody loses points for that
+FIRST_START = 2  # times as long may the first process take to start: on a busy machine nobody loses points for that
 SHORTEST = 0.5  # seconds, down to this: less, and a busy machine would decide what becomes of the checks that are left
 
 

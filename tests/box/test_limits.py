@@ -132,16 +132,23 @@ def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
     group.remove()
     if not group.folders:
         pytest.skip("this machine lets nobody make a cgroup: each process of an attempt is bounded by itself")
-    body = (
-        "    def holder(i):\n"
-        "        if os.fork() == 0:\n            kept = take(300)\n            time.sleep(60)\n"
-        "    count(holder, 8)\n    time.sleep(3)\n    alive = 0\n"
-        "    while True:\n"
-        "        try:\n            pid, _ = os.waitpid(-1, os.WNOHANG)\n"
-        "        except ChildProcessError:\n            break\n"
-        "        if pid == 0:\n            break\n        alive += 1\n"
-        "    return 8.0 - alive"
-    )
+    body = """
+    told = []
+    for _ in range(8):
+        reader, writer = os.pipe()
+        if os.fork() == 0:
+            kept = take(300)
+            os.write(writer, b"x")
+            time.sleep(60)
+        os.close(writer)
+        told.append(reader)
+    for reader in told:
+        os.read(reader, 1)  # until it holds its share, or is gone
+    gone = 0
+    while os.waitpid(-1, os.WNOHANG)[0]:
+        gone += 1
+    return 8.0 - gone
+"""
     assert held_by_survivors(box, body) * 300 <= LIMITS.memory_mib + ZYGOTE_MIB
 
 

@@ -171,13 +171,12 @@ def test_one_of_each(attempt, draw):
     alone = draw(s.B, 1, s.C)
     want = alone @ qkv[2 * s.C :].T @ proj.T
     assert_matches(attempt.call(TARGET, box(s.nh, qkv, proj), alone), want, "the output for one token")
-    qkv = torch.cat([torch.zeros(s.C, s.C, dtype=torch.float64), qkv[s.C :]])
-    mean = (x @ qkv[2 * s.C :].T).cumsum(dim=1) / torch.arange(1, s.T + 1, dtype=torch.float64)[:, None]
-    assert_matches(attempt.call(TARGET, box(1, qkv, proj), x), mean @ proj.T, "the output of one head")
-    many = SimpleNamespace(B=s.B, T=s.T, nh=13, hd=2, C=26)
-    qkv, proj, x = drawn(draw, many)
-    want = by_hand(many, qkv, proj, x)
-    assert_matches(attempt.call(TARGET, box(many.nh, qkv, proj), x), want, "the output of 13 heads")
+    for heads, n in ((1, s), (13, SimpleNamespace(B=s.B, T=s.T, nh=13, hd=2, C=26))):
+        qkv, proj, x = drawn(draw, n)
+        qkv[: n.C] = 0.0  # queries without a preference: every head gives the mean of its values, whatever the scale
+        mean = (x @ qkv[2 * n.C :].T).cumsum(dim=1) / torch.arange(1, n.T + 1, dtype=torch.float64)[:, None]
+        noun = "head" if heads == 1 else "heads"
+        assert_matches(attempt.call(TARGET, box(heads, qkv, proj), x), mean @ proj.T, f"the output of {heads} {noun}")
 
 
 @check(
