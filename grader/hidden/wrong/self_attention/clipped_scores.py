@@ -17,5 +17,5 @@ class CausalAttention(nn.Module):
             raise ValueError(f"{T} tokens do not fit a context of {len(self.hidden)}")
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
         hidden = self.hidden[:T, :T]
-        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(hidden, float("-inf"))
-        return self.dropout(scores.sigmoid()) @ v
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).clamp(-0.5, 0.5).masked_fill(hidden, float("-inf"))
+        return self.dropout(scores.softmax(-1)) @ v
