@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
@@ -19,11 +18,13 @@ from pydantic import ValidationError
 
 from ..course import Course
 from ..result import Result, result_path
-from ..submission import Submission
+from ..submission import Submission, Unreadable, read_bytes
 from .plan import Plan
 
 NAME = ".journal"
 PACKAGES = ("torch", "numpy", "einops", "pytest")
+ENDS = (".py", ".ipynb")  # of what is handed in
+SUFFIXES = (".py", ".yaml", ".json", ".safetensors")  # of what a course and the engine are made of
 SOURCES = ("course.yaml", "solutions", "exercises", "grader")  # of the course: what a result depends on
 ENGINE = Path(__file__).parents[1]
 
@@ -33,12 +34,13 @@ class Journal:
     """The journal of one folder of results, for one way of grading."""
 
     folder: Path
+    limit_kib: int  # the largest file that is read
     run: str  # the part of every key that is the same for all submissions
     lines: dict[str, str]  # "student/assignment" -> key
 
-    def known(self, submission: Submission) -> Result | None:
-        """The result that is on disk, if it was made from what is there today."""
-        if self.lines.get(_name(submission)) != self.key(submission):
+    def known(self, submission: Submission, key: str) -> Result | None:
+        """The result that is on disk, if it has this key."""
+        if self.lines.get(_name(submission)) != key:
             return None
         try:
             path = result_path(self.folder, submission.student, submission.assignment.id)
@@ -46,9 +48,9 @@ class Journal:
         except (OSError, ValidationError):
             return None
 
-    def note(self, submission: Submission) -> None:
-        """Say that this submission's result is on disk."""
-        line = json.dumps([_name(submission), self.key(submission)])
+    def note(self, submission: Submission, key: str) -> None:
+        """Say that the result with this key is on disk. The key is from before it was graded: files may change meanwhile."""
+        line = json.dumps([_name(submission), key])
         with (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{line}\n")  # a torn line before this one stays alone
             file.flush()
@@ -57,11 +59,17 @@ class Journal:
     def key(self, submission: Submission) -> str:
         """A hash of what was handed in, by whom, and of how it is graded."""
         names = (f"{submission.assignment.stem(e)}{end}" for e in submission.assignment.exercises for end in ENDS)
-        parts = [self.run, _name(submission), *(_of_file(submission.folder / name) for name in names)]
+        parts = [self.run, _name(submission), *(self._handed_in(submission.folder / name) for name in names)]
         return _hash(parts)
 
-
-ENDS = (".py", ".ipynb")
+    def _handed_in(self, path: Path) -> str:
+        """A hash of a file, or the sentence that says why there is none."""
+        if not os.path.lexists(path):
+            return "missing"
+        try:
+            return hashlib.sha256(read_bytes(path, self.limit_kib)).hexdigest()
+        except Unreadable as error:
+            return str(error)
 
 
 def open_journal(folder: Path, course: Course, plan: Plan) -> Journal:
@@ -74,7 +82,7 @@ def open_journal(folder: Path, course: Course, plan: Plan) -> Journal:
         except ValueError:
             continue
         lines[str(name)] = str(key)
-    return Journal(folder, run_key(course, plan), lines)
+    return Journal(folder, course.limits.source_kib, run_key(course, plan), lines)
 
 
 def run_key(course: Course, plan: Plan) -> str:
@@ -85,28 +93,15 @@ def run_key(course: Course, plan: Plan) -> str:
     options = (plan.level, plan.device, str(plan.seed), *plan.exercises)
     versions = [f"{name} {_version(name)}" for name in PACKAGES]
     secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
-    return _hash([secret, *options, *versions, *(f"{path} {_of_file(path)}" for path in files)])
+    return _hash(
+        [secret, *options, *versions, *(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files)]
+    )
 
 
 def _files(root: Path) -> Iterable[Path]:
     if root.is_file():
         return [root]
     return (path for path in root.rglob("*") if path.suffix in SUFFIXES and "__pycache__" not in path.parts)
-
-
-SUFFIXES = (".py", ".yaml", ".json", ".safetensors")
-
-
-def _of_file(path: Path) -> str:
-    """A hash of a regular file; what else it is, where it is none. Never waits for a pipe, never follows a link."""
-    try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode):
-            return f"mode {status.st_mode:o}"
-        with path.open("rb") as file:
-            return f"{status.st_nlink} {hashlib.file_digest(file, 'sha256').hexdigest()}"
-    except OSError as error:
-        return f"errno {error.errno}"
 
 
 def _name(submission: Submission) -> str:

@@ -59,7 +59,8 @@ def grade(
     console = Console(highlight=False)
     started = time.monotonic()
     journal = open_journal(out, loaded, plan)
-    known = {} if regrade else {s: result for s in submissions if (result := journal.known(s))}
+    keys = {s: journal.key(s) for s in submissions}
+    known = {} if regrade else {s: result for s in submissions if (result := journal.known(s, keys[s]))}
     results, faults = dict(known), list[str]()
     with ExitStack() as stack:
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
@@ -73,7 +74,7 @@ def grade(
                 if book is not None:
                     book.write(each.result)
                 if not each.faults:
-                    journal.note(each.submission)
+                    journal.note(each.submission, keys[each.submission])
                 results[each.submission] = each.result
                 faults += each.faults
         except KeyboardInterrupt:

@@ -1,7 +1,7 @@
 """Submissions as data: found, read, never run."""
 
 from .find import Submission, SubmissionError, find_submissions
-from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_text
+from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_text
 
 __all__ = [
     "AttemptSource",
@@ -11,5 +11,6 @@ __all__ = [
     "code_digest",
     "find_submissions",
     "read_attempt",
+    "read_bytes",
     "read_text",
 ]

@@ -84,8 +84,8 @@ def _read(path: Path, limit_kib: int) -> AttemptSource:
     return AttemptSource(path.name, text)
 
 
-def read_text(path: Path, limit_kib: int) -> str:
-    """The text of a regular file. Opens it once, so that what is checked is what is read. Raises Unreadable."""
+def read_bytes(path: Path, limit_kib: int) -> bytes:
+    """What a regular file holds. Opens it once, so that what is checked is what is read. Raises Unreadable."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -100,6 +100,12 @@ def read_text(path: Path, limit_kib: int) -> str:
         data = file.read(limit_kib * 1024 + 1)
     if len(data) > limit_kib * 1024:
         raise Unreadable(f"{path.name} is larger than {limit_kib} KiB.")
+    return data
+
+
+def read_text(path: Path, limit_kib: int) -> str:
+    """The text of a regular file. Raises Unreadable."""
+    data = read_bytes(path, limit_kib)
     if b"\0" in data:
         raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
     try:
