@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from ..report.terminal import points
+from ..report.words import points
 from .check import check_one, is_begun, own_attempt
 from .options import CourseOption, course_of, exercises_named
 

@@ -14,11 +14,7 @@ from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult, Result
 from .aggregate import ExerciseView
-
-
-def points(value: float) -> str:
-    """4 for 4.0, 2.5 for 2.5."""
-    return f"{value:g}"
+from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points, score_note
 
 
 def class_table(results: Sequence[Result]) -> RenderableType:
@@ -58,30 +54,25 @@ def exercise_view(view: ExerciseView) -> RenderableType:
 
 def exercise_report(result: ExerciseResult) -> RenderableType:
     """One attempt: the first broken layer's checks, the diagnosis, a hint."""
-    passed = all(c.outcome == "passed" for c in result.checks)
-    mark, style = ("✓", "green") if passed else ("✗", "red")
-    head = Text(f"{mark} {result.id:<52}{points(result.score):>6} / {points(result.max_score)}", style=f"bold {style}")
-    parts: list[RenderableType] = [head]
-    if not passed:
-        parts += _failures(result)
-    return Group(*parts)
+    words = attempt_words(result)
+    style = "green" if words.passed else "red"
+    head = f"{words.mark} {result.id:<52}{points(result.score):>6} / {points(result.max_score)}"
+    return Group(Text(head, style=f"bold {style}"), *_failures(words))
 
 
-def _failures(result: ExerciseResult) -> list[RenderableType]:
-    failed = [c for c in result.checks if c.outcome != "passed"]
-    first, rest = failed[0], failed[1:]
-    parts: list[RenderableType] = [_line(first), Padding(Text(first.evidence, style="yellow"), (0, 0, 0, 4))]
-    for diagnosed in result.diagnosis:
-        title = diagnosed.title
-        if diagnosed.alternatives:
-            title += f" (the same numbers come from: {', '.join(diagnosed.alternatives)})"
-        parts.append(Padding(Text(title, style="bold"), (0, 0, 0, 2)))
-        if diagnosed.hint:
-            parts.append(Padding(Text(f"hint: {diagnosed.hint}", style="cyan"), (0, 0, 0, 2)))
-    if not result.diagnosis and first.hint:
-        parts.append(Padding(Text(f"hint: {first.hint}", style="cyan"), (0, 0, 0, 2)))
-    parts += [_line(check) for check in rest]
-    return parts
+def _failures(words: AttemptWords) -> list[RenderableType]:
+    if words.first is None:
+        return []
+    parts: list[RenderableType] = [_line(words.first)]
+    parts.append(Padding(Text(words.first.evidence, style="yellow"), (0, 0, 0, 4)))
+    for finding in words.findings:
+        parts.append(Padding(Text(finding.title, style="bold"), (0, 0, 0, 2)))
+        parts += _hint(finding.hint)
+    return parts + _hint(words.hint) + [_line(check) for check in words.rest]
+
+
+def _hint(hint: str) -> list[RenderableType]:
+    return [Padding(Text(f"hint: {hint}", style="cyan"), (0, 0, 0, 2))] if hint else []
 
 
 def _line(check: CheckResult) -> RenderableType:
@@ -94,13 +85,11 @@ def _score(result: ExerciseResult | None) -> str:
     if result is None:
         return ""
     colour = "green" if result.score == result.max_score else "yellow" if result.score else "red"
-    outcomes = {c.outcome for c in result.checks}
-    note = next((mark for name, mark in _MARKS.items() if name in outcomes), "")
-    return f"[{colour}]{points(result.score)}[/]{note}"
+    noted = score_note(result)
+    return f"[{colour}]{points(result.score)}[/]{MARKS[noted] if noted else ''}"
 
 
-_MARKS = {"crashed": "!", "timeout": "∞", "missing": "–"}
-_MARK_LEGEND = "! crashed   ∞ ran out of time   – not handed in"
+_MARK_LEGEND = "   ".join(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in NOTED)
 
 
 def _first(result: Result, numbers: dict[str, int]) -> str:

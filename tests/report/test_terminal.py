@@ -7,7 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console, RenderableType
 
-from grader.report.terminal import class_table, exercise_report, points
+from grader.report.terminal import class_table, exercise_report
+from grader.report.words import points
 from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
 
