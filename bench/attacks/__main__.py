@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from .exercise import REPOSITORY
-from .graders import Grader, ManyHeads, Nbgrader, Otter, PlainPytest
+from ..graders import Grader, ManyHeads, Nbgrader, Otter, PlainPytest
+from ..places import CACHE
+from .exercise import RUNNING_MEAN, lay_out
 from .run import run
 from .table import table
 from .verdict import is_sound, verdict
@@ -33,19 +34,17 @@ ATTACKS = {
     "own_modules": "`conftest.py` and `torch.py` handed in beside the attempt",
 }
 GRADERS: dict[str, Callable[[Path], Grader]] = {
-    "nbgrader autograde": Nbgrader,
-    "otter run": Otter,
-    "plain pytest": lambda cache: PlainPytest(),
-    "course grade": lambda cache: ManyHeads(),
+    "nbgrader autograde": lambda cache: Nbgrader(cache, RUNNING_MEAN),
+    "otter run": lambda cache: Otter(cache, RUNNING_MEAN),
+    "plain pytest": lambda cache: PlainPytest(RUNNING_MEAN),
+    "course grade": lambda cache: ManyHeads(lay_out, "averages", "running_mean", jobs=1),
 }
 
 
 def main() -> int:
     """Exit status: 0 measured, whatever came out; 2 where a grader does not even grade the control."""
     parser = argparse.ArgumentParser(prog="python -m bench.attacks", description="Ten attacks on four graders.")
-    parser.add_argument(
-        "--work", type=Path, default=REPOSITORY / ".cache" / "bench", help="where environments are kept"
-    )
+    parser.add_argument("--work", type=Path, default=CACHE, help="where environments are kept")
     parser.add_argument("--only", choices=ATTACKS, action="append", help="only this attack; may be given again")
     parser.add_argument("--graders", default="", help="only graders whose names hold one of these words: a,b")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds after which a class counts as hung")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from ..assignment import Assignment
+from ..places import REPOSITORY
+
 TINY_COURSE = REPOSITORY / "tests" / "tiny_course"
 TRICKS = Path(__file__).parent / "tricks"
+HIDDEN = (
+    "solutions/averages/01_running_mean.py",
+    "grader/hidden/checks/test_running_mean.py",
+    "grader/hidden/misconceptions/running_mean.py",
+)
 
-POINTS = 4
 HOSTILE, NEIGHBOUR = "mallory", "zzz_honest"  # graded in this order
 STUDENTS = (HOSTILE, NEIGHBOUR)
 SECRET = "manyheads_bench_secret_of_the_hidden_tests"  # stands in the hidden tests and nowhere else
 
 HONEST = (TINY_COURSE / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 
-SETUP = f'''\
+_SETUP = f'''\
 import torch
 
 SECRET = "{SECRET}"
@@ -24,7 +31,7 @@ SECRET = "{SECRET}"
 def by_hand(x):
     return torch.stack([x[: t + 1].sum() / (t + 1) for t in range(len(x))])
 '''
-CHECKS = {
+_CHECKS = {
     "shape": """\
 assert running_mean(torch.randn(7, dtype=torch.float64)).shape == (7,)
 """,
@@ -47,6 +54,16 @@ else:
     raise AssertionError("an empty input is accepted")
 """,
 }
+RUNNING_MEAN = Assignment("running_mean", ("running_mean",), _SETUP, _CHECKS)
+POINTS = RUNNING_MEAN.points
+
+
+def lay_out(course: Path) -> None:
+    """A copy of the tiny course, with the secret in all that is hidden."""
+    shutil.copytree(TINY_COURSE, course, ignore=shutil.ignore_patterns("__pycache__", ".course"))
+    for place in HIDDEN:
+        with (course / place).open("a", encoding="utf-8") as file:
+            file.write(f"\nSECRET = '{SECRET}'\n")
 
 
 def attempt_of(trick: str, folder: Path, port: int) -> dict[str, str]:

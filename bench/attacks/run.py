@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -11,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .exercise import HONEST, HOSTILE, NEIGHBOUR, REPOSITORY, SECRET, attempt_of
+from ..places import REPOSITORY, environment
+from ..processes import Peak
+from .exercise import HONEST, HOSTILE, NEIGHBOUR, SECRET, STUDENTS, attempt_of
 from .listener import Listener
-from .peak import Peak
 
 if TYPE_CHECKING:
-    from .graders import Grader
+    from ..graders import Grader
 
 SUPERVISE = REPOSITORY / "tests" / "hostile" / "supervise.py"  # kills whatever the run leaves running, and names it
 SHARED_MEMORY = Path("/dev/shm")
@@ -40,23 +40,10 @@ class Evidence:
     said: str = ""  # the end of what it printed, where it did not end well
 
 
-def environment(folder: Path, programs: Path) -> dict[str, str]:
-    """The same for every grader, but for its own `programs`; nothing else of ours, and what is written stays in `folder`."""
-    (folder / "home").mkdir(exist_ok=True)
-    (folder / "tmp").mkdir(exist_ok=True)
-    return {
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "tmp"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "LANG": "C.UTF-8",
-    }
-
-
 def run(grader: Grader, trick: str, folder: Path, limit: float) -> Evidence:
     """Hand the trick in, beside an honest student; grade both; look around. `folder` is empty, or is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    env = environment(folder, grader.programs)
+    env = environment(folder, grader.programs) | {"PYTHONDONTWRITEBYTECODE": "1"}
     grader.prepare(folder)
     report, log = folder / "left.json", folder / "log.txt"
     with Listener() as listener:
@@ -72,9 +59,10 @@ def run(grader: Grader, trick: str, folder: Path, limit: float) -> Evidence:
                 status = child.wait()
         seconds = time.monotonic() - began
     left = json.loads(report.read_text())
+    scores = grader.scores(folder, STUDENTS)
     return Evidence(
-        score=_score(grader, folder, HOSTILE),
-        neighbour=_score(grader, folder, NEIGHBOUR),
+        score=scores[HOSTILE],
+        neighbour=scores[NEIGHBOUR],
         hung=status == 124,
         seconds=min(seconds, limit),
         connected=listener.connections > 0,
@@ -85,13 +73,6 @@ def run(grader: Grader, trick: str, folder: Path, limit: float) -> Evidence:
         status=status,
         said=log.read_text("utf-8", errors="backslashreplace")[-2000:] if status else "",
     )
-
-
-def _score(grader: Grader, folder: Path, student: str) -> float | None:
-    try:
-        return grader.score(folder, student)
-    except (ValueError, SyntaxError):  # a record that a trick has left half written
-        return None
 
 
 def _empty_shared_memory() -> int:

@@ -11,9 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
 
-from bench.attacks.graders import Grader, ManyHeads, PlainPytest
+from bench.attacks.exercise import RUNNING_MEAN, lay_out
 from bench.attacks.run import Evidence, run
 from bench.attacks.verdict import is_sound, verdict
+from bench.graders import Grader, ManyHeads, PlainPytest
 
 CONTROL = Evidence(
     score=2.0,
@@ -33,13 +34,15 @@ def graded(grader: Grader, folder: Path) -> Evidence:
 
 
 def test_patched_comparisons_are_forged_marks_on_plain_pytest(tmp_path):
-    assert verdict(graded(PlainPytest(), tmp_path), CONTROL) == ["full marks"]
+    assert verdict(graded(PlainPytest(RUNNING_MEAN), tmp_path), CONTROL) == ["full marks"]
 
 
 def test_patched_comparisons_are_held_by_course_grade(tmp_path):
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed: there is no box to attack")
-    assert verdict(graded(ManyHeads(), tmp_path), CONTROL) == ["held, 2 of 4"]
+    assert verdict(graded(ManyHeads(lay_out, "averages", "running_mean", jobs=1), tmp_path), CONTROL) == [
+        "held, 2 of 4"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .exercise import REPOSITORY
+from .places import REPOSITORY
 
 
 def python_of(cache: Path, name: str, *packages: str) -> Path:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..exercise import CHECKS, SETUP
-from ..run import environment
+from ..assignment import Assignment
+from ..places import environment
 from ..venvs import call, python_of, version_of
-from .base import notebook
-
-ASSIGNMENT = "running_mean"
-STUB = "import torch\n\n\ndef running_mean(x):\n    ### BEGIN SOLUTION\n    return x\n    ### END SOLUTION\n"
+from .base import Scores, notebook
 
 
 def _cell(name: str, source: str, *, solution: bool) -> dict[str, object]:
@@ -30,9 +27,10 @@ class Nbgrader:
 
     name = "nbgrader autograde"
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path, assignment: Assignment) -> None:
         """Build its environment under `cache`."""
         self._python = python_of(cache, "nbgrader", "nbgrader==0.9.6", "numpy")
+        self._assignment = assignment
         self.programs = self._python.parent
 
     def version(self) -> str:
@@ -41,42 +39,41 @@ class Nbgrader:
 
     def prepare(self, folder: Path) -> None:
         """A source notebook, and the gradebook that `generate_assignment` makes."""
-        source = folder / "source" / ASSIGNMENT
+        name = self._assignment.name
+        source = folder / "source" / name
         source.mkdir(parents=True)
-        setup, *rest = CHECKS.items()
+        (first, text), *rest = self._assignment.checks.items()
+        stub = "\n".join(f"{function} = None" for function in self._assignment.functions)
         cells = [
-            _cell("attempt", STUB, solution=True),
-            _hidden(setup[0], f"{SETUP}\n{setup[1]}"),
-            *(_hidden(name, text) for name, text in rest),
+            _cell("attempt", f"### BEGIN SOLUTION\n{stub}\n### END SOLUTION\n", solution=True),
+            _hidden(first, f"{self._assignment.setup}\n{text}"),
+            *(_hidden(check, text) for check, text in rest),
         ]
-        (source / f"{ASSIGNMENT}.ipynb").write_text(notebook(*cells))
-        call(
-            self._python,
-            "nbgrader",
-            "generate_assignment",
-            ASSIGNMENT,
-            folder=folder,
-            env=environment(folder, self.programs),
-        )
+        (source / f"{name}.ipynb").write_text(notebook(*cells))
+        self._call("generate_assignment", name, folder=folder)
 
     def hand_in(self, folder: Path, student: str, files: Mapping[str, str]) -> None:
         """The released notebook with its solution cell filled."""
-        own = folder / "submitted" / student / ASSIGNMENT
+        name = self._assignment.name
+        own = folder / "submitted" / student / name
         own.mkdir(parents=True)
         cells = [_cell("attempt", files["attempt.py"], solution=True)]
-        cells += [_cell(name, "", solution=False) for name in CHECKS]
-        (own / f"{ASSIGNMENT}.ipynb").write_text(notebook(*cells))
-        for name, text in files.items():
-            if name != "attempt.py":
-                (own / name).write_text(text)
+        cells += [_cell(check, "", solution=False) for check in self._assignment.checks]
+        (own / f"{name}.ipynb").write_text(notebook(*cells))
+        for beside, text in files.items():
+            if beside != "attempt.py":
+                (own / beside).write_text(text)
 
     def command(self, folder: Path) -> list[str]:
         """One command for the class."""
-        return [str(self._python), "-m", "nbgrader", "autograde", ASSIGNMENT]
+        return [str(self._python), "-m", "nbgrader", "autograde", self._assignment.name]
 
-    def score(self, folder: Path, student: str) -> float | None:
+    def scores(self, folder: Path, students: Iterable[str]) -> Scores:
         """From the gradebook, by `nbgrader export`."""
-        call(self._python, "nbgrader", "export", folder=folder, env=environment(folder, self.programs))
+        self._call("export", folder=folder)
         with (folder / "grades.csv").open(newline="") as file:
-            scores = [row["score"] for row in csv.DictReader(file) if row["student_id"] == student]
-        return float(scores[0]) if scores and scores[0] else None
+            found = {row["student_id"]: row["score"] for row in csv.DictReader(file)}
+        return {student: float(found[student]) if found.get(student) else None for student in students}
+
+    def _call(self, *words: str, folder: Path) -> None:
+        call(self._python, "nbgrader", *words, folder=folder, env=environment(folder, self.programs))

@@ -1,4 +1,4 @@
-"""The four graders. Each file says how its grader is set up, called and asked for a score."""
+"""Four graders that are measured side by side. Each file says how its grader is set up, called and asked for a score."""
 
 from .base import Grader
 from .many_heads import ManyHeads
