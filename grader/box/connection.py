@@ -9,11 +9,14 @@ import socket
 import time
 from collections.abc import Callable
 from enum import StrEnum
+from typing import TypeVar
 
 from .replies import BadReply, read_reply
 from .worker import wire
 from .worker.limits import MIB, Limits
-from .worker.messages import Call, Load, Reply
+from .worker.messages import Call, Load, Reply, TraceCall
+
+Answer = TypeVar("Answer")
 
 GRACE = 2.0  # seconds for the kernel to take an attempt down and say how it ended
 
@@ -44,6 +47,10 @@ class Connection:
 
     def ask(self, message: Load | Call, seconds: float) -> Reply:
         """Send a message and read its reply. Raises AttemptEnded."""
+        return self.ask_for(read_reply, message, seconds)
+
+    def ask_for(self, read: Callable[[bytes], Answer], message: Load | Call | TraceCall, seconds: float) -> Answer:
+        """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
         deadline = time.monotonic() + seconds
         try:
             self._refuse_early_reply()
@@ -51,7 +58,7 @@ class Connection:
             (length,) = wire.LENGTH.unpack(self._read(wire.LENGTH.size, deadline))
             if length > self._limits.reply_mib * MIB:
                 raise BadReply(f"its answer is larger than {self._limits.reply_mib} MiB")
-            return read_reply(self._read(length, deadline))
+            return read(self._read(length, deadline))
         except BadReply as error:
             self.close()
             raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import struct
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
 
 import safetensors.torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -22,20 +23,22 @@ class BadReply(Exception):
     """Not a reply. The text completes "it sent something that is not an answer: …"."""
 
 
+M = TypeVar("M")
+Answer = TypeVar("Answer")
 Name = Annotated[str, Field(max_length=200)]
 Size = Annotated[int, Field(ge=0, lt=1 << 40)]
 
 
-class _Model(BaseModel):
+class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _TensorRef(_Model):
+class TensorRef(Model):
     kind: Literal["tensor"] = Field(alias="$")
     index: Size
 
 
-class _Raised(_Model):
+class _Raised(Model):
     kind: Literal["Raised"] = Field(alias="$")
     type: Name
     bases: list[Name] = Field(max_length=50)
@@ -44,33 +47,33 @@ class _Raised(_Model):
     line: Size | None
 
 
-class _Output(_Model):
+class _Output(Model):
     type_: Literal["Output"] = Field(alias="$")
     kind: Name
-    tensor: _TensorRef | None
+    tensor: TensorRef | None
     dtype: Name | None
     device: Name | None
     shape: list[Size] | None = Field(max_length=64)
 
 
-class _Entry(_Model):
+class _Entry(Model):
     kind: Literal["Entry"] = Field(alias="$")
     shape: list[Size] = Field(max_length=64)
     dtype: Name
     device: Name
 
 
-class _Entries(_Model):
+class _Entries(Model):
     kind: Literal["map"] = Field(alias="$")
     items: dict[Name, _Entry] = Field(max_length=TENSOR_LIMIT)
 
 
-class _Attributes(_Model):
+class _Attributes(Model):
     kind: Literal["map"] = Field(alias="$")
     items: dict[Name, bool | int | float | Name] = Field(max_length=32)
 
 
-class _ModuleFacts(_Model):
+class _ModuleFacts(Model):
     kind: Literal["ModuleFacts"] = Field(alias="$")
     parameters: _Entries
     buffers: _Entries
@@ -81,7 +84,7 @@ class _ModuleFacts(_Model):
     plain: _Entries
 
 
-class _Operations(_Model):
+class _Operations(Model):
     kind: Literal["Operations"] = Field(alias="$")
     fused: bool
     largest: Size
@@ -89,12 +92,12 @@ class _Operations(_Model):
     recorded: bool
 
 
-class _Gradients(_Model):
+class _Gradients(Model):
     kind: Literal["map"] = Field(alias="$")
-    items: dict[Name, _TensorRef | None] = Field(max_length=TENSOR_LIMIT)
+    items: dict[Name, TensorRef | None] = Field(max_length=TENSOR_LIMIT)
 
 
-class _Reply(_Model):
+class ReplyModel(Model):
     kind: Literal["Reply"] = Field(alias="$")
     outputs: list[_Output] = Field(max_length=64)
     gradients: _Gradients
@@ -104,16 +107,21 @@ class _Reply(_Model):
     operations: _Operations | None
 
 
-_READER = TypeAdapter(_Reply)
+_READER = TypeAdapter(ReplyModel)
 
 
 def read_reply(payload: bytes) -> Reply:
     """The reply in these bytes. Raises BadReply, and nothing else, for anything that is not one."""
+    return read_as(_READER, reply_of, payload)
+
+
+def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], payload: bytes) -> Answer:
+    """What `make` makes of the body, once `reader` has accepted it, and of the tensors. Raises BadReply only."""
     try:
         body, count = _read_header(payload)
         named = safetensors.torch.load(payload)
         tensors = [named[f"t{i}"] for i in range(count)]
-        return _reply(_READER.validate_python(body), tensors)
+        return make(reader.validate_python(body), tensors)
     except BadReply:
         raise
     except ValidationError as error:
@@ -153,8 +161,8 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _reply(model: _Reply, tensors: list[Tensor]) -> Reply:
-    def tensor(ref: _TensorRef | None) -> Tensor | None:
+def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
+    def tensor(ref: TensorRef | None) -> Tensor | None:
         return None if ref is None else tensors[ref.index]
 
     return Reply(

@@ -10,8 +10,9 @@ import types
 from collections.abc import Mapping
 
 from . import wire
-from .messages import Call, Load, Reply
+from .messages import Call, Load, Reply, TraceCall, Traced
 from .perform import perform, raised_by
+from .tracing import trace
 
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
@@ -20,12 +21,15 @@ def serve(connection: socket.socket) -> None:
     """Answer until the judge hangs up. Student code runs in here and nowhere else."""
     namespace: Mapping[str, object] = {}
     name = ""
+    reply: Reply | Traced
     while (message := wire.receive(connection)) is not None:
         if isinstance(message, Load):
             name = message.name
             namespace, reply = import_source(message)
         elif isinstance(message, Call):
             reply = perform(namespace, message, name)
+        elif isinstance(message, TraceCall):
+            reply = trace(namespace, message, name)
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
         connection.sendall(wire.encode(reply))

@@ -1,4 +1,4 @@
-"""What the judge asks (Load, Call) and what an attempt answers (Reply)."""
+"""What the judge asks (Load, Call, TraceCall) and what an attempt answers (Reply)."""
 
 from __future__ import annotations
 
@@ -92,6 +92,19 @@ class Call:
 
 
 @dataclass(frozen=True)
+class TraceCall:
+    """Perform a call and follow its operations, for the student's own eyes; the answer is a Traced.
+
+    crop: how many numbers are sent of what each operation gives, along its last axes; none where it is empty.
+    times: of how many runs of the same step.
+    """
+
+    call: Call
+    crop: tuple[int, ...] = ()
+    times: int = 1
+
+
+@dataclass(frozen=True)
 class Raised:
     """An exception in the attempt's code.
 
@@ -159,6 +172,46 @@ class Reply:
     mutated: tuple[str, ...] = ()  # names of arguments whose values changed
     modules: tuple[ModuleFacts, ...] = ()
     operations: Operations | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tensor that went into an operation or came out. `value`: that of a tensor without axes."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    contiguous: bool
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a line, however often it ran.
+
+    lines: the student's lines that lead to it, outermost first. kept: "view", "copy", "new", "same", "in place", or
+    empty where that cannot be told. given: how many tensors came out. numbers: plain numbers among the arguments.
+    crops: a corner of what came out, of the first times that it ran.
+    """
+
+    name: str
+    lines: tuple[int, ...]
+    inputs: tuple[Seen, ...] = ()
+    outputs: tuple[Seen, ...] = ()
+    given: int = 0
+    kept: str = ""
+    numbers: tuple[float, ...] = ()
+    raised: bool = False
+    crops: tuple[Tensor, ...] = ()
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The answer to a TraceCall. `order` refers to `steps`; `lost` operations were too many to note."""
+
+    reply: Reply
+    steps: tuple[Step, ...]
+    order: tuple[int, ...]
+    lost: int = 0
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -18,8 +18,12 @@ from .watch import Watch
 MESSAGE_LIMIT = 2000  # characters of a student's exception that travel
 
 
-def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
-    """Run the call against the attempt's names. `source` is its file name, to find its lines in a traceback.
+def perform(
+    namespace: Mapping[str, object], call: Call, source: str, around: AbstractContextManager[object] | None = None
+) -> Reply:
+    """Run the call against the attempt's names, within `around`.
+
+    `source` is the attempt's file name, to find its lines in a traceback.
 
     Never raises for what the attempt does: its exception is in the reply.
     """
@@ -39,7 +43,7 @@ def perform(namespace: Mapping[str, object], call: Call, source: str) -> Reply:
         if not call.only_build:
             before = _copies(args, kwargs)
             _seed(call.seed)
-            with watch or nullcontext(), torch.set_grad_enabled(call.cotangent is not None):
+            with around or nullcontext(), watch or nullcontext(), torch.set_grad_enabled(call.cotangent is not None):
                 positional, named = _bound(subject, args, kwargs)
                 results = [subject(*positional, **named) for _ in range(call.runs)]
             outputs = [_output(result) for result in results]
@@ -147,9 +151,9 @@ def _output(result: object) -> Output:
 
 def _gradients(result: object, call: Call, args: list[object], built: list[Built]) -> dict[str, Tensor | None]:
     wanted = {f"args.{i}": a for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad}
-    for i, value in enumerate(args):
+    for place, value in enumerate(args):
         if type(value).__name__ == "Container" and isinstance(value, torch.nn.Module):
-            wanted.update({f"args.{i}.{name}": p for name, p in value.named_parameters()})
+            wanted.update({f"args.{place}.{name}": p for name, p in value.named_parameters()})
     for each in built:
         wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})
     cotangent = call.cotangent

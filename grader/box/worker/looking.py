@@ -1,0 +1,84 @@
+"""What can be told of a tensor without disturbing it: also inside vmap, on meta, and where it lies about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from .messages import Seen, dtype_name
+
+ELEMENTS = 4096  # numbers of a corner
+T = TypeVar("T")
+Noted = tuple[Tensor, int, int]  # a tensor, its memory and its version at one moment
+
+
+def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
+    """The tensors in it, also in lists and tuples."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list) and depth:
+        for item in value:
+            yield from tensors_in(item, depth - 1)
+
+
+def noted(tensors: Iterable[Tensor]) -> list[Noted]:
+    """These tensors as they are now."""
+    return [(t, _memory(t), _version(t)) for t in tensors]
+
+
+def seen(tensor: Tensor) -> Seen:
+    """Its shape and kind; its value where it has no axes."""
+    shape = tuple(int(n) for n in tensor.shape)
+    has_value = not shape and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
+    value = _quietly(lambda: float(tensor.detach()), None) if has_value else None
+    return Seen(shape, dtype_name(tensor.dtype), _quietly(tensor.is_contiguous, True), value)
+
+
+def kept(before: list[Noted], out: Tensor, moves: bool) -> str:
+    """What became of the numbers: `Step.kept`. `moves`: the operation changes no number."""
+    if any(_version(t) != version for t, _, version in before):
+        return "in place"
+    if any(t is out for t, _, _ in before):
+        return "same"
+    memory = _memory(out)
+    if not memory:
+        return ""
+    return "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
+
+
+def corner(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
+    """That many numbers along the last axes, the first along the others, as bool or float32; None where it has none."""
+    plain = type(tensor) in (Tensor, nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if not counts or not plain or tensor.layout is not torch.strided or tensor.device.type == "meta":
+        return None
+    found = tensor.detach()
+    while found.dim() > len(counts):
+        if not len(found):
+            return None
+        found = found[0]
+    found = found[tuple(slice(count) for count in counts[len(counts) - found.dim() :])]
+    if found.numel() > ELEMENTS or found.is_complex() or found.is_quantized:
+        return None
+    return found.to("cpu", torch.bool if found.dtype is torch.bool else torch.float32, copy=True)
+
+
+_NUMBERS = (torch.float32, torch.float64, torch.int64)
+
+
+def _memory(tensor: Tensor) -> int:
+    """The address of its numbers; 0 where it has none of its own (inside vmap, on meta)."""
+    return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
+
+
+def _version(tensor: Tensor) -> int:
+    return _quietly(lambda: tensor._version, 0)
+
+
+def _quietly(ask: Callable[[], T], otherwise: T) -> T:
+    try:
+        return ask()
+    except Exception:
+        return otherwise
