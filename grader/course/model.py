@@ -5,11 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ..box.worker.limits import Limits as WorkerLimits
+from .shapes import Signature, parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
+
+
+def _signature(text: str) -> str:
+    parse_signature(text)
+    return text
+
+
+Shapes = Annotated[
+    str, AfterValidator(_signature), Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
+]
 
 
 class _Model(BaseModel):
@@ -40,6 +51,14 @@ class Exercise(_Model):
     title: str = Field(min_length=1)
     points: float = Field(gt=0, description="the sum of its checks' points")
     hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
+    shapes: dict[str, Shapes | tuple[Shapes, ...]] = Field(
+        {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
+    )
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """What the function or class of that name takes and gives, in every way that `shapes` lists."""
+        listed = self.shapes.get(name, ())
+        return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
 
 
 class Assignment(_Model):
