@@ -55,6 +55,10 @@ class Exercise(_Model):
         {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
     )
 
+    def __hash__(self) -> int:
+        """Of the id: a mapping has no hash, and banks are kept by course and exercise."""
+        return hash(self.id)
+
     def signatures(self, name: str) -> tuple[Signature, ...]:
         """What the function or class of that name takes and gives, in every way that `shapes` lists."""
         listed = self.shapes.get(name, ())
