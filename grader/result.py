@@ -68,17 +68,26 @@ class ResultsError(CourseFault):
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Every result in a folder, in the order of their students. Raises ResultsError."""
+    """Every result in a folder, in the order of their students. Raises ResultsError, also where one cannot be read."""
+    found, broken = read_what_can_be(folder)
+    if broken:
+        raise broken[0]
+    return found
+
+
+def read_what_can_be(folder: Path) -> tuple[list[Result], list[ResultsError]]:
+    """Every result that can be read, and an error for every file that cannot. Raises ResultsError where none is there."""
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
         raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {folder}")
-    found = []
+    found: list[Result] = []
+    broken: list[ResultsError] = []
     for path in paths:
         try:
             found.append(Result.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError):
-            raise ResultsError(f"{path} is not a result. Next: remove it, then course grade again") from None
-    return found
+            broken.append(ResultsError(f"{path} is not a result. Next: remove it, then course grade again"))
+    return found, broken
 
 
 def result_path(folder: Path, student: str, assignment: str) -> Path:

@@ -10,22 +10,35 @@ from rich.console import Console
 
 from ..report.aggregate import class_view
 from ..report.terminal import class_table, exercise_view
-from ..result import read_results
+from ..result import read_what_can_be
 
 
 def report(
     results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
     students: Annotated[bool, typer.Option(help="Also a line for every student.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
+    ] = None,
 ) -> None:
-    """Show which misconceptions a class has, exercise by exercise.
+    """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
+
+    The pages need no network: open index.html from the disk, or hand a student's page to its student. It names nobody else.
 
     Example: `course report results`
     """
-    found = read_results(results)
+    from ..report.pages import write_pages
+
+    found, broken = read_what_can_be(results)
+    if not found:
+        raise broken[0]
     console = Console(highlight=False)
     if students:
         console.print(class_table(found))
     for view in class_view(found):
         console.print(exercise_view(view))
     levels = ", ".join(sorted({result.isolation for result in found}))
-    console.print(f"{len(found)} submissions, isolation: {levels}")
+    console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
+    page = write_pages(found, [str(error) for error in broken], html or results / "report")
+    console.print(f"Pages: {page}", markup=False, soft_wrap=True)
+    if broken:
+        raise broken[0]

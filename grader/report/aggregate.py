@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from ..result import Outcome, Result
+
+SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # of the points that there are
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A misconception and how many of the class have it in an exercise, with the ids that give the same numbers."""
+    """A misconception and how many of the class have it in an exercise.
+
+    alternatives: ids that give the same numbers, each with the number of attempts in which it does.
+    """
 
     id: str
     title: str
     students: int
-    alternatives: tuple[str, ...]
+    alternatives: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class ExerciseView:
     full: int
     mean: float
     max_score: float
+    spread: tuple[int, ...]  # students by SHARES
     misconceptions: tuple[Shared, ...]
     unexplained: int  # attempts that fail a check and have no diagnosis
     outcomes: dict[Outcome, int]  # attempts with at least one check that ended so
@@ -39,20 +46,31 @@ def class_view(results: Sequence[Result]) -> list[ExerciseView]:
     return [_view(id_, results) for id_ in ids]
 
 
+def share(score: float, of: float) -> int:
+    """Which of SHARES a score is."""
+    if score >= of:
+        return 5
+    return ceil(4 * score / of)
+
+
 def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     every = [exercise for result in results for exercise in result.exercises if exercise.id == id_]
     handed_in = [e for e in every if any(c.outcome != "missing" for c in e.checks)]
-    found = Counter(d.id for e in every for d in e.diagnosis)
-    words = {d.id: d for e in every for d in e.diagnosis}
+    named = [d for e in every for d in e.diagnosis]
+    found = Counter(d.id for d in named)
+    titles = {d.id: d.title for d in named}
+    same = {name: Counter(other for d in named if d.id == name for other in d.alternatives) for name in found}
     failed = [e for e in handed_in if e.score < e.max_score]
+    spread = Counter(share(e.score, e.max_score) for e in every)
     return ExerciseView(
         id=id_,
         attempts=len(handed_in),
         full=sum(e.score == e.max_score for e in every),
         mean=sum(e.score for e in every) / len(every),
         max_score=every[0].max_score,
+        spread=tuple(spread[i] for i in range(len(SHARES))),
         misconceptions=tuple(
-            Shared(name, words[name].title, count, words[name].alternatives) for name, count in found.most_common()
+            Shared(name, titles[name], count, tuple(same[name].most_common())) for name, count in found.most_common()
         ),
         unexplained=sum(not e.diagnosis for e in failed),
         outcomes=dict(

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult, Result
-from .aggregate import ExerciseView
+from .aggregate import ExerciseView, Shared
 from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points, score_note
 
 
@@ -43,13 +43,21 @@ def exercise_view(view: ExerciseView) -> RenderableType:
     head.stylize("bold", 0, len(view.id))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for shared in view.misconceptions:
-        same = f" (or {', '.join(shared.alternatives)})" if shared.alternatives else ""
-        table.add_row(str(shared.students), shared.id + same, shared.title)
+        table.add_row(str(shared.students), shared.id + _or_else(shared), shared.title)
     if view.unexplained:
         table.add_row(str(view.unexplained), "—", "wrong in a way that no misconception explains")
     for outcome, count in view.outcomes.items():
         table.add_row(str(count), "—", f"a check ended with: {outcome}")
     return Group(head, Padding(table, (0, 0, 1, 2)))
+
+
+def _or_else(shared: Shared) -> str:
+    """What gives the same numbers, and in how many attempts where not in all."""
+    others = [
+        f"or {name}" + (f", {count} of {shared.students}" if count < shared.students else "")
+        for name, count in shared.alternatives
+    ]
+    return f" ({'; '.join(others)})" if others else ""
 
 
 def exercise_report(result: ExerciseResult) -> RenderableType:

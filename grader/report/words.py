@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
 OUTCOMES: dict[Outcome, str] = {
     "passed": "passed",
@@ -67,7 +67,7 @@ def points(value: float) -> str:
     return f"{value:g}"
 
 
-def out_of(scored: CheckResult | ExerciseResult) -> str:
+def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
     """2 / 6."""
     return f"{points(scored.score)} / {points(scored.max_score)}"
 

@@ -7,7 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console, RenderableType
 
-from grader.report.terminal import class_table, exercise_report
+from grader.report.aggregate import class_view
+from grader.report.terminal import class_table, exercise_report, exercise_view
 from grader.report.words import points
 from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
@@ -141,3 +142,17 @@ def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
 def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
     assert "Misconceptions" not in text(class_table([graded("ada", exercise(check("split", 2, 2)))]))
     assert "student" in text(class_table([]))
+
+
+def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
+    sure = Diagnosed(id="wrong_view", title="You viewed.", hint="")
+    unsure = sure.model_copy(update={"alternatives": ("mix_batch",)})
+    results = [graded(name, exercise(check("split", 0, 2), diagnosis=(d,))) for name, d in (("a", sure), ("b", unsure))]
+    assert "2  wrong_view (or mix_batch, 1 of 2)  You viewed." in text(exercise_view(class_view(results)[0]))
+    assert "1  wrong_view (or mix_batch)  You viewed." in text(exercise_view(class_view(results[1:])[0]))
+
+
+@pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])
+def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
+    spread = class_view([graded("a", exercise(check("split", score, 4)))])[0].spread
+    assert [i for i, count in enumerate(spread) if count] == [where]

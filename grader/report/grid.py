@@ -1,0 +1,54 @@
+"""Students and checks: who passed what, exercise by exercise."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..result import CheckResult, Outcome, Result
+
+
+@dataclass(frozen=True)
+class Column:
+    """A check, and how many of those who were asked passed it."""
+
+    id: str
+    title: str
+    passed: int
+    asked: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One exercise: a row a student, an outcome a column; None where a result has no such check."""
+
+    exercise: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, tuple[Outcome | None, ...]], ...]
+
+
+def grids(results: Sequence[Result]) -> list[Grid]:
+    """Every exercise, in the results' order."""
+    rows: dict[str, dict[str, dict[str, CheckResult]]] = defaultdict(dict)  # exercise -> student -> check
+    for result in results:
+        for exercise in result.exercises:
+            rows[exercise.id][result.student] = {check.id: check for check in exercise.checks}
+    return [_grid(exercise, students) for exercise, students in rows.items()]
+
+
+def _grid(exercise: str, students: dict[str, dict[str, CheckResult]]) -> Grid:
+    titles = {check.id: check.title for checks in students.values() for check in checks.values()}
+    return Grid(
+        exercise=exercise,
+        columns=tuple(_column(id_, title, students) for id_, title in titles.items()),
+        rows=tuple(
+            (student, tuple(checks[id_].outcome if id_ in checks else None for id_ in titles))
+            for student, checks in students.items()
+        ),
+    )
+
+
+def _column(id_: str, title: str, students: dict[str, dict[str, CheckResult]]) -> Column:
+    outcomes = [checks[id_].outcome for checks in students.values() if id_ in checks]
+    return Column(id_, title, outcomes.count("passed"), len(outcomes))

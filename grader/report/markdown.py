@@ -1,0 +1,94 @@
+"""Results as Markdown for a pull request: fixed words, numbers and ids in the open, all other text in `<pre>` blocks.
+
+Some of that text was chosen by a student. Inside `<pre>` neither Markdown nor what the hosting service adds to it
+(mentions, references, links, emoji) is read; `<`, `>`, `&` and quotes are written as entities, so no tag can begin
+or end there; and what looks like a mention or an address is broken up, for readers that know no `<pre>`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from ..result import ExerciseResult, Result
+from .words import attempt_words, out_of, points
+
+WIDTH = 84  # columns
+LONGEST_LINE, LONGEST_BLOCK, LONGEST = 400, 6_000, 60_000  # characters
+CUT = "… (cut)"
+NOTHING = "\u200b"  # takes no room
+_SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
+
+
+def results_section(title: str, results: Sequence[Result], untouched: Sequence[str] = ()) -> str:
+    """Results under a heading: a table of scores, then a block for every exercise that is not right.
+
+    untouched: ids of exercises that nobody has begun, which need no block.
+    """
+    score, most = sum(r.score for r in results), sum(r.max_score for r in results)
+    exercises = [e for r in results for e in r.exercises]
+    rows = [f"| {_mark(e, untouched)} | `{e.id}` | {out_of(e)} |" for e in exercises]
+    head = [f"## {escaped(title)}: {points(score)} / {points(most)}", "", "| | exercise | score |", "|---|---|---|"]
+    blocks = [_details(e) for e in exercises if e.id not in untouched and attempt_words(e).rest is not None]
+    return "\n".join([*head, *rows, *(block for block in blocks if block)])
+
+
+def text_block(text: str) -> str:
+    """Any text, shown as it is and as nothing else."""
+    lines = [wrapped for line in text.splitlines() for wrapped in _wrapped(line)]
+    shown = "\n".join(lines)
+    shown = shown if len(shown) <= LONGEST_BLOCK else f"{shown[:LONGEST_BLOCK]}\n{CUT}"
+    return f"<pre>\n{html.escape(_SPECIAL.sub(lambda m: m.group() + NOTHING, shown))}\n</pre>"
+
+
+def one_line(text: str, limit: int = LONGEST_LINE) -> str:
+    """Printable characters only, blanks where others stood, cut at `limit`."""
+    line = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text).rstrip()
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def escaped(text: str) -> str:
+    """A short text in the open, such as a course's title: every sign that Markdown could read is escaped."""
+    line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
+
+
+def attempt_text(result: ExerciseResult) -> str:
+    """What there is to say about an attempt that is not right yet: the words of `course check`."""
+    return "\n".join(_lines(result))
+
+
+def _details(result: ExerciseResult) -> str:
+    words = attempt_words(result)
+    if words.passed:
+        return ""
+    summary = f"<details open><summary>{words.mark} <code>{result.id}</code> {out_of(result)}</summary>"
+    return f"\n{summary}\n\n{text_block(attempt_text(result))}\n\n</details>"
+
+
+def _lines(result: ExerciseResult) -> Iterator[str]:
+    words = attempt_words(result)
+    if words.first is not None:
+        yield f"{one_line(words.first.title)}  {out_of(words.first)}"
+        yield f"  {one_line(words.first.evidence)}"
+    for finding in words.findings:
+        yield one_line(finding.title)
+        yield f"hint: {one_line(finding.hint)}"
+    if words.hint:
+        yield f"hint: {one_line(words.hint)}"
+    if result.note:
+        yield one_line(result.note)
+    for check in words.rest:
+        yield f"{one_line(check.title)}  {out_of(check)}"
+
+
+def _mark(result: ExerciseResult, untouched: Sequence[str]) -> str:
+    return "·" if result.id in untouched else attempt_words(result).mark
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = line[: len(line) - len(line.lstrip(" "))][:8]
+    return textwrap.wrap(one_line(line), WIDTH, subsequent_indent=indent) or [""]

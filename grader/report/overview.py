@@ -1,0 +1,110 @@
+"""All that the class page says about one assignment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+
+from ..box.names import Level
+from ..result import CheckResult, Outcome, Result
+from .aggregate import ExerciseView, class_view
+from .grid import Grid, grids
+from .misconceptions import Ranked, ranked
+
+BINS = 10  # of the histogram of totals; those with all points stand apart
+GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An attempt that crashed or ran out of time, and what its first such check saw."""
+
+    student: str
+    exercise: str
+    outcome: Outcome
+    checks: int
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    """How submissions were graded: a name, and each value with the number of submissions that have it."""
+
+    name: str
+    values: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One assignment over the class."""
+
+    assignment: str
+    results: tuple[Result, ...]
+    max_score: float
+    mean: float
+    median: float
+    totals: tuple[tuple[str, int], ...]
+    exercises: tuple[ExerciseView, ...]
+    grids: tuple[Grid, ...]
+    misconceptions: tuple[Ranked, ...]
+    unexplained: int
+    troubles: tuple[Trouble, ...]
+    facts: tuple[Fact, ...]
+    weak: tuple[tuple[str, int], ...]  # isolation levels below the one that grades, with their submissions
+
+
+def overviews(results: Sequence[Result]) -> list[Overview]:
+    """One for each assignment, in the results' order."""
+    assignments = dict.fromkeys(result.assignment for result in results)
+    return [_overview(name, [r for r in results if r.assignment == name]) for name in assignments]
+
+
+def _overview(assignment: str, results: Sequence[Result]) -> Overview:
+    views = class_view(results)
+    levels = Counter(result.isolation for result in results)
+    return Overview(
+        assignment=assignment,
+        results=tuple(results),
+        max_score=max(result.max_score for result in results),
+        mean=mean(result.score for result in results),
+        median=median(result.score for result in results),
+        totals=tuple(_totals(results)),
+        exercises=tuple(views),
+        grids=tuple(grids(results)),
+        misconceptions=tuple(ranked(results)),
+        unexplained=sum(view.unexplained for view in views),
+        troubles=tuple(_troubles(results)),
+        facts=tuple(_facts(results)),
+        weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
+    )
+
+
+def _totals(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
+    """How many have which share of the points, most points first."""
+    shares = [result.score / result.max_score if result.max_score else 1.0 for result in results]
+    yield "all", sum(s >= 1 for s in shares)
+    tenths = Counter(int(BINS * s) for s in shares if s < 1)
+    for i in reversed(range(BINS)):
+        yield f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]
+
+
+def _troubles(results: Sequence[Result]) -> Iterator[Trouble]:
+    for result in results:
+        for exercise in result.exercises:
+            for outcome in GRAVE:
+                found: list[CheckResult] = [c for c in exercise.checks if c.outcome == outcome]
+                if found:
+                    yield Trouble(result.student, exercise.id, outcome, len(found), found[0].evidence)
+
+
+def _facts(results: Sequence[Result]) -> Iterator[Fact]:
+    def fact(name: str, values: list[str]) -> Fact:
+        return Fact(name, tuple(Counter(values).most_common()))
+
+    yield fact("isolation", [r.isolation for r in results])
+    yield fact("device", [r.device for r in results])
+    yield fact("seed", [str(r.seed) for r in results])
+    for name in dict.fromkeys(name for r in results for name in r.versions):
+        yield fact(name, [r.versions.get(name, "not recorded") for r in results])

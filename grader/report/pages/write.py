@@ -1,0 +1,67 @@
+"""Write the pages: one for the class, one a student. Safe to repeat; each file is written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...errors import CourseFault
+from ...result import Result
+from ..overview import overviews
+from .environment import GENERATOR, environment
+
+CLASS, STUDENTS = "index.html", "students"
+HEAD = 1024  # bytes of a page in which it says who made it
+_PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
+
+
+def write_pages(results: Sequence[Result], left_out: Sequence[str], folder: Path) -> Path:
+    """The class page, whose path is returned, and a page for each student.
+
+    left_out: a sentence for each file that could not be read; the class page shows them. Raises CourseFault.
+    """
+    pages = environment()
+    pages.globals["page_of"] = page_of
+    of_student: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        of_student[result.student].append(result)
+    try:
+        (folder / STUDENTS).mkdir(parents=True, exist_ok=True)
+        one = pages.get_template("student.html.j2")
+        for student, own in of_student.items():
+            _write(folder / STUDENTS / page_of(student), one.render(student=student, results=own))
+        text = pages.get_template("class.html.j2").render(parts=overviews(results), left_out=left_out)
+        _write(folder / CLASS, text)
+        _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
+    except OSError as error:
+        raise CourseFault(
+            f"{folder} cannot be written ({error.strerror}). Next: course report --html ANOTHER_FOLDER"
+        ) from None
+    return folder / CLASS
+
+
+def page_of(student: str) -> str:
+    """The file name of a student's page: the student's own where every system takes it."""
+    if _PLAIN.fullmatch(student):
+        return f"{student}.html"
+    digest = hashlib.sha256(student.encode()).hexdigest()[:12]
+    return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}.html"
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def _remove_others(folder: Path, kept: set[str]) -> None:
+    """Remove the pages of students who are gone: those that an earlier report wrote, and nothing else."""
+    for path in folder.glob("*.html"):
+        if path.name not in kept and path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                ours = GENERATOR.encode() in file.read(HEAD)
+            if ours:
+                path.unlink()

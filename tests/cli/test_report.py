@@ -1,0 +1,82 @@
+"""`course report` as an instructor runs it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.result import CheckResult, ExerciseResult, Result, write_result
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """The results of ada, who is right, and ben, who is not."""
+    for student, score in (("ada", 2.0), ("ben", 0.0)):
+        check = CheckResult(
+            id="mean", title="averages", outcome="passed" if score else "failed", score=score, max_score=2
+        )
+        exercise = ExerciseResult(id="running_mean", score=score, max_score=2, checks=(check,))
+        write_result(
+            Result(student=student, assignment="averages", score=score, max_score=2, device="cpu",
+                   isolation="namespaces", seed=0, versions={}, exercises=(exercise,)),
+            tmp_path / "results",
+        )  # fmt: skip
+    return tmp_path / "results"
+
+
+def test_report_shows_the_class_and_says_where_the_pages_are(run_course: Run, results: Path) -> None:
+    done = run_course("report", "results")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "running_mean            2 attempts, 1 full, mean 1.00 / 2" in done.stdout
+    assert done.stdout.endswith("2 submissions, isolation: namespaces\nPages: results/report/index.html\n")
+    assert sorted(path.name for path in (results / "report" / "students").iterdir()) == ["ada.html", "ben.html"]
+
+
+def test_pages_among_the_results_are_no_results(run_course: Run, results: Path) -> None:
+    first, again = run_course("report", "results"), run_course("report", "results")
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+
+
+def test_pages_go_where_html_says(run_course: Run, results: Path, tmp_path: Path) -> None:
+    done = run_course("report", "results", "--html", "web/heads")
+    assert done.stdout.endswith("Pages: web/heads/index.html\n")
+    assert (tmp_path / "web" / "heads" / "students" / "ada.html").is_file()
+    assert not (results / "report").exists()
+
+
+def test_a_result_that_cannot_be_read_is_named_and_the_report_is_made_from_the_others(
+    run_course: Run, results: Path
+) -> None:
+    (results / "ben" / "averages.json").write_text('{"student": "ben", ')
+    done = run_course("report", "results")
+    assert done.returncode == 2
+    assert (
+        done.stderr == "course: results/ben/averages.json is not a result. Next: remove it, then course grade again\n"
+    )
+    assert "1 submission, isolation: namespaces" in done.stdout
+    page = (results / "report" / "index.html").read_text()
+    assert "results/ben/averages.json is not a result." in page
+    assert not (results / "report" / "students" / "ben.html").exists()
+
+
+def test_where_no_result_can_be_read_no_page_is_written(run_course: Run, results: Path) -> None:
+    for path in results.glob("*/*.json"):
+        path.write_text("")
+    done = run_course("report", "results")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not (results / "report").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(
+    run_course: Run, results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("")
+    done = run_course("report", "results", "--html", "taken/here")
+    assert done.returncode == 2
+    assert "2 submissions" in done.stdout
+    assert done.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")

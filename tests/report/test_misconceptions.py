@@ -1,0 +1,56 @@
+"""Which misconceptions a class has."""
+
+from __future__ import annotations
+
+from grader.report.misconceptions import Ranked, ranked
+from grader.result import Diagnosed, ExerciseResult, Result
+
+
+def named(id_: str, *alternatives: str, title: str = "") -> Diagnosed:
+    return Diagnosed(id=id_, title=title or id_, hint="", alternatives=alternatives)
+
+
+def student(name: str, **exercises: tuple[Diagnosed, ...]) -> Result:
+    found = tuple(
+        ExerciseResult(id=id_, score=0, max_score=1, checks=(), diagnosis=diagnosis)
+        for id_, diagnosis in exercises.items()
+    )
+    return Result(student=name, assignment="heads", score=0, max_score=1, device="cpu", isolation="namespaces",
+                  seed=0, versions={}, exercises=found)  # fmt: skip
+
+
+def test_more_students_come_first_then_more_attempts() -> None:
+    results = [
+        student("a", one=(named("rare"),), two=(named("twice"),), three=(named("twice"),)),
+        student("b", one=(named("common"),)),
+        student("c", one=(named("common"),)),
+    ]
+    assert [(r.id, r.students, r.attempts) for r in ranked(results)] == [
+        ("common", 2, 2),
+        ("twice", 1, 2),
+        ("rare", 1, 1),
+    ]
+
+
+def test_a_misconception_has_every_wording_and_the_attempts_of_every_exercise() -> None:
+    results = [
+        student("a", one=(named("scale", title="by √C"),), two=(named("scale", title="by √d"),)),
+        student("b", two=(named("scale", title="by √d"),)),
+    ]
+    (scale,) = ranked(results)
+    assert (scale.titles, scale.exercises) == (("by √C", "by √d"), (("one", 1), ("two", 2)))
+
+
+def test_what_gives_the_same_numbers_and_what_came_along_are_counted_apart() -> None:
+    results = [
+        student("a", one=(named("view", "mix"),)),
+        student("b", one=(named("view", "mix"), named("scale"))),
+        student("c", one=(named("view"),)),
+    ]
+    view, scale = ranked(results)
+    assert view == Ranked("view", ("view",), 3, 3, (("one", 3),), (("mix", 2),), (("scale", 1),))
+    assert (scale.alternatives, scale.together) == ((), (("view", 1),))
+
+
+def test_a_class_without_diagnoses_has_none() -> None:
+    assert ranked([student("a", one=())]) == []

@@ -1,0 +1,233 @@
+"""What the pages say, and what they do to the folder that they are written to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from io import StringIO
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from rich.console import Console
+
+from grader.errors import CourseFault
+from grader.report.pages import write_pages
+from grader.report.pages.write import page_of
+from grader.report.terminal import exercise_report
+from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+
+HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
+NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip
+
+
+class Seen(HTMLParser):
+    """The words and the elements of a page, as a parser of HTML sees them."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self._inside: list[str] = []
+        self._words: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
+        self.text = " ".join("".join(self._words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("td", "th", "wbr", "span", "b", "bdi", "br", "meta", "link", "rect", "svg"):
+            self._words.append(" ")
+        elif tag in ("td", "th", "br"):
+            self._words.append(" | ")
+        self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside.append(f"/{tag}")
+        if tag in ("span", "p", "dt", "dd", "h3", "summary"):
+            self._words.append(" ")
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self._inside[-1:]:
+            self._words.append(data)
+
+    def links(self) -> list[str]:
+        return [attributes["href"] or "" for tag, attributes in self.elements if tag == "a"]
+
+
+def check(id_: str, score: float = 0, outcome: Outcome = "failed", evidence: str = "", hint: str = "") -> CheckResult:
+    ended = "passed" if score else outcome
+    return CheckResult(
+        id=id_, title=f"does {id_}", outcome=ended, score=score, max_score=2, evidence=evidence, hint=hint
+    )
+
+
+def exercise(
+    *checks: CheckResult, id_: str = "dance", named: tuple[Diagnosed, ...] = (), note: str = ""
+) -> ExerciseResult:
+    score, most = sum(c.score for c in checks), sum(c.max_score for c in checks)
+    return ExerciseResult(id=id_, score=score, max_score=most, checks=checks, diagnosis=named, note=note)
+
+
+def graded(student: str, *exercises: ExerciseResult, isolation: str = "namespaces", **changed: object) -> Result:
+    score, most = sum(e.score for e in exercises), sum(e.max_score for e in exercises)
+    whole = {"student": student, "assignment": "heads", "score": score, "max_score": most, "device": "cpu", "seed": 3,
+             "isolation": isolation, "versions": {"torch": "2.13.0"}, "exercises": exercises}  # fmt: skip
+    return Result.model_validate(whole | changed)
+
+
+VIEW = Diagnosed(id="wrong_view", title="You viewed straight.", hint="Which axis first?", alternatives=("mix_batch",))
+SCALE = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large do scores get?")
+GOOD = exercise(check("split", 2), check("merge", 2))
+BAD = exercise(
+    check("split", evidence="head 0 holds channels 4…7"),
+    check("merge", evidence="it is not x"),
+    check("shape", 2),
+    named=(VIEW, SCALE),
+)
+CRASHED = exercise(check("split", outcome="crashed", evidence="ended by SIGSEGV", hint="Try arange."), check("merge"))
+
+
+def words_of(result: ExerciseResult) -> list[str]:
+    """What a terminal says about an attempt, in parts that a page may set apart."""
+    console = Console(file=StringIO(), width=400, highlight=False)
+    console.print(exercise_report(result))
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    return [part.strip() for line in written.splitlines() for part in re.split(r"\s{3,}|hint: ", line) if part.strip()]
+
+
+@pytest.mark.parametrize("result", [GOOD, BAD, CRASHED], ids=["right", "two misconceptions", "crashed"])
+def test_a_students_page_has_every_word_that_a_terminal_has(tmp_path: Path, result: ExerciseResult) -> None:
+    write_pages([graded("ada", result)], [], tmp_path)
+    said = Seen(tmp_path / "students" / "ada.html").text
+    for words in words_of(result):
+        assert words in said
+
+
+def test_a_students_page_has_more_evidence_the_passed_checks_the_note_and_how_it_was_graded(tmp_path: Path) -> None:
+    write_pages([graded("ada", BAD.model_copy(update={"note": "The .py counts."}))], [], tmp_path)
+    said = Seen(tmp_path / "students" / "ada.html").text
+    assert "does merge it is not x" in said
+    assert "1 check passed does shape 2 / 2" in said
+    assert "The .py counts." in said
+    assert "Graded on cpu, isolation namespaces, seed 3, torch 2.13.0." in said
+
+
+def test_hints_are_folded_away(tmp_path: Path) -> None:
+    write_pages([graded("ada", BAD), graded("ben", CRASHED)], [], tmp_path)
+    for student, hint in (("ada", VIEW.hint), ("ada", SCALE.hint), ("ben", "Try arange.")):
+        text = (tmp_path / "students" / f"{student}.html").read_text(encoding="utf-8")
+        assert f'<details class="hint"><summary>hint</summary><p>{hint}</p></details>' in text
+
+
+def test_a_students_page_names_nobody_else_and_leads_nowhere(tmp_path: Path) -> None:
+    write_pages([graded("ada", BAD), graded("ben", GOOD)], [], tmp_path)
+    page = Seen(tmp_path / "students" / "ada.html")
+    assert "ben" not in page.text
+    assert page.links() == ["#main"]
+
+
+def test_the_class_page_has_scores_exercises_misconceptions_troubles_and_versions(tmp_path: Path) -> None:
+    ada, ben, cat = graded("ada", GOOD), graded("ben", BAD), graded("cat", CRASHED)
+    said = Seen(write_pages([ada, ben, cat], [], tmp_path)).text
+    assert "3 submissions, mean 2.00, median 2 of 6 points" in said
+    assert "all | 1 |" in said
+    assert "| ben | 2 | 2" in said
+    assert "| cat | 0! | 0" in said
+    assert "dance | 3 | 2.00 / 4 | | 1 | 0 | 1 | 0 | 0 | 1 | 1" in said
+    assert "1 | wrong_view You viewed straight. or mix_batch, in 1 of 1 attempts" in said
+    assert "together with scale_missing, in 1 of 1 attempts | dance 1" in said
+    assert "1 attempt is wrong in a way that no misconception explains" in said
+    assert "passed by, of 3 | 1 | 1 | 1" in said
+    assert "| ben | ✗ | ✗ | ✓" in said
+    assert "| cat | ! | ✗ |" in said
+    assert "cat | dance | crashed | 1 | ended by SIGSEGV" in said
+    assert "seed 3 torch 2.13.0" in said
+
+
+def test_every_assignment_has_a_part_of_its_own(tmp_path: Path) -> None:
+    other = graded("ada", exercise(check("tail", 2), id_="wag"), assignment="tails")
+    page = write_pages([graded("ada", BAD), other], [], tmp_path)
+    whole = Seen(page).text
+    assert "heads 1 submission, mean 2.00, median 2 of 6" in whole
+    assert "tails 1 submission, mean 2.00, median 2 of 2" in whole
+    said = Seen(tmp_path / "students" / "ada.html").text
+    assert "heads 2 / 6" in said
+    assert "tails 2 / 2" in said
+    ids = re.findall(r' id="([^"]+)"', page.read_text(encoding="utf-8"))
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(("levels", "stamp"), [
+    (("namespaces", "namespaces"), None),
+    (("process", "process"), "Graded below the isolation level namespaces: 2 of 2 (process)."),
+    (("namespaces", "process"), "Graded below the isolation level namespaces: 1 of 2 (process)."),
+])  # fmt: skip
+def test_a_weak_isolation_level_is_stamped_on_the_class_page(
+    tmp_path: Path, levels: tuple[str, str], stamp: str | None
+) -> None:
+    results = [graded(name, GOOD, isolation=level) for name, level in zip(("ada", "ben"), levels, strict=True)]
+    said = Seen(write_pages(results, [], tmp_path)).text
+    assert (stamp is not None) == ("can be forged" in said)
+    assert stamp is None or stamp in said
+
+
+def test_what_could_not_be_read_is_said_on_the_class_page(tmp_path: Path) -> None:
+    said = Seen(write_pages([graded("ada", GOOD)], ["results/ben/heads.json is not a result."], tmp_path)).text
+    assert "Not in this report: 1 file that cannot be read. results/ben/heads.json is not a result." in said
+
+
+def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
+    named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
+    bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
+                   check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
+    result = graded(HOSTILE, bad, isolation=HOSTILE, device=HOSTILE, assignment=HOSTILE, versions={HOSTILE: HOSTILE})
+    page = write_pages([result], [HOSTILE], tmp_path)
+    for path in (page, tmp_path / "students" / page_of(HOSTILE)):
+        seen = Seen(path)
+        assert " ".join(HOSTILE.split()) in seen.text
+        assert not {tag for tag, _ in seen.elements} & {"script", "img"}
+        assert not [name for _, attributes in seen.elements for name in attributes if name.startswith("on")]
+        assert "49" not in seen.text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Path, name: str) -> None:
+    page = write_pages([graded(name, GOOD)], [], tmp_path)
+    (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
+    target = tmp_path / unquote(link)
+    assert target.parent == tmp_path / "students"
+    assert name in Seen(target).text or name != name.strip()
+
+
+def test_no_two_names_share_a_page() -> None:
+    names = [*NAMES, "a b", "a_b", "a.b", "../b", "a//b", "x" * 299]
+    assert len({page_of(name).casefold() for name in names}) == len(names)
+
+
+def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(
+    tmp_path: Path, made_up_class: Callable[[int], list[Result]]
+) -> None:
+    def everything() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    write_pages(made_up_class(3), [], tmp_path)
+    first = everything()
+    write_pages(made_up_class(3), [], tmp_path)
+    assert everything() == first
+    assert {path.suffix for path in first} == {".html"}
+
+
+def test_the_page_of_a_student_who_is_gone_goes_too_and_no_other_file(tmp_path: Path) -> None:
+    write_pages([graded("ada", GOOD), graded("ben", GOOD)], [], tmp_path)
+    mine = tmp_path / "students" / "mine.html"
+    mine.write_text("<p>my own page</p>")
+    write_pages([graded("ada", GOOD)], [], tmp_path)
+    assert sorted(path.name for path in (tmp_path / "students").iterdir()) == ["ada.html", "mine.html"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence_with_a_next_command(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        CourseFault, match=r"file cannot be written \(.+\)\. Next: course report --html ANOTHER_FOLDER$"
+    ):
+        write_pages([graded("ada", GOOD)], [], tmp_path / "file")

@@ -1,0 +1,176 @@
+"""The pages as a real browser shows them: from the disk, without a network, with a keyboard, on a phone, at night, on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from grader.report.pages import write_pages
+from grader.report.pages.write import page_of
+from grader.result import Result, read_results
+
+PHONE = 375
+SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+TAB, ENTER, RIGHT = ("Tab", 9), ("Enter", 13), ("ArrowRight", 39)
+
+# Every text that is shown, with its colours: the ratio of their luminances, as WCAG 2 defines it. The least one.
+LEAST_CONTRAST = """(() => {
+  const luminance = c => c.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const behind = e => { for (; e; e = e.parentElement) {
+    const c = numbers(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] === 1) return c; } };
+  let least = [99, ""];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const e = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !e.checkVisibility()) continue;
+    const [a, b] = [numbers(getComputedStyle(e).color).slice(0, 3), behind(e).slice(0, 3)].map(luminance);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < least[0]) least = [ratio, e.outerHTML.slice(0, 80)];
+  }
+  return least;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script."""
+    results = made_up_class(12)
+    results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
+    folder = tmp_path_factory.mktemp("small")
+    write_pages(results, [f"{SCRIPT} is not a result."], folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def big(big_class: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The class page of 1,000 students."""
+    return write_pages(read_results(big_class), [], tmp_path_factory.mktemp("pages"))
+
+
+def pages_of(folder: Path) -> list[Path]:
+    """The class page, the page of the hostile name, and one of somebody with a crash."""
+    return [folder / "index.html", folder / "students" / page_of(SCRIPT), folder / "students" / "student0004.html"]
+
+
+def test_nothing_is_asked_of_a_network_and_nothing_is_complained_about(browser, small: Path) -> None:
+    for page in pages_of(small):
+        browser.open(page)
+        assert [url for url in browser.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
+        assert browser.complaints == []
+
+
+def test_no_script_of_a_students_runs_and_its_text_is_shown(browser, small: Path) -> None:
+    for page in pages_of(small)[:2]:
+        browser.open(page)
+        assert browser.js("document.title") != "taken"
+        assert SCRIPT in browser.js("document.body.innerText")
+        assert browser.js("document.querySelectorAll('script, img').length") == 0
+
+
+def test_even_a_script_that_got_into_a_page_would_not_run(browser, small: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    text = (small / "index.html").read_text(encoding="utf-8")
+    page.write_text(text.replace("<main", f"{SCRIPT}<main"), encoding="utf-8")
+    browser.open(page)
+    assert browser.js("document.querySelectorAll('script').length") == 1
+    assert browser.js("document.title") != "taken"
+    assert [url for url in browser.requests if url.startswith("http")] == []
+
+
+def test_a_page_has_landmarks_one_first_heading_its_language_and_headed_tables(browser, small: Path) -> None:
+    for page in pages_of(small):
+        browser.open(page)
+        assert browser.js("document.documentElement.lang") == "en"
+        assert browser.js("['header', 'main', 'h1'].map(name => document.querySelectorAll(name).length)") == [1, 1, 1]
+        levels = browser.js("[...document.querySelectorAll('h1, h2, h3, h4')].map(e => +e.tagName[1])")
+        assert all(after <= before + 1 for before, after in pairwise(levels)), levels
+        assert browser.js("document.querySelectorAll('th:not([scope])').length") == 0
+        assert browser.js("[...document.querySelectorAll('tbody tr')].every(row => row.querySelector('th'))")
+
+
+def test_colour_is_never_alone_in_the_grid(browser, small: Path) -> None:
+    browser.open(small / "index.html")
+    cells = browser.js("[...document.querySelectorAll('.grid td')].map(e => [e.className, e.innerText])")
+    marks = {name: {text for class_, text in cells if class_ == name} for name in ("", "failed", "error", "timeout", "crashed", "missing", "skipped")}  # fmt: skip
+    assert marks == {"": {"✓"}, "failed": {"✗"}, "error": {"e"}, "timeout": {"∞"}, "crashed": {"!"}, "missing": {"–"}, "skipped": {"·"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_by_day_and_by_night(browser, small: Path, scheme: str) -> None:
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    for page in pages_of(small):
+        browser.open(page)
+        browser.js("document.querySelectorAll('details').forEach(e => e.open = true)")
+        least, where = browser.js(LEAST_CONTRAST)
+        assert least >= 4.5, where
+        paper = browser.js("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    browser.ask("Emulation.setEmulatedMedia", features=[])
+
+
+def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(browser, small: Path) -> None:
+    browser.open(small / "index.html")
+    browser.press(*TAB)
+    assert browser.js("document.activeElement.innerText") == "Skip to the content"
+    assert browser.js("document.activeElement.getBoundingClientRect().left >= 0")
+    browser.press(*ENTER)
+    assert browser.js("location.hash") == "#main"
+    wide = browser.js("document.querySelectorAll('.scroll, main a, summary').length")
+    reached = set()
+    for _ in range(wide + 1):
+        browser.press(*TAB)
+        reached.add(
+            browser.js("[...document.querySelectorAll('.scroll, main a, summary')].indexOf(document.activeElement)")
+        )
+    assert reached >= set(range(wide))
+
+
+def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, small: Path) -> None:
+    browser.open(small / "index.html", PHONE)
+    browser.js("document.querySelector('.scroll').focus()")
+    browser.press(*RIGHT)
+    assert browser.js(
+        "new Promise(done => { const t = setInterval(() => { if (document.querySelector('.scroll').scrollLeft > 0)"
+        " { clearInterval(t); done(true); } }, 20); })"
+    )
+    browser.open(small / "students" / "student0004.html")
+    browser.js("document.querySelector('.hint summary').focus()")
+    assert not browser.js("document.querySelector('.hint p').checkVisibility()")
+    browser.press(*ENTER)
+    assert browser.js("document.querySelector('.hint').open")
+
+
+def test_a_phone_never_scrolls_sideways(browser, small: Path, big: Path) -> None:
+    for page in [*pages_of(small), big]:
+        browser.open(page, PHONE, 700)
+        browser.js("document.querySelectorAll('details').forEach((e, i) => { if (i < 3) e.open = true })")
+        assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [PHONE, PHONE], page
+
+
+def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:
+    shown = "document.querySelector('{}').checkVisibility()"
+    for media in ("screen", "print"):
+        browser.ask("Emulation.setEmulatedMedia", media=media)
+        browser.open(small / "students" / "student0004.html")
+        assert browser.js(shown.format(".hint p")) == (media == "print")
+        browser.open(small / "index.html")
+        assert browser.js(shown.format("nav")) == (media == "screen")
+    browser.ask("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(browser, big: Path) -> None:
+    assert big.stat().st_size < 3_000_000
+    browser.open(big)
+    assert browser.complaints == []
+    assert "1000 submissions, mean" in browser.js("document.body.innerText")
+    assert browser.js("document.querySelectorAll('.scores tbody tr').length") == 1000
+    assert browser.js("document.querySelectorAll('.grid td').length") == 8 * 15 * 1001
+    assert browser.js("document.querySelectorAll('details[open]').length") == 0
+    links = browser.js("[...document.querySelectorAll('.scores a')].map(e => e.getAttribute('href'))")
+    assert len(set(links)) == 1000
+    assert all((big.parent / link).is_file() for link in links)
