@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from ..errors import CourseFault
+from .belt import Belt
 from .plugin import CheckOutcome, JudgePlugin, Turn
 
 HANG_SECONDS = 300  # the second belt: a check that hangs in the judge itself ends the judge
@@ -48,9 +49,8 @@ class CheckSession:
         self._answers: queue.Queue[list[CheckOutcome] | BaseException] = queue.Queue()
         for file in files:  # or pytest takes a module of that name from an earlier session, whatever its folder
             sys.modules.pop(file.stem, None)
-        torch.set_num_threads(
-            1
-        )  # checks are many and their tensors tiny: waking threads for them costs four times as much
+        # Checks are many and their tensors tiny: waking threads for them costs four times as much.
+        torch.set_num_threads(1)
         self._plugin = JudgePlugin(self._next_turn, self._answers.put)
         arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
         self._thread = threading.Thread(target=self._run, args=(arguments,), name="checks", daemon=True)
@@ -88,7 +88,7 @@ class CheckSession:
 
     def _run(self, arguments: list[str]) -> None:
         try:
-            status = pytest.main(arguments, plugins=[self._plugin])
+            status = pytest.main(arguments, plugins=[self._plugin, Belt()])
             problem = self._plugin.problem or f"pytest ended with status {int(status)}"
         except BaseException as error:
             problem = repr(error)

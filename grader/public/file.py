@@ -85,7 +85,7 @@ def save(fingerprints: Fingerprints) -> bytes:
     calls = [wire.to_body(call, tensors) for call in fingerprints.calls]
     expected = [None if t is None else wire.to_body(t, tensors) for t in fingerprints.expected]
     body = {"content": fingerprints.content.model_dump(), "calls": calls, "expected": expected}
-    named = {f"t{i:04d}": (t.float() if t.is_floating_point() else t) for i, t in enumerate(tensors)}
+    named = {f"t{i:04d}": (t.float() if t.is_floating_point() else t).clone() for i, t in enumerate(tensors)}
     return bytes(safetensors.torch.save(named, metadata={"body": json.dumps(body, sort_keys=True)}))
 
 

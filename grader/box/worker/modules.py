@@ -90,9 +90,9 @@ class Container(nn.Module):
 def _stand_in(spec: StandIn) -> nn.Module:
     module = Container()
     for name, weight in spec.linears.items():
-        (rows, columns), kind = weight.shape, {"dtype": weight.dtype, "device": weight.device}
-        linear = nn.utils.skip_init(nn.Linear, columns, rows, bias=False, **kind)
-        with torch.no_grad():
+        rows, columns = weight.shape
+        with _without_init(), torch.no_grad():  # not skip_init: on its way over the meta device it imports sympy
+            linear = nn.Linear(columns, rows, bias=False, dtype=weight.dtype, device=weight.device)
             linear.weight.copy_(weight)
         setattr(module, name, linear)
     for name, value in spec.attributes.items():

@@ -19,7 +19,7 @@ import socket
 
 import torch
 
-from . import attempt, confine
+from . import attempt, confine, pages
 from .limits import Limits, measure_address_space
 
 READY = b"ready"
@@ -36,6 +36,7 @@ def main(control_fd: int, isolation: str) -> None:
     attempt.silence()
     gc.collect()
     gc.freeze()
+    pages.collapse()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     control.sendall(READY)
     while True:
