@@ -21,6 +21,7 @@ from grader.judge import (
     check,
     expect,
 )
+from grader.judge.expect import TOLERANCE, difference
 
 GPT2 = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
@@ -172,8 +173,10 @@ def test_single_token(attempt, reference, draw):
     """gives a single token its own value, projected"""
     s = sizes_of(draw)
     weights, x = weights_of(draw, s.C), draw(s.B, 1, s.C)
-    answer = module(attempt, s, weights)(x)
+    answer, want = (module(c, s, weights)(x) for c in (attempt, reference))
     assert_shape(answer, x.shape)
+    if difference(answer.output, want.output) <= TOLERANCE:
+        return
     q, k, v = (x @ w.mT for w in weights["qkv.weight"].chunk(3))
     proj = weights["proj.weight"]
     others = {
@@ -184,11 +187,9 @@ def test_single_token(attempt, reference, draw):
         "v, projected with proj's weight untransposed": v @ proj,
     }
     for what, other in others.items():
-        expect(
-            not torch.allclose(answer.output, other, atol=1e-4),
-            f"a token alone should get v, projected; yours gets {what}",
-        )
-    assert_matches(answer, module(reference, s, weights)(x))
+        same = torch.allclose(answer.output, other, atol=1e-4)
+        expect(not same, f"a token alone should get v, projected; yours gets {what}")
+    assert_matches(answer, want)
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="With one head, compare scores, weights and output by hand for T = 2.")
@@ -206,6 +207,8 @@ def test_values(attempt, reference, draw):
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
     got, want = (module(c, s, weights)(x).output for c in (attempt, reference))
     assert_shape(got, want.shape)
+    if difference(got, want) <= TOLERANCE:  # to undo proj makes rounding errors larger: only where there is a real one
+        return
     proj = weights["proj.weight"]
     heads = (torch.linalg.solve(proj, y.mT).mT.unflatten(-1, (s.nh, s.hd)) for y in (got, want))
     mine, right = (y.transpose(1, 2).transpose(0, 1) for y in heads)  # (nh, B, T, hd), before proj
