@@ -25,8 +25,10 @@ class _Step(Model):
     kind: Literal["Step"] = Field(alias="$")
     name: Annotated[str, Field(max_length=60)]
     lines: list[Size] = Field(min_length=1, max_length=DEPTH)
+    sites: list[Size] = Field(min_length=1, max_length=DEPTH)
     inputs: list[_Seen] = Field(max_length=SIDES)
     outputs: list[_Seen] = Field(max_length=SIDES)
+    taken: Size
     given: Size
     kept: Literal["view", "copy", "new", "same", "in place", ""]
     numbers: list[float] = Field(max_length=4)
@@ -63,8 +65,10 @@ def _step(model: _Step, tensors: list[Tensor]) -> Step:
     return Step(
         model.name,
         tuple(model.lines),
+        tuple(model.sites),
         tuple(_seen(each) for each in model.inputs),
         tuple(_seen(each) for each in model.outputs),
+        model.taken,
         model.given,
         model.kept,
         tuple(model.numbers),

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..course import CourseError, Exercise
+from ..course import Exercise
 from ..course.secret import FOLDER
 from ..result import ExerciseResult
 from .check import check_one, fingerprint_path, is_begun, own_attempt
-from .options import CourseOption, course_of, exercises_named
+from .options import CourseOption, course_of, exercise_named
 
 Steps = tuple[str, ...]
 
@@ -29,10 +29,7 @@ def hint(
     Example: `course hint reshape_dance`
     """
     loaded = course_of(course)
-    found = exercises_named(loaded, [exercise])
-    if len(found) > 1:
-        raise CourseError(f"{exercise!r} is in {len(found)} assignments. Next: course hint {found[0][1].id}")
-    ((assignment, wanted),) = found
+    assignment, wanted = exercise_named(loaded, exercise, "hint")
     source = own_attempt(loaded, assignment, wanted)
     console = Console(highlight=False)
     if not is_begun(loaded, assignment, wanted, source):

@@ -33,3 +33,11 @@ def exercises_named(course: Course, names: list[str]) -> list[tuple[Assignment, 
             raise CourseError(f"there is no exercise {name!r}; there are: {known}. Next: course status")
         found += match
     return found
+
+
+def exercise_named(course: Course, name: str, command: str) -> tuple[Assignment, Exercise]:
+    """The one exercise with this id or file name. Raises CourseError."""
+    found = exercises_named(course, [name])
+    if len(found) > 1:
+        raise CourseError(f"{name!r} is in {len(found)} assignments. Next: course {command} {found[0][1].id}")
+    return found[0]

@@ -105,6 +105,11 @@ def _raised(raised: Raised) -> str:
     return "other" if kind is None else f"kind {KINDS.index(kind)}"
 
 
+def shadow_of(tensor: Tensor) -> Shadow:
+    """The shadow of a tensor."""
+    return _shadow("tensor", tensor, None)
+
+
 def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> Shadow:
     if tensor is None:
         return Shadow(kind=kind, shape=shape)

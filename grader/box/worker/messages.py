@@ -188,15 +188,18 @@ class Seen:
 class Step:
     """One operation of a line, however often it ran.
 
-    lines: the student's lines that lead to it, outermost first. kept: "view", "copy", "new", "same", "in place", or
-    empty where that cannot be told. given: how many tensors came out. numbers: plain numbers among the arguments.
-    crops: a corner of what came out, of the first times that it ran.
+    lines: the student's lines that lead to it, outermost first; sites: where in the bytecode of each. kept: "view",
+    "copy", "new", "same", "in place", or empty where that cannot be told. taken, given: how many tensors went in and
+    came out, of which the first are listed. numbers: plain numbers among the arguments. crops: a corner of what came
+    out, of the first times that it ran.
     """
 
     name: str
     lines: tuple[int, ...]
+    sites: tuple[int, ...]
     inputs: tuple[Seen, ...] = ()
     outputs: tuple[Seen, ...] = ()
+    taken: int = 0
     given: int = 0
     kept: str = ""
     numbers: tuple[float, ...] = ()

@@ -23,6 +23,7 @@ from .perform import perform
 STEPS, ORDER, CROPS = 400, 20_000, 256  # distinct steps, operations in their order, corners
 SIDES, DEPTH = 8, 6  # inputs or outputs of a step, lines that lead to it
 LineOf = Callable[[str, int], int | None]
+_Place = tuple[int, int]  # a line and where in the bytecode of its function
 
 # Operations that give a tensor of its own whose numbers are the old ones in another place.
 _MOVES = frozenset(
@@ -113,31 +114,31 @@ class Tracer(TorchFunctionMode):
         if not operation.outputs and not operation.raised:
             return
         try:
-            lines, frame = self._where()
-            if lines:
-                self._see(operation, lines, frame)
+            places, frame = self._where()
+            if places:
+                self._see(operation, places, frame)
         except Exception:  # what cannot be followed is not the student's fault
             self._lost += 1
 
-    def _where(self) -> tuple[tuple[int, ...], FrameType | None]:
-        """The student's lines, outermost first, and the frame that the innermost of them called, if any."""
-        lines: list[int] = []
+    def _where(self) -> tuple[list[_Place], FrameType | None]:
+        """The student's places, outermost first, and the frame that the innermost of them called, if any."""
+        places: list[_Place] = []
         called = None
         frame: FrameType | None = sys._getframe(3)
-        while frame is not None:
+        while frame is not None and len(places) < DEPTH:
             line = self._line_of(frame.f_code.co_filename, frame.f_lineno)
-            if line is not None and lines[-1:] != [line]:
-                lines.append(line)
-            elif line is None and not lines:
+            if line is not None:
+                places.append((line, frame.f_lasti))
+            elif not places:
                 called = frame
             frame = frame.f_back
-        return tuple(reversed(lines[:DEPTH])), called
+        return places[::-1], called
 
-    def _see(self, operation: _Operation, lines: tuple[int, ...], frame: FrameType | None) -> None:
+    def _see(self, operation: _Operation, places: list[_Place], frame: FrameType | None) -> None:
         opened = self._open
         if opened is None or frame is None or opened.frame is not frame:
             self._close()
-            opened = self._open = _opened(operation, lines, frame)
+            opened = self._open = _opened(operation, places, frame)
         elif _is_ours_to_name(frame):
             opened.step = replace(opened.step, name=_NAMES.get(frame.f_code.co_name, frame.f_code.co_name))
         opened.moves &= operation.moves()
@@ -157,7 +158,7 @@ class Tracer(TorchFunctionMode):
         if self._open is None:
             return
         step, self._open = self._open.step, None
-        alike = replace(step, crops=(), numbers=())
+        alike = _without_values(step)
         if alike not in self._places and len(self._steps) < STEPS:
             self._places[alike] = len(self._steps)
             self._steps.append((replace(step, crops=()), []))
@@ -174,13 +175,15 @@ class Tracer(TorchFunctionMode):
 _TORCH = torch.__file__.removesuffix("__init__.py")
 
 
-def _opened(operation: _Operation, lines: tuple[int, ...], frame: FrameType | None) -> _Open:
+def _opened(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _Open:
     """A new step that begins with this operation."""
     before, inputs = operation.before, operation.inputs
     if frame is not None and _is_module_call(frame):  # what the layer was given, not what it holds
         given = list(tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
         before, inputs = noted(given), tuple(seen(t) for t in given[:SIDES])
-    return _Open(frame, Step(_name(operation, frame), lines, inputs, numbers=operation.numbers), before)
+    lines, sites = zip(*places, strict=True)
+    taken, numbers = len(before), operation.numbers
+    return _Open(frame, Step(_name(operation, frame), lines, sites, inputs, taken=taken, numbers=numbers), before)
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:
@@ -193,6 +196,12 @@ def _name(operation: _Operation, frame: FrameType | None) -> str:
     elif name == "__get__":
         name = (resolve_name(operation.func) or name).split(".")[-2]
     return _NAMES.get(name, name.strip("_") if name.startswith("__") else name)[:60]
+
+
+def _without_values(step: Step) -> Step:
+    """The same for two steps that differ in their numbers alone."""
+    inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
+    return replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
 
 
 def _is_module_call(frame: FrameType) -> bool:

@@ -1,0 +1,182 @@
+"""Sizes of a call and their names: (2, 5, 12) is (B, T, C) where B = 2, T = 5 and C = 12."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, StandIn
+from ..course.shapes import Axis, Parameter, Signature
+
+SAME = 100  # the doubt where two axes have one size
+Signatures = Mapping[str, Sequence[Signature]]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The size of each named axis.
+
+    neighbours: pairs that stand side by side in some tensor. packed: axes on which q, k and v may lie side by side.
+    """
+
+    sizes: Mapping[str, int]
+    neighbours: frozenset[tuple[str, str]] = frozenset()
+    packed: frozenset[str] = frozenset()
+
+    def name(self, size: int) -> str:
+        """What an axis of this size is: T, a product such as nh·hd or 3·C, or the number where it has no name."""
+        return self._names.get(size, str(size))
+
+    def shape(self, shape: Sequence[int]) -> str:
+        """(B, T, C) for (2, 5, 12)."""
+        return f"({', '.join(self.name(size) for size in shape)})"
+
+    def number(self, value: float) -> str:
+        """A number beside the tensors, with its name: 2.646 (√hd)."""
+        shown = f"{value:.4g}"
+        sizes = {name: size for name, size in self.sizes.items() if size > 1}
+        roots = {f"√{name}": math.sqrt(size) for name, size in sizes.items()}
+        inverse = {f"1/{name}": 1 / known for name, known in {**roots, **sizes}.items()}
+        for title, known in (*roots.items(), *sizes.items(), *inverse.items()):
+            if math.isclose(value, known, rel_tol=1e-5):
+                return f"{shown} ({title})"
+        return shown
+
+    @property
+    def doubt(self) -> int:
+        """How many sizes could be two things: the fewer, the better the call explains itself."""
+        sizes = list(self.sizes.values())
+        several = [size for name, size in self._packed + self._joined if name != "nh·hd"]  # which is C itself
+        several += [*sizes, *(_LITERALS if self.packed else ())]
+        return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """An axis of its own comes first, then three packed into one, then two joined."""
+        found: dict[int, str] = {}
+        for named in (list(self.sizes.items()), self._packed, self._joined):
+            free = [(name, size) for name, size in named if size > 1 and size not in found]
+            counted = Counter(size for _, size in free)
+            found |= {size: name for name, size in free if counted[size] == 1}
+        return found
+
+    @property
+    def _packed(self) -> list[tuple[str, int]]:
+        """Where q, k and v lie side by side: 3·C."""
+        return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
+
+    @property
+    def _joined(self) -> list[tuple[str, int]]:
+        """Neighbours that a view may join: B·T, B·nh, nh·hd, T·hd."""
+        pairs = {*self.neighbours, *pairwise(name for name in _HEADS if name in self.sizes)}
+        return [(f"{a}·{b}", self.sizes[a] * self.sizes[b]) for a, b in sorted(pairs)]
+
+
+_LITERALS = (3,)  # q, k and v on an axis of their own
+_HEADS = ("B", "nh", "T", "hd")
+
+
+def axes_of(signature: Signature, call: Call, returned: Sequence[int], others: Signatures) -> Axes | None:
+    """The sizes in a recorded call that returned a tensor of this shape; None where the signature does not fit it."""
+    solver = _Solver(others)
+    if signature.build is not None:
+        if not isinstance(call.subject, Build):
+            return None
+        solver.module(signature.build, call.subject)
+    solver.arguments(signature.call, call.args, call.kwargs)
+    solver.shape(signature.returns, returned)
+    return solver.solved()
+
+
+class _Solver:
+    """Equations `product of axes = number`, solved one unknown at a time."""
+
+    def __init__(self, others: Signatures) -> None:
+        self._others = others
+        self._equations: list[tuple[Axis, int]] = []
+        self._channels: set[str] = set()
+        self._neighbours: set[tuple[str, str]] = set()
+        self._fits, self._has_weights = True, False
+
+    def arguments(self, parameters: Sequence[Parameter], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+        for position, parameter in enumerate(parameters):
+            if position < len(args):
+                self._argument(parameter, args[position])
+            elif parameter.name in kwargs:
+                self._argument(parameter, kwargs[parameter.name])
+            else:
+                self._fits = False
+
+    def module(self, parameters: Sequence[Parameter], build: Build) -> None:
+        self._has_weights = True
+        self.arguments(parameters, build.args, build.kwargs)
+
+    def shape(self, axes: Sequence[Axis], shape: Sequence[int]) -> None:
+        self._fits &= len(axes) == len(shape)
+        self._equations += zip(axes, shape, strict=False)
+        self._side_by_side([factor for axis in axes for factor in axis.factors])
+
+    def solved(self) -> Axes | None:
+        if not self._fits:
+            return None
+        sizes: dict[str, int] = {}
+        waiting = self._equations
+        while waiting:
+            later = [each for each in waiting if not _solve(*each, sizes)]
+            if len(later) == len(waiting):
+                return None
+            waiting = later
+        consistent = all(
+            math.prod(sizes[f] if isinstance(f, str) else f for f in axis.factors) == size
+            for axis, size in self._equations
+        )
+        return (
+            Axes(sizes, frozenset(self._neighbours), frozenset(self._channels if self._has_weights else ()))
+            if consistent
+            else None
+        )
+
+    def _argument(self, parameter: Parameter, value: object) -> None:
+        self._has_weights |= isinstance(value, StandIn)
+        if parameter.shape is not None:
+            self.shape(parameter.shape, value.shape if isinstance(value, Tensor) else ())
+        elif parameter.attributes:
+            for name, axis in parameter.attributes:
+                size = value.attributes.get(name) if isinstance(value, StandIn) else None
+                self._number(axis, size)
+        elif isinstance(value, Build):
+            (made,) = self._others.get(str(parameter.axis.factors[0]) if parameter.axis else "", (None,))
+            if made is not None and made.build is not None:
+                self.module(made.build, value)
+        elif parameter.axis is not None:
+            self._number(parameter.axis, value)
+
+    def _side_by_side(self, factors: Sequence[str | int]) -> None:
+        names = [factor for factor in factors if isinstance(factor, str)]
+        self._channels |= set(names[-1:])
+        self._neighbours |= {pair for pair in pairwise(names) if pair[0] != pair[1]}
+
+    def _number(self, axis: Axis, value: object) -> None:
+        if isinstance(value, int):
+            self._equations.append((axis, value))
+            if len(axis.factors) > 1:
+                self._side_by_side(axis.factors)
+        else:
+            self._fits = False
+
+
+def _solve(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
+    """Whether this equation holds no unknown any more; its last one is worked out."""
+    unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
+    if len(unknown) > 1:
+        return False
+    if unknown:
+        known = math.prod(sizes[f] if isinstance(f, str) else f for f in axis.factors if f != unknown[0])
+        sizes[unknown[0]] = size // max(known, 1)
+    return True

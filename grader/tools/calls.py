@@ -1,0 +1,142 @@
+"""Which of the recorded calls to look at: for each function the one that explains itself best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call
+from ..course import Exercise
+from ..course.shapes import Axis, Signature
+from ..judge.candidate import map_call
+from ..judge.marks import Layer
+from ..public.file import Fingerprints
+from .axes import Axes, axes_of
+
+
+@dataclass(frozen=True)
+class Look:
+    """A recorded call, what the reference answered, and what its sizes are called. `judged`: only that is right."""
+
+    call: Call
+    expected: Tensor
+    judged: bool
+    signature: Signature | None
+    axes: Axes
+
+    @property
+    def target(self) -> str:
+        """The function or class."""
+        return target_of(self.call)
+
+    @property
+    def title(self) -> str:
+        """As a student would write the call: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
+        build = self.call.subject if isinstance(self.call.subject, Build) else None
+        names = [p.name for p in self.signature.call] if self.signature else []
+        called = _arguments(self.call.args, self.call.kwargs, names)
+        if build is None:
+            return f"{self.target}({called})"
+        names = [p.name for p in self.signature.build or ()] if self.signature else []
+        kwargs = {k: v for k, v in build.kwargs.items() if k not in build.attributes}
+        return f"{self.target}({_arguments(build.args, {**kwargs, **build.attributes}, names)})({called})"
+
+
+def looks(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Look]:
+    """A call for each function and each setting of a module, in the order of course.yaml.
+
+    by_head: prefer calls in which heads are an axis.
+    """
+    best: dict[tuple[str, str], tuple[tuple[int, ...], Look]] = {}
+    for index, look in _all(exercise, fingerprints):
+        key = (look.target, _setting(look.call))
+        layers = {check.layer for check in fingerprints.content.checks if index in check.calls}
+        heads = look.signature is not None and Axis(("nh",)) in look.signature.returns
+        odd = (
+            not look.judged,
+            by_head and not heads,
+            Layer.FINITE in layers,
+            look.axes.doubt,
+            Layer.VALUES not in layers,
+        )
+        rank = (*odd, _elements(look.call))
+        if key not in best or rank < best[key][0]:
+            best[key] = (rank, look)
+    order = list(exercise.shapes) or [target for target, _ in best]
+    return sorted((look for _, look in best.values()), key=lambda look: (order.index(look.target), _setting(look.call)))
+
+
+def target_of(call: Call) -> str:
+    """The name of what is called or built."""
+    return call.subject if isinstance(call.subject, str) else call.subject.target
+
+
+def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, Look]]:
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
+    content = fingerprints.content
+    for index, (call, expected) in enumerate(zip(fingerprints.calls, fingerprints.expected, strict=True)):
+        build = call.subject if isinstance(call.subject, Build) else None
+        plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
+        if not plain or expected is None or content.right(index).raised is not None:
+            continue
+        judged = not call.random and any(index in check.calls for check in content.checks)
+        if not signatures:
+            yield index, Look(call, expected, judged, None, Axes({}))
+        for signature in signatures.get(target_of(call), ()):
+            axes = axes_of(signature, call, expected.shape, signatures)
+            if axes is not None:
+                look = Look(_bare(call), expected, judged, signature, axes)
+                yield from ((index, smaller) for smaller in _smaller(look))
+
+
+def _smaller(look: Look) -> Iterator[Look]:
+    """The look with 2, 3, … sequences of its batch: another size may be easier to tell from the others."""
+    signature, batch = look.signature, Axis(("B",))
+    if signature is None or "B" not in look.axes.sizes:
+        yield look
+        return
+    shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
+    names = [p.name for p in signature.call]
+    for count in range(2, look.axes.sizes["B"] + 1):
+
+        def cut(name: str, value: object, count: int = count) -> object:
+            shape = shapes.get(name)
+            return value if shape is None else cast(Tensor, value).narrow(shape.index(batch), 0, count)
+
+        args = tuple(cut(name, value) for name, value in zip(names, look.call.args, strict=False))
+        kwargs = {name: cut(name, value) for name, value in look.call.kwargs.items()}
+        expected = look.expected
+        if batch in signature.returns:
+            expected = expected.narrow(signature.returns.index(batch), 0, count)
+        axes = replace(look.axes, sizes={**look.axes.sizes, "B": count})
+        yield replace(look, call=replace(look.call, args=args, kwargs=kwargs), expected=expected, axes=axes)
+
+
+def _bare(call: Call) -> Call:
+    """Without what a check adds to a module's output."""
+    return map_call(call, lambda tensor: tensor, lambda build: replace(build, added={}))
+
+
+def _setting(call: Call) -> str:
+    """The attributes that the call sets on its module, such as flash=True: each setting is looked at."""
+    return ", ".join(f"{k}={v}" for k, v in call.subject.attributes.items()) if isinstance(call.subject, Build) else ""
+
+
+def _elements(call: Call) -> int:
+    return sum(value.numel() for value in (*call.args, *call.kwargs.values()) if isinstance(value, Tensor))
+
+
+def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
+    named = dict(zip(names, args, strict=False)) | dict(kwargs)
+    ordered = sorted(named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
+    unnamed = [_argument("", value) for value in args[len(names) :]]
+    return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
+
+
+def _argument(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        return f"{name}={value!r}" if name else repr(value)
+    return name or "…"
