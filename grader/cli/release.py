@@ -1,22 +1,61 @@
-"""`course release`: exercises/ from solutions/."""
+"""`course release`: exercises/ from solutions/, and from them the students' class repository."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 from rich.console import Console
 
+from ..course import Course, CourseError
 from .options import CourseOption, course_of
 
+if TYPE_CHECKING:
+    from ..judge.catalogue import Catalogue
 
-def release(course: CourseOption = None) -> None:
-    """Make exercises/ (stubs, notebooks, fingerprints) from solutions/.
+NOBODY = "@instructor"
 
-    Example: `course release`
+
+def release(
+    out: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Make the students' class repository here, or bring it up to date."),
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="Who reviews changes there: a login or team [default: as before].")
+    ] = None,
+    course: CourseOption = None,
+) -> None:
+    """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
+
+    Example: `course release --out ../class --owner @ada`
     """
     loaded = course_of(course)
+    if not (loaded.root / "solutions").is_dir():
+        raise CourseError("only the instructor's repository, with its solutions/, can be released. Next: course check")
     from ..authoring.release import write_release
     from ..judge.catalogue import Catalogue
 
+    console = Console(highlight=False)
     with Catalogue(loaded) as catalogue:
         written = write_release(loaded, catalogue)
-    console = Console(highlight=False)
-    console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: course verify", soft_wrap=True)
+        console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: course verify", soft_wrap=True)
+        if out is not None:
+            console.print(_class_repository(loaded, catalogue, written, out, owner), soft_wrap=True, markup=False)
+
+
+def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:
+    """Make it or bring it up to date; what there is to say about it."""
+    from ..authoring.bundle import bundle
+    from ..authoring.hand_over import earlier_release, hand_over
+    from ..authoring.trial import try_out
+
+    named = owner or earlier_release(out).owner or NOBODY
+    files = bundle(course, written, named)
+    try_out(course, catalogue, files)
+    changed = hand_over(course, out, files)
+    following = f"look at it (git -C {out} diff), commit, push" if (out / ".git").exists() else f"git init {out}"
+    if named == NOBODY:
+        following = f"course release --out {out} --owner @YOU, for CODEOWNERS names nobody yet"
+    return f"{len(files)} files in {out}, {len(changed)} of them changed. Next: {following}"

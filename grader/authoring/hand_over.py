@@ -1,0 +1,139 @@
+"""Put a class repository into a folder: whole or not at all, nothing hidden, and nobody's work overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..course import Course
+from ..errors import CourseFault
+from . import history
+from .bundle import MANIFEST
+from .leaks import Hidden, hidden_of
+
+SET_ASIDE = {".git", ".venv", "__pycache__", ".course", "results"}  # in the folder, and in nobody's clone
+
+
+class HandOverError(CourseFault):
+    """The class repository may not be written there. The text ends with what to do next."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier release wrote here: the digest of every file, and the owner it named."""
+
+    files: Mapping[str, str]
+    owner: str | None = None
+
+
+def earlier_release(folder: Path) -> Earlier:
+    """What is known of this folder. Raises HandOverError where it holds other things."""
+    if not folder.exists():
+        return Earlier({})
+    if not folder.is_dir() or folder.is_symlink():
+        raise HandOverError(f"{folder} is not a folder. Next: course release --out with a new folder's name")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return Earlier({str(k): str(v) for k, v in manifest["files"].items()}, str(manifest["owner"]))
+    except FileNotFoundError:
+        if {path.name for path in folder.iterdir()} <= {".git"}:
+            return Earlier({})
+        raise HandOverError(
+            f"{folder} holds other things than an earlier release: nothing is written. "
+            "Next: course release --out with a new folder's name"
+        ) from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise HandOverError(
+            f"{folder / MANIFEST} cannot be read: nothing is written. Next: git checkout {MANIFEST}, in {folder}"
+        ) from None
+
+
+def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Write these files, and take away what an earlier release wrote and this one does not; the paths changed.
+
+    Raises HandOverError, and has changed nothing then, where something hidden would be published or was before, or
+    where a file is no longer as it was released: it is somebody's work.
+    """
+    earlier = earlier_release(folder)
+    first = next(_given_away(hidden_of(course), folder, files), None)
+    if first is not None:
+        raise HandOverError(f"{first}: nothing is written. Next: take it out, then course release --out {folder}")
+    for name in sorted({*files, *earlier.files}):
+        _must_be_ours(folder, name, earlier.files.get(name), files.get(name))
+    return _write(folder, files, earlier)
+
+
+def _given_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """A sentence for everything hidden that the folder would hold, or has held in its published history."""
+    found = (hidden.sentence(name, content) for name, content in files.items())
+    yield from filter(None, found)
+    for path in _files(folder):
+        name = str(path.relative_to(folder))
+        if name not in files and (sentence := hidden.sentence(name, path.read_bytes())):
+            yield f"{folder}: {sentence}"
+    if folder.is_dir() and history.is_repository(folder):
+        for name in sorted(history.paths(folder)):
+            if sentence := hidden.sentence(name, b""):
+                yield f"the git history of {folder}: {sentence}"
+        for kept in history.everything(folder):
+            if sentence := hidden.sentence(kept.path or "a message", kept.content):
+                yield f"the git history of {folder}, object {kept.oid[:12]}: {sentence}"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Regular files, links not followed, but for those that git never shares."""
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SET_ASIDE]
+        yield from (found for name in names if (found := Path(path, name)).is_file() and not found.is_symlink())
+
+
+def _must_be_ours(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
+    """Raise HandOverError unless the file is absent, as it was released, or as it will be."""
+    path = folder / name
+    for part in (path, *path.relative_to(folder).parents):
+        if (folder / part).is_symlink():
+            raise HandOverError(f"{folder / part} is a link: nothing is written. Next: rm {folder / part}")
+    if not path.exists() or name == MANIFEST:
+        return
+    content = path.read_bytes() if path.is_file() else None
+    if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
+        return
+    raise HandOverError(
+        f"{path} has changed since it was released: nothing is written, for it may be somebody's work. "
+        f"Next: mv {path} elsewhere, then course release --out {folder}"
+    )
+
+
+def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
+    """The manifest comes last: a release that was cut off can be repeated."""
+    others = {name: content for name, content in files.items() if name != MANIFEST}
+    changed = [name for name, content in others.items() if _put(folder / name, content)]
+    gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
+    for name in gone:
+        _take_away(folder, Path(name))
+    _put(folder / MANIFEST, files[MANIFEST])
+    return [*changed, *gone]
+
+
+def _put(path: Path, content: bytes) -> bool:
+    """Whether the file had to be written."""
+    if path.exists() and path.read_bytes() == content:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(content)
+    partial.replace(path)
+    return True
+
+
+def _take_away(folder: Path, name: Path) -> None:
+    """Remove a file, and the folders that it leaves empty."""
+    (folder / name).unlink()
+    for parent in name.parents[:-1]:
+        if any((folder / parent).iterdir()):
+            return
+        (folder / parent).rmdir()

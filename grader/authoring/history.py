@@ -1,0 +1,82 @@
+"""What a git repository has ever published: every file, path and message of its branches and tags."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import CourseFault
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether git keeps this very folder."""
+    return (folder / ".git").exists()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Something that git keeps: a file's content under a path it had, or the words of a commit or tag."""
+
+    oid: str
+    path: str
+    content: bytes
+
+
+def everything(folder: Path) -> Iterator[Kept]:
+    """Whatever the branches, the tags or the index hold.
+
+    Pull requests and other people's branches that were fetched are theirs, and are left out. Raises CourseFault.
+    """
+    tips = _tips(folder)
+    named = dict.fromkeys(tips, "")  # a tag's own words
+    listed = _git(folder, "rev-list", "--objects", *tips) if tips else b""
+    for line in listed.decode("utf-8", "replace").splitlines():
+        oid, _, path = line.partition(" ")
+        named[oid] = path
+    yield from _contents(folder, named | dict(_staged(folder)))
+
+
+def paths(folder: Path) -> set[str]:
+    """Every path that a commit of the branches and tags has named: one file may have had several."""
+    tips = _tips(folder)
+    found = _git(folder, "log", "-m", "--format=", "--name-only", "-z", *tips, "--") if tips else b""
+    return {path.strip("\n") for path in found.decode("utf-8", "replace").split("\0")} - {""}
+
+
+def _tips(folder: Path) -> list[str]:
+    heads = _git(folder, "for-each-ref", "--format=%(objectname)", "refs/heads", "refs/tags")
+    detached = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True)
+    return sorted({*heads.decode().split(), *detached.decode().split()})
+
+
+def _staged(folder: Path) -> Iterator[tuple[str, str]]:
+    for entry in _git(folder, "ls-files", "--stage", "-z").decode("utf-8", "replace").split("\0"):
+        about, _, path = entry.partition("\t")
+        if about and not about.startswith("160000"):  # another repository's commit
+            yield about.split()[1], path
+
+
+def _contents(folder: Path, named: dict[str, str]) -> Iterator[Kept]:
+    out = _git(folder, "cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in named).encode())
+    start = 0
+    while start < len(out):
+        end = out.index(b"\n", start)
+        oid, kind, *size = out[start:end].decode().split()
+        if not size:
+            raise CourseFault(f"{folder} lacks a part of its history ({oid}). Next: clone it whole, then release again")
+        start = end + 1 + int(size[0]) + 1
+        if kind != "tree":
+            yield Kept(oid, named[oid], out[end + 1 : start - 1])
+
+
+def _git(folder: Path, *arguments: str, stdin: bytes = b"", may_fail: bool = False) -> bytes:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], input=stdin, capture_output=True, check=False)
+    except FileNotFoundError:
+        raise CourseFault(f"git is needed to look through {folder}. Next: install git") from None
+    if done.returncode and not may_fail:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]
+        raise CourseFault(f"git cannot read {folder} ({said[-1]}). Next: git -C {folder} status")
+    return done.stdout
