@@ -12,6 +12,12 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGES = ("torch", "safetensors", "numpy", "einops")  # CONTRACT: what an attempt may import
+SYSTEM_FILES = (
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/sys/kernel/mm/transparent_hugepage/enabled",  # glibc looks here before it asks for huge pages:
+    "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",  # half of an attempt's page faults
+)
 SITE, WORKER_PARENT, WORKER = "/box/site", "/box/lib", "manyheads_worker"
 
 
@@ -43,9 +49,7 @@ def contents() -> Contents:
             symlinks.append((os.readlink(path), str(path)))
         elif path.is_dir():
             binds.append(Bind(str(path), str(path)))
-    for path in (Path("/etc/ld.so.cache"), Path("/etc/alternatives")):
-        if path.exists():
-            binds.append(Bind(str(path), str(path)))
+    binds += [Bind(path, path) for path in SYSTEM_FILES if os.path.exists(path)]
     base, python = _interpreter()
     if base is not None:
         binds.append(Bind(base, "/box/python"))

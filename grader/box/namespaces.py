@@ -29,7 +29,7 @@ _BOUND = "--die-with-parent --new-session --cap-drop ALL --clearenv --hostname b
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # a large tensor costs a fault for each 2 MiB, not each 4 KiB
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # see SYSTEM_FILES
     "HOME": "/tmp",
     "LC_ALL": "C.UTF-8",
 }
