@@ -5,6 +5,7 @@
 #
 # TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
 # PYTHON       the interpreter to build .venv with (3.11 or newer)
+# TORCH        another version of torch than the pinned one
 
 PYTHON ?= $(shell sh tools/find-python)
 TORCH_INDEX ?=
@@ -25,6 +26,8 @@ verify: setup
 
 lint: setup
 	@$(RUN)/ruff check . && $(RUN)/ruff format --check . && $(RUN)/mypy
+	@$(RUN)/zizmor --offline --quiet --persona auditor .github
+	@$(RUN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 bench-attacks: setup
 	@$(RUN)/python -m bench.attacks
