@@ -11,7 +11,7 @@ import html
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..result import ExerciseResult, Result
 from .words import attempt_words, out_of, points
@@ -23,17 +23,21 @@ NOTHING = "\u200b"  # takes no room
 _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
 
 
-def results_section(title: str, results: Sequence[Result], untouched: Sequence[str] = ()) -> str:
-    """Results under a heading: a table of scores, then a block for every exercise that is not right.
+def results_section(title: str, results: Sequence[Result], not_begun: Collection[tuple[str, str]] = ()) -> str:
+    """Results under a heading: a table of scores, then a block for every exercise that is begun and not right.
 
-    untouched: ids of exercises that nobody has begun, which need no block.
+    not_begun: ids (assignment, exercise).
     """
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
-    exercises = [e for r in results for e in r.exercises]
-    rows = [f"| {_mark(e, untouched)} | `{e.id}` | {out_of(e)} |" for e in exercises]
-    head = [f"## {escaped(title)}: {points(score)} / {points(most)}", "", "| | exercise | score |", "|---|---|---|"]
-    blocks = [_details(e) for e in exercises if e.id not in untouched and attempt_words(e).rest is not None]
-    return "\n".join([*head, *rows, *(block for block in blocks if block)])
+    lines = [f"## {escaped(title)}: {points(score)} / {points(most)}", "", "| | exercise | score |", "|---|---|---|"]
+    wrong = []
+    for result in results:
+        for exercise in result.exercises:
+            begun = (result.assignment, exercise.id) not in not_begun
+            mark = attempt_words(exercise).mark if begun else "·"
+            lines.append(f"| {mark} | `{exercise.id}` | {out_of(exercise)} |")
+            wrong += [exercise] if begun and not attempt_words(exercise).passed else []
+    return "\n".join([*lines, *(_details(e, first=e is wrong[0]) for e in wrong)])
 
 
 def text_block(text: str) -> str:
@@ -61,12 +65,10 @@ def attempt_text(result: ExerciseResult) -> str:
     return "\n".join(_lines(result))
 
 
-def _details(result: ExerciseResult) -> str:
-    words = attempt_words(result)
-    if words.passed:
-        return ""
-    summary = f"<details open><summary>{words.mark} <code>{result.id}</code> {out_of(result)}</summary>"
-    return f"\n{summary}\n\n{text_block(attempt_text(result))}\n\n</details>"
+def _details(result: ExerciseResult, *, first: bool) -> str:
+    summary = f"{attempt_words(result).mark} <code>{result.id}</code> {out_of(result)}"
+    opened = f"<details{' open' * first}><summary>{summary}</summary>"
+    return f"\n{opened}\n\n{text_block(attempt_text(result))}\n\n</details>"
 
 
 def _lines(result: ExerciseResult) -> Iterator[str]:
@@ -83,10 +85,6 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
         yield one_line(result.note)
     for check in words.rest:
         yield f"{one_line(check.title)}  {out_of(check)}"
-
-
-def _mark(result: ExerciseResult, untouched: Sequence[str]) -> str:
-    return "·" if result.id in untouched else attempt_words(result).mark
 
 
 def _wrapped(line: str) -> list[str]:

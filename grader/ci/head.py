@@ -1,0 +1,111 @@
+"""The head of a pull request as data: fetched into a bare repository, read with git's plumbing, never checked out."""
+
+from __future__ import annotations
+
+import base64
+import os
+import resource
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import CourseFault
+
+SECONDS = 180
+LARGEST_FETCH = 64 * 2**20  # bytes of one file that git writes: the pack of a whole commit
+KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
+PASSED_ON = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO")
+REGULAR = ("100644", "100755")
+
+
+class HeadError(CourseFault):
+    """The head cannot be fetched. The text ends with what to do next."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A path of the head: its content, or one sentence that says why it cannot be an attempt."""
+
+    path: str
+    content: bytes = b""
+    refused: str = ""
+
+
+class Head:
+    """One commit of a remote repository, without the files that are larger than `limit_kib`."""
+
+    def __init__(self, folder: Path, remote: str, commit: str, token: str, limit_kib: int) -> None:
+        """Fetch it into that folder. Raises HeadError."""
+        self._folder, self._commit, self._limit_kib = folder, commit, limit_kib
+        self._git("init", "--quiet", "--bare", ".")
+        limit = f"--filter=blob:limit={limit_kib * 1024 + 1}"  # git leaves out what is as large as that or larger
+        options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", limit]
+        self._git("fetch", *options, remote, commit, token=token, server=remote)
+
+    def entries(self, paths: Sequence[str]) -> Iterator[Entry]:
+        """What the commit holds at these paths, where it holds anything. Raises HeadError."""
+        listed = self._git("ls-tree", "-z", self._commit, "--", *paths).decode("utf-8", "surrogateescape")
+        seen = set[str]()
+        for line in filter(None, listed.split("\0")):
+            about, path = line.split("\t", 1)
+            mode, _, oid = about.split(" ")
+            if path in seen or path not in paths:
+                raise HeadError(f"the commit {self._commit[:12]} is not as git writes one. Next: look at its tree")
+            seen.add(path)
+            yield self._entry(path, mode, oid)
+
+    def _entry(self, path: str, mode: str, oid: str) -> Entry:
+        if mode not in REGULAR:
+            what = KINDS.get(mode, "not a file")
+            return Entry(path, refused=f"{path} is {what}: hand in the file itself.")
+        size = self._git("cat-file", "--batch-check=%(objectsize)", stdin=f"{oid}\n".encode()).decode().strip()
+        if not size.isdecimal() or int(size) > self._limit_kib * 1024:  # `… missing`: it was not fetched
+            return Entry(path, refused=f"{path} is larger than {self._limit_kib} KiB.")
+        return Entry(path, self._git("cat-file", "blob", oid))
+
+    def _git(self, *arguments: str, stdin: bytes = b"", token: str = "", server: str = "") -> bytes:
+        command = ["git", *arguments]
+        environment = _environment(token, server)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self._folder,
+                env=environment,
+                input=stdin,
+                capture_output=True,
+                check=False,
+                timeout=SECONDS,
+                preexec_fn=_limit_files,
+            )
+        except subprocess.TimeoutExpired:
+            raise HeadError(f"git {arguments[0]} took longer than {SECONDS} s. Next: run the job again") from None
+        if done.returncode:
+            said = done.stderr.decode("ascii", "replace").replace("::", ":").strip().splitlines() or ["no reason given"]
+            raise HeadError(f"git {arguments[0]} ended with {done.returncode} ({said[-1]!a}). Next: run the job again")
+        return done.stdout
+
+
+def _environment(token: str, server: str) -> dict[str, str]:
+    """Nobody's configuration, the token neither in a file nor in an argument, and no fetch but the one we ask for."""
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_ALLOW_PROTOCOL": "https:http" if server else "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "LC_ALL": "C",
+    }
+    if token:
+        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        environment |= {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": f"http.{server}.extraheader",
+            "GIT_CONFIG_VALUE_0": f"AUTHORIZATION: basic {basic}",
+        }
+    return environment
+
+
+def _limit_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FETCH, LARGEST_FETCH))

@@ -1,0 +1,80 @@
+"""The runner that a step stands on: its event, and the files through which a step speaks to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import CourseFault
+
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # no bot's: those end with [bot]
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+Environment = Mapping[str, str]
+
+
+class RunnerError(CourseFault):
+    """This is no run of the workflow, or not the one it should be. The text ends with what to do next."""
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """What the event says of a pull request, and all of it that anything here depends on."""
+
+    repository: str  # owner/name of the class repository
+    number: int
+    head: str  # the commit that is graded
+    student: str  # who opened it
+
+
+def pull_request(environment: Environment) -> PullRequest:
+    """The pull request of this run. Raises RunnerError."""
+    try:
+        event = json.loads(Path(needed(environment, "GITHUB_EVENT_PATH")).read_bytes())
+        about = event["pull_request"]
+        found = PullRequest(
+            _matching(_REPOSITORY, event["repository"]["full_name"]),
+            int(about["number"]),
+            _matching(_SHA, about["head"]["sha"]),
+            str(about["user"]["login"]),
+        )
+    except (OSError, ValueError, LookupError, TypeError):
+        raise RunnerError("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
+    if not _LOGIN.fullmatch(found.student):
+        raise RunnerError(f"{found.student!a} is no student: nothing is graded. Next: nothing, or open it by hand")
+    return found
+
+
+def set_output(environment: Environment, name: str, value: str) -> None:
+    """An output of this step. Raises RunnerError."""
+    if not re.fullmatch(r"[a-z_]+", name) or not re.fullmatch(r"[a-z ]*", value):
+        raise RunnerError(f"{name}={value!a} is no output. Next: report it")
+    _append(environment, "GITHUB_OUTPUT", f"{name}={value}\n")
+
+
+def add_summary(environment: Environment, markdown: str) -> None:
+    """A part of the job's summary."""
+    _append(environment, "GITHUB_STEP_SUMMARY", markdown + "\n")
+
+
+def needed(environment: Environment, name: str) -> str:
+    """A variable that the runner or the workflow sets. Raises RunnerError."""
+    value = environment.get(name, "")
+    if not value:
+        raise RunnerError(f"{name} is not set: this command is for a step of the workflow. Next: course grade")
+    return value
+
+
+def _append(environment: Environment, name: str, text: str) -> None:
+    with Path(needed(environment, name)).open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _matching(pattern: re.Pattern[str], value: object) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise ValueError
+    return value
