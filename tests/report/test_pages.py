@@ -194,6 +194,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
 def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Path, name: str) -> None:
     page = write_pages([graded(name, GOOD)], [], tmp_path)
     (link,) = [link for link in Seen(page).links() if not link.startswith("#")]
+    assert re.fullmatch("[!-~]+", link)
     target = tmp_path / unquote(link)
     assert target.parent == tmp_path / "students"
     assert name in Seen(target).text or name != name.strip()

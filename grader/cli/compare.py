@@ -1,0 +1,38 @@
+"""`course compare`: what changed between two runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..report.compare import compare as compared
+from ..report.compare_terminal import changes
+from ..report.compare_terminal import summary as summary_of
+from ..result import read_results
+
+
+def compare(
+    old: Annotated[Path, typer.Argument(help="The results of an earlier run.")],
+    new: Annotated[Path, typer.Argument(help="The results of a later run.")],
+    summary: Annotated[bool, typer.Option("--summary", help="No line for each submission.")] = False,
+    fail_on_drop: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-drop", help="Exit status 1 where a check earns less than it did, or a submission is gone."
+        ),
+    ] = False,
+) -> None:
+    """Show what changed between two runs: scores by submission and by check, diagnoses, who is new and who is gone.
+
+    Example: `course compare results-monday results --fail-on-drop`
+    """
+    comparison = compared(read_results(old), read_results(new))
+    console = Console(highlight=False)
+    if not summary:
+        console.print(changes(comparison))
+    console.print(summary_of(comparison))
+    if fail_on_drop and comparison.drops:
+        raise typer.Exit(1)

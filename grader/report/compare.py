@@ -1,0 +1,154 @@
+"""What changed between two runs. Pure: results in, changes out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..result import CheckResult, ExerciseResult, Result
+
+Key = tuple[str, str]  # student, assignment
+
+
+@dataclass(frozen=True)
+class CheckChange:
+    """A check that ended in another way, or earns other points. None where a run does not have it."""
+
+    exercise: str
+    old: CheckResult | None
+    new: CheckResult | None
+
+    @property
+    def title(self) -> str:
+        """As the newer run has it."""
+        known = self.new or self.old
+        return known.title if known else ""
+
+    @property
+    def gain(self) -> float:
+        """Points; below 0 where something was lost."""
+        return (self.new.score if self.new else 0.0) - (self.old.score if self.old else 0.0)
+
+
+@dataclass(frozen=True)
+class DiagnosisChange:
+    """Other misconceptions in one exercise: their ids, most likely first."""
+
+    exercise: str
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A submission whose verdict is another."""
+
+    old: Result
+    new: Result
+    checks: tuple[CheckChange, ...]
+    diagnoses: tuple[DiagnosisChange, ...]
+
+    @property
+    def gain(self) -> float:
+        """Points; below 0 where something was lost."""
+        return round(self.new.score - self.old.score, 9)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How submissions were graded, where the two runs differ: every value of each."""
+
+    name: str
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, side by side."""
+
+    same: int
+    changed: tuple[Change, ...]
+    added: tuple[Result, ...]
+    gone: tuple[Result, ...]
+    settings: tuple[Setting, ...]
+
+    @property
+    def drops(self) -> bool:
+        """Whether a check earns less than it did, or a submission is gone."""
+        return bool(self.gone) or any(check.gain < 0 for change in self.changed for check in change.checks)
+
+
+def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
+    """Submissions are the same where every check and every diagnosis is: evidence and hints do not count."""
+    before, after = _by_key(old), _by_key(new)
+    both = [(before[key], after[key]) for key in before if key in after]
+    changes = [_change(*pair) for pair in both]
+    changed = tuple(change for change in changes if change.checks or change.diagnoses)
+    return Comparison(
+        same=len(both) - len(changed),
+        changed=changed,
+        added=tuple(result for key, result in after.items() if key not in before),
+        gone=tuple(result for key, result in before.items() if key not in after),
+        settings=tuple(_settings(old, new)),
+    )
+
+
+def by_check(comparison: Comparison) -> list[tuple[str, str, int, int]]:
+    """Exercise, title, students who gained, students who lost: most losses first."""
+    ups, downs = Counter[Key](), Counter[Key]()
+    for change in comparison.changed:
+        for check in change.checks:
+            ups[check.exercise, check.title] += check.gain > 0
+            downs[check.exercise, check.title] += check.gain < 0
+    rows = [(*key, ups[key], downs[key]) for key in ups if ups[key] or downs[key]]
+    return sorted(rows, key=lambda row: (-row[3], -row[2]))
+
+
+def _by_key(results: Sequence[Result]) -> dict[Key, Result]:
+    return {(result.student, result.assignment): result for result in results}
+
+
+def _change(old: Result, new: Result) -> Change:
+    before, after = ({exercise.id: exercise for exercise in result.exercises} for result in (old, new))
+    pairs = [(id_, before.get(id_), after.get(id_)) for id_ in dict.fromkeys([*before, *after])]
+    return Change(
+        old,
+        new,
+        tuple(check for id_, *pair in pairs for check in _checks(id_, *pair)),
+        tuple(change for id_, *pair in pairs if (change := _diagnosis(id_, *pair))),
+    )
+
+
+def _checks(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> Iterator[CheckChange]:
+    before, after = ({check.id: check for check in each.checks} if each else {} for each in (old, new))
+    for id_ in dict.fromkeys([*before, *after]):
+        change = CheckChange(exercise, before.get(id_), after.get(id_))
+        if _verdict(change.old) != _verdict(change.new):
+            yield change
+
+
+def _verdict(check: CheckResult | None) -> tuple[str, float, float] | None:
+    return (check.outcome, check.score, check.max_score) if check else None
+
+
+def _diagnosis(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> DiagnosisChange | None:
+    before, after = (tuple(d.id for d in each.diagnosis) if each else () for each in (old, new))
+    return DiagnosisChange(exercise, before, after) if before != after else None
+
+
+def _settings(old: Sequence[Result], new: Sequence[Result]) -> Iterator[Setting]:
+    before, after = _values(old), _values(new)
+    for name in dict.fromkeys([*before, *after]):
+        if before.get(name) != after.get(name):
+            yield Setting(name, before.get(name, ()), after.get(name, ()))
+
+
+def _values(results: Sequence[Result]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for result in results:
+        own = {"isolation": result.isolation, "device": result.device, "seed": str(result.seed), **result.versions}
+        for name, value in own.items():
+            found.setdefault(name, set()).add(value)
+    return {name: tuple(sorted(values)) for name, values in found.items()}

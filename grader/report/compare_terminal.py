@@ -1,0 +1,81 @@
+"""Two runs, side by side, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from .compare import Change, CheckChange, Comparison, by_check
+from .words import OUTCOMES, out_of, points
+
+NONE = "none"
+
+
+def changes(comparison: Comparison) -> RenderableType:
+    """Every submission that changed, was added or is gone, with its checks and diagnoses."""
+    parts: list[RenderableType] = [part for change in comparison.changed for part in _change(change)]
+    parts += [Text(f"+ {r.student}: {r.assignment} is new, {out_of(r)}") for r in comparison.added]
+    parts += [Text(f"- {r.student}: {r.assignment} is gone, was {out_of(r)}") for r in comparison.gone]
+    return Group(*parts)
+
+
+def summary(comparison: Comparison) -> RenderableType:
+    """Checks by how many gained and lost, then all of it in a few lines."""
+    table = _table()
+    for exercise, title, up, down in by_check(comparison):
+        both = (f"{up} up" if up else "", f"{down} down" if down else "")
+        table.add_row(Text(exercise), Text(title), ", ".join(filter(None, both)))
+    parts: list[RenderableType] = [Text("Checks, by students who gained or lost"), table] if table.rows else []
+    for setting in comparison.settings:
+        parts.append(Text(f"Graded otherwise: {setting.name} {_listed(setting.old)} → {_listed(setting.new)}"))
+    gains = [change.gain for change in comparison.changed]
+    counts = (
+        (comparison.same, "the same"),
+        (sum(gain > 0 for gain in gains), "up"),
+        (sum(gain < 0 for gain in gains), "down"),
+        (sum(gain == 0 for gain in gains), "with other checks or diagnoses for as many points"),
+        (len(comparison.added), "new"),
+        (len(comparison.gone), "gone"),
+    )
+    said = ", ".join(f"{count} {what}" for count, what in counts if count) or "none"
+    return Group(*parts, Text(f"Submissions: {said}"))
+
+
+def _change(change: Change) -> Iterator[RenderableType]:
+    style, mark = ("green", "↑") if change.gain > 0 else ("red", "↓") if change.gain < 0 else ("yellow", "=")
+    score = f"{points(change.old.score)} → {out_of(change.new)}"
+    yield Text(f"{mark} {change.new.student}: {change.new.assignment} {score}", style=f"bold {style}")
+    for diagnosis in change.diagnoses:
+        yield Text(f"  {diagnosis.exercise} diagnosis: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
+    table = _table()
+    for check in change.checks:
+        table.add_row(Text(check.exercise), Text(check.title), _points(check), _outcome(check))
+    yield Padding(table, (0, 0, 0, 2), expand=False)
+
+
+def _table() -> Table:
+    return Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+
+
+def _outcome(check: CheckChange) -> str:
+    """Nothing where the points say it: from passed to failed, or back."""
+    if not check.old or not check.new:
+        return "no such check before" if check.new else "no such check now"
+    if {check.old.outcome, check.new.outcome} <= {"passed", "failed"}:
+        return ""
+    old, new = OUTCOMES[check.old.outcome], OUTCOMES[check.new.outcome]
+    return old if old == new else f"{old} → {new}"
+
+
+def _points(check: CheckChange) -> str:
+    old, new = (out_of(end) if end else NONE for end in (check.old, check.new))
+    same_most = check.old and check.new and check.old.max_score == check.new.max_score
+    return f"{points(check.old.score)} → {new}" if check.old and same_most else f"{old} → {new}"
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values) or NONE
