@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from ..course import CourseError
+from ..course import Assignment, Course, CourseError, Exercise
+from ..submission import AttemptSource
 from .check import fingerprint_path, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
+
+if TYPE_CHECKING:
+    from ..tools.calls import Look
 
 CORNER = (6, 8)  # numbers that --values shows, along the last two axes
 
@@ -29,24 +34,14 @@ def trace(
     assignment, wanted = exercise_named(loaded, exercise, "trace")
     source = own_attempt(loaded, assignment, wanted)
     console = Console(highlight=False)
-    if source.problem or not is_begun(loaded, assignment, wanted, source):
-        sentence = source.problem or f"{wanted.id} is not begun yet: there is nothing to follow."
-        console.print(sentence, soft_wrap=True, markup=False)
-        console.print(f"Next: fill the first stub of {assignment.stem(wanted)}, then: course trace {wanted.id}")
-        raise typer.Exit(1)
+    refuse_unbegun(console, loaded, assignment, wanted, source, "trace")
 
-    from ..public.file import read
     from ..report.trace import LEGEND, trace_report
-    from ..tools.calls import looks
     from ..tools.follow import follow
     from ..tools.source import Source
     from ..tools.trace import explained
 
-    every = looks(wanted, read(fingerprint_path(loaded, assignment, wanted)))
-    chosen = [look for look in every if function in (None, look.target)]
-    if not chosen:
-        known = ", ".join(dict.fromkeys(look.target for look in every)) or "none"
-        raise CourseError(f"{wanted.id} has no {function!r} to follow; it has: {known}. Next: course trace {wanted.id}")
+    chosen = looks_named(wanted, fingerprint_path(loaded, assignment, wanted), function, "trace")
     followed = follow(loaded, source, chosen, CORNER if values else ())
     lines = Source(tuple(source.source.splitlines()))
     told = [explained(look, traced, lines) for look, traced in zip(chosen, followed.traced, strict=False)]
@@ -59,3 +54,32 @@ def trace(
     console.print(f"Next: course {'check' if well else 'hint'} {wanted.id}")
     if followed.ended or any(each.raised for each in told):
         raise typer.Exit(1)
+
+
+def refuse_unbegun(
+    console: Console, course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, command: str
+) -> None:
+    """Say so and leave with status 1 where there is nothing of the student's to run."""
+    if not source.problem and is_begun(course, assignment, exercise, source):
+        return
+    sentence = source.problem or f"{exercise.id} is not begun yet: there is nothing to {command}."
+    console.print(sentence, soft_wrap=True, markup=False)
+    first = f"fill the first stub of {assignment.stem(exercise)}"
+    console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def looks_named(
+    exercise: Exercise, fingerprints: Path, function: str | None, command: str, *, by_head: bool = False
+) -> list[Look]:
+    """The recorded calls of that function, of all where it is None. Raises CourseError where there is none."""
+    from ..public.file import read
+    from ..tools.calls import looks
+
+    every = looks(exercise, read(fingerprints), by_head=by_head)
+    chosen = [look for look in every if function in (None, look.target)]
+    if not chosen:
+        known = ", ".join(dict.fromkeys(look.target for look in every)) or "none"
+        next_ = f"course {command} {exercise.id}"
+        raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
+    return chosen

@@ -1,0 +1,73 @@
+"""What each head of a student's module attends to, found among the operations of a followed call.
+
+Weights are known by what they are, not by what they are called: a (T, T) table whose rows are not negative and sum to
+one. Where nothing is like that, the output of a softmax is shown as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Step, Traced
+from .axes import Axes
+
+HEADS, TOKENS = 8, 24  # heads of the first sequence, and tokens, that are kept
+CROP, TIMES = (HEADS, TOKENS, TOKENS), HEADS  # what to ask a TraceCall for
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True)
+class Heads:
+    """(nh, T, T) each, for the first sequence. `scores`: the last ones before the weights, None where none were seen."""
+
+    weights: Tensor
+    scores: Tensor | None
+
+
+def heads_of(traced: Traced, axes: Axes) -> Heads | None:
+    """The weights that the call computed, and the scores they come from; None where none were seen."""
+    tokens = axes.sizes.get("T", 0)
+    if tokens < 2:
+        return None
+    tables = list(_tables(traced, axes, tokens))
+    at = next((i for i, (_, table) in enumerate(tables) if _are_weights(table)), None)
+    if at is None:
+        at = next((i for i, (step, _) in enumerate(tables) if step.name.lower() == "softmax"), None)
+    if at is None:
+        return None
+    weights = tables[at][1]
+    before = [table for _, table in tables[:at] if table.shape == weights.shape]
+    return Heads(weights, before[-1] if before else None)
+
+
+def _tables(traced: Traced, axes: Axes, tokens: int) -> Iterator[tuple[Step, Tensor]]:
+    """Every step that gave numbers of shape (…, T, T), with those of the first sequence, head by head."""
+    for place in dict.fromkeys(traced.order):
+        step = traced.steps[place]
+        whole = step.outputs[0].shape if step.outputs else ()
+        if whole[-2:] != (tokens, tokens) or not step.crops or not step.crops[0].is_floating_point():
+            continue
+        if any(crop.shape[-2:] != (tokens, tokens) for crop in step.crops):
+            continue
+        table = _of_first_sequence(step, whole, axes)
+        if table is not None:
+            yield step, table
+
+
+def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes) -> Tensor | None:
+    batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
+    if len(whole) == 4:
+        return step.crops[0]
+    if len(whole) == 3 and whole[0] in (heads, batch * heads) and (whole[0] != batch or heads == 1):
+        return step.crops[0][:heads]
+    if len(whole) == 3 and whole[0] == batch:  # a loop over heads
+        return torch.stack([crop[0] for crop in step.crops[:heads]])
+    return torch.stack(step.crops[:heads]) if len(whole) == 2 else None  # a loop over sequences and heads
+
+
+def _are_weights(table: Tensor) -> bool:
+    return bool((table >= 0).all() and ((table.sum(-1) - 1).abs() < _ROUNDING).all())
