@@ -5,13 +5,18 @@ from __future__ import annotations
 import typer
 
 from .check import check
+from .ci import ci
+from .compare import compare
 from .doctor import doctor
 from .export import export
 from .grade import grade
 from .hint import hint
+from .plot import plot
 from .release import release
 from .report import report
+from .similar import similar
 from .status import status
+from .trace import trace
 from .verify import verify
 
 app = typer.Typer(
@@ -22,5 +27,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (status, check, hint, grade, report, export, doctor, release, verify):
+for command in (status, check, hint, trace, plot, grade, report, compare, similar, export, doctor, release, verify):
     app.command()(command)
+app.add_typer(ci, name="ci")
