@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from ..course import Exercise
 from ..course.secret import FOLDER
-from ..result import ExerciseResult
 from .check import check_one, fingerprint_path, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
 
-Steps = tuple[str, ...]
+NOTE = "hints.json"  # which steps were shown
 
 
 def hint(
@@ -39,40 +35,14 @@ def hint(
     if all(check.outcome == "passed" for check in result.checks):
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
         return
-    about, title, steps = _steps(fingerprint_path(loaded, assignment, wanted), result, wanted)
-    given = next_step(loaded.root / FOLDER / "hints.json", wanted.id, about, len(steps), again=again)
-    if title:
-        console.print(title, soft_wrap=True, markup=False)
-    following = f"course hint {wanted.id}" if given < len(steps) else f"course check {wanted.id}"
-    _print(console, f"Hint {given} of {len(steps)}: {steps[given - 1]}", following)
-
-
-def _steps(fingerprints: Path, result: ExerciseResult, exercise: Exercise) -> tuple[str, str, Steps]:
-    """What the hints are about, its title, and the steps: of the misconception, or of the first failing check."""
     from ..public.file import read
+    from ..tools.hints import next_hint
 
-    for named in result.diagnosis:
-        words = read(fingerprints).content.words.get(named.id)
-        if words:
-            return named.id, named.title, words.hints
-    first = next(check for check in result.checks if check.outcome != "passed")
-    steps = tuple(dict.fromkeys(step for step in (first.hint, exercise.hint) if step))
-    return first.id, f"Not yet: it {first.title}", steps
-
-
-def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
-    """The step to show, noted in this file. Another mistake starts with its own first step."""
-    try:
-        noted = dict(json.loads(path.read_text(encoding="utf-8")))
-        before = noted.get(exercise, {})
-        seen = int(before["step"]) if before.get("about") == about and not again else 0
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        noted, seen = {}, 0  # nobody has asked yet, or the note is damaged: begin with the first step
-    step = min(seen + 1, steps)
-    noted[exercise] = {"about": about, "step": step}
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.write_text(json.dumps(noted), encoding="utf-8")
-    return step
+    content = read(fingerprint_path(loaded, assignment, wanted)).content
+    given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
+    if given.title:
+        console.print(given.title, soft_wrap=True, markup=False)
+    _print(console, given.sentence, f"course {'check' if given.last else 'hint'} {wanted.id}")
 
 
 def _print(console: Console, sentence: str, following: str) -> None:

@@ -14,7 +14,9 @@ from ..course.shapes import Axis, Signature
 from ..judge.candidate import map_call
 from ..judge.marks import Layer
 from ..public.file import Fingerprints
-from .axes import Axes, axes_of
+from .axes import SAME, Axes, axes_of
+
+_LARGE = 6.0
 
 
 @dataclass(frozen=True)
@@ -48,25 +50,31 @@ class Look:
 def looks(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Look]:
     """A call for each function and each setting of a module, in the order of course.yaml.
 
-    by_head: prefer calls in which heads are an axis.
+    by_head: for the eye, prefer calls in which heads are an axis; else those whose sizes are easiest to tell apart.
     """
     best: dict[tuple[str, str], tuple[tuple[int, ...], Look]] = {}
     for index, look in _all(exercise, fingerprints):
         key = (look.target, _setting(look.call))
-        layers = {check.layer for check in fingerprints.content.checks if index in check.calls}
-        heads = look.signature is not None and Axis(("nh",)) in look.signature.returns
-        odd = (
-            not look.judged,
-            by_head and not heads,
-            Layer.FINITE in layers,
-            look.axes.doubt,
-            Layer.VALUES not in layers,
-        )
-        rank = (*odd, _elements(look.call))
+        rank = _rank(look, {check.layer for check in fingerprints.content.checks if index in check.calls}, by_head)
         if key not in best or rank < best[key][0]:
             best[key] = (rank, look)
     order = list(exercise.shapes) or [target for target, _ in best]
     return sorted((look for _, look in best.values()), key=lambda look: (order.index(look.target), _setting(look.call)))
+
+
+def _rank(look: Look, layers: set[int], by_head: bool) -> tuple[int, ...]:
+    """The lower, the better it shows. Zeros, extremes and the like are for checks, not for the eye."""
+    doubt, unusual = look.axes.doubt, Layer.VALUES not in layers
+    heads = look.signature is not None and Axis(("nh",)) in look.signature.returns
+    names = (doubt >= SAME, unusual or _is_extreme(look.call), doubt) if by_head else (doubt, unusual)
+    return (not look.judged, by_head and not heads, Layer.FINITE in layers, *names, _elements(look.call))
+
+
+def _is_extreme(call: Call) -> bool:
+    """Whether it holds numbers that no normal distribution would give."""
+    state = call.subject.state if isinstance(call.subject, Build) else None
+    given = (*call.args, *call.kwargs.values(), *(state or {}).values())
+    return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
 
 
 def target_of(call: Call) -> str:

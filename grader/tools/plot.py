@@ -18,6 +18,7 @@ HEADS = 4  # that are shown
 HIDDEN = -1e4  # a score this low is as good as −∞
 NONE = 1e-4  # a difference this small is rounding
 Kind = Literal["numbers", "weights", "mask", "difference"]
+_APART = "yours − expected"
 _AXES = {"T_q": "query position", "T_k": "key position", "T": "token"}
 
 
@@ -64,10 +65,10 @@ def _compared(look: Look, title: str, index: tuple[int, ...], found: Tensor | No
     kind = _kind(wanted)
     if found is None or found.shape != look.expected.shape:
         panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note)
-        return Band(title, (*panels, Panel("difference", None, "difference")), *_names(look))
+        return Band(title, (*panels, Panel(_APART, None, "difference")), *_names(look))
     mine = found[index]
     panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
-    return Band(title, (*panels, Panel("difference", difference(mine, wanted), "difference")), *_names(look))
+    return Band(title, (*panels, Panel(_APART, difference(mine, wanted), "difference")), *_names(look))
 
 
 def difference(found: Tensor, expected: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.hint import next_step
+from grader.tools.hints import next_step
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")

@@ -1,0 +1,54 @@
+"""One step nearer to the answer each time it is asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..public.file import Content
+from ..result import ExerciseResult
+
+Steps = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Hint:
+    """`title`: what was seen, if anything. `last`: no step comes after this one."""
+
+    title: str
+    sentence: str
+    last: bool
+
+
+def next_hint(content: Content, result: ExerciseResult, fallback: str, note: Path, *, again: bool = False) -> Hint:
+    """The next step for an attempt that fails a check. `fallback`: the exercise's own hint; `note`: what was shown."""
+    about, title, steps = _steps(content, result, fallback)
+    given = next_step(note, content.exercise, about, len(steps), again=again)
+    return Hint(title, f"Hint {given} of {len(steps)}: {steps[given - 1]}", given == len(steps))
+
+
+def _steps(content: Content, result: ExerciseResult, fallback: str) -> tuple[str, str, Steps]:
+    """What the hints are about, its title, and the steps: of the misconception, or of the first failing check."""
+    for named in result.diagnosis:
+        words = content.words.get(named.id)
+        if words:
+            return named.id, named.title, words.hints
+    first = next(check for check in result.checks if check.outcome != "passed")
+    steps = tuple(dict.fromkeys(step for step in (first.hint, fallback) if step))
+    return first.id, f"Not yet: it {first.title}", steps
+
+
+def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
+    """The step to show, noted in this file. Another mistake starts with its own first step."""
+    try:
+        noted = dict(json.loads(path.read_text(encoding="utf-8")))
+        before = noted.get(exercise, {})
+        seen = int(before["step"]) if before.get("about") == about and not again else 0
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        noted, seen = {}, 0  # nobody has asked yet, or the note is damaged: begin with the first step
+    step = min(seen + 1, steps)
+    noted[exercise] = {"about": about, "step": step}
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text(json.dumps(noted), encoding="utf-8")
+    return step
