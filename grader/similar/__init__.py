@@ -1,0 +1,1 @@
+"""Which attempts of a class look alike. Student code is read here as text, and never run."""

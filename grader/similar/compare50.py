@@ -1,0 +1,86 @@
+"""compare50, CS50's own tool for this, as a program: it wants other versions of packages than nbgrader does.
+
+It reads text, ranks pairs, and writes pages that show two attempts side by side and need no network.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..errors import CourseFault
+
+NAME = "compare50"
+PAGES = ("index.html", "match_*.html")
+_UNSAFE = re.compile(r"[^\w .@+-]")
+NOWHERE = "http://127.0.0.1:9"  # it asks PyPI for a newer version of itself, on every run: not on ours
+
+
+def find_compare50() -> list[str]:
+    """The command. Raises CourseFault where it is not installed."""
+    program = shutil.which(NAME)
+    if program is None:
+        raise CourseFault(f"{NAME} is not installed. Next: pipx install {NAME}, then course similar again")
+    # Its script looks for a python3 on the PATH, which is another one where it was installed by itself.
+    python = Path(program).resolve().with_name("python3")
+    return [str(python), "-m", NAME] if python.exists() else [program]
+
+
+def compare(command: list[str], attempts: Mapping[str, str], given: str, stem: str, out: Path, pairs: int) -> bool:
+    """Write the pages of the pairs that are most alike into `out`; whether there is any. `given` is no likeness.
+
+    Raises CourseFault where compare50 fails.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        students = [f"submitted/{label}" for label in labels(attempts)]
+        _lay_out(folder, dict(zip(students, attempts.values(), strict=True)) | {"given": given}, stem)
+        options = ["-d", f"given/{stem}.py", "-n", str(pairs), "-o", "pages"]
+        # Students come first: an option of several values would swallow them.
+        done = subprocess.run(
+            [*command, *students, *options], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise CourseFault(f"{NAME} failed with status {done.returncode} on {stem}. Next: {NAME} --version")
+        return _move(folder / "pages", out)
+
+
+def labels(students: Iterable[str]) -> list[str]:
+    """A name for each that is safe in a path, in a pattern and in the tool's pages: these show it as HTML."""
+    made: list[str] = []
+    for student in students:
+        label = plain = _UNSAFE.sub("_", student).lstrip("-.") or "_"
+        number = 1
+        while label in made:
+            number += 1
+            label = f"{plain}~{number}"
+        made.append(label)
+    return made
+
+
+def _lay_out(folder: Path, sources: Mapping[str, str], stem: str) -> None:
+    for place, text in sources.items():
+        (folder / place).mkdir(parents=True)
+        (folder / place / f"{stem}.py").write_text(text, encoding="utf-8")
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    # Its own script fixes the hash seed, so that two runs agree.
+    return {**kept, "PYTHONHASHSEED": "50", "HTTPS_PROXY": NOWHERE, "https_proxy": NOWHERE}
+
+
+def _move(pages: Path, out: Path) -> bool:
+    """Put the new pages in the place of an earlier run's, and touch no other file."""
+    out.mkdir(parents=True, exist_ok=True)
+    for old in (path for pattern in PAGES for path in out.glob(pattern)):
+        old.unlink()
+    new = sorted(pages.glob("*.html"))
+    for path in new:
+        shutil.move(path, out / path.name)
+    return bool(new)
