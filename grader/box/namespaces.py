@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-import select
 import shutil
 import socket
 import subprocess
@@ -19,6 +17,7 @@ from .cgroup import Cgroup, make_cgroup
 from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents
 from .level import BoxUnavailable, Level
+from .warm import start_attempt
 from .worker.limits import Limits
 from .worker.zygote import READY
 
@@ -54,12 +53,7 @@ class NamespaceBox:
         if self._process.poll() is not None:
             self._close()
             self._start()
-        data, their_data = socket.socketpair()
-        lifeline, their_lifeline = socket.socketpair()
-        with their_data, their_lifeline:
-            request = json.dumps(dataclasses.asdict(limits)).encode()
-            socket.send_fds(self._control, [request], [their_data.fileno(), their_lifeline.fileno()])
-        return Connection(data, limits, lambda seconds: _hang_up(lifeline, seconds))
+        return start_attempt(self._control, limits)
 
     def __enter__(self) -> Self:
         return self
@@ -138,16 +132,3 @@ def launch_request(bwrap: str, control_fd: int, uid: int | None, hidden: Path, c
         "uid": uid,
         "cgroups": cgroup.entrances,
     }
-
-
-def _hang_up(lifeline: socket.socket, seconds: float) -> int | None:
-    """Tell the keeper to end the attempt, and wait for its word on how it ended."""
-    try:
-        lifeline.shutdown(socket.SHUT_WR)
-        ready, _, _ = select.select([lifeline], [], [], seconds)
-        word = lifeline.recv(200) if ready else b""
-        return int(word) if word.isdigit() else None
-    except OSError:
-        return None
-    finally:
-        lifeline.close()

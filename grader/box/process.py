@@ -17,6 +17,8 @@ from .connection import Connection
 from .level import Level
 from .worker.limits import Limits
 
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 
 class ProcessBox:
     """Every attempt is a new Python process in a session and an empty folder of its own."""
@@ -43,7 +45,7 @@ class ProcessBox:
                 stderr=subprocess.DEVNULL,
                 cwd=folder.name,
                 start_new_session=True,
-                env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PATH": os.environ.get("PATH", "")},
+                env={**ENVIRONMENT, "PATH": os.environ.get("PATH", "")},
             )
         return Connection(data, limits, lambda seconds: _end(process, folder, seconds))
 

@@ -3,43 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from ..box.names import Level
 from ..course import Assignment, Course, CourseError, Exercise
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource, code_digest, read_attempt
 from .options import CourseOption, course_of, exercises_named
 
+if TYPE_CHECKING:
+    from ..box.level import Box
+
 
 def check(
     exercises: Annotated[list[str] | None, typer.Argument(help="Ids or files [default: all that are begun].")] = None,
     course: CourseOption = None,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
 ) -> None:
     """Check your own attempts, and name the misconception behind a mistake.
 
-    Example: `course check reshape_dance`
+    Example: `course check reshape_dance`, or `course check --watch` while you write.
     """
     loaded = course_of(course)
     named = exercises_named(loaded, exercises or [])
     console = Console(highlight=False)
-    begun = [(a, e, own_attempt(loaded, a, e)) for a, e in named]
-    if not exercises:
-        begun = [entry for entry in begun if is_begun(loaded, *entry)]
-    if not begun:
-        console.print(
-            "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
-        )
+    from ..box.forked import open_own_box
+
+    with open_own_box() as box:
+        if watch:
+            from .watch import watch_exercises
+
+            watch_exercises(loaded, named, box, console)
+            return
+        begun = [(a, e, own_attempt(loaded, a, e)) for a, e in named]
+        if not exercises:
+            begun = [entry for entry in begun if is_begun(loaded, *entry)]
+        if not begun:
+            console.print(
+                "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
+            )
+            raise typer.Exit(1)
+        passed = [_show(console, check_one(loaded, a, e, source, box)) for a, e, source in begun]
+    if not all(passed):
         raise typer.Exit(1)
-    results = [check_one(loaded, a, e, source) for a, e, source in begun]
-    for result in results:
-        console.print(exercise_report(result))
-    if any(c.outcome != "passed" for r in results for c in r.checks):
-        raise typer.Exit(1)
+
+
+def _show(console: Console, result: ExerciseResult) -> bool:
+    """Print a result as soon as it is known; whether every check passed."""
+    console.print(exercise_report(result))
+    return is_done(result)
+
+
+def is_done(result: ExerciseResult) -> bool:
+    """Whether every check passed."""
+    return all(check.outcome == "passed" for check in result.checks)
 
 
 def is_begun(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> bool:
@@ -47,33 +68,37 @@ def is_begun(course: Course, assignment: Assignment, exercise: Exercise, source:
     return not source.missing and code_digest(source.source) != _untouched(course, assignment, exercise)
 
 
-def check_one(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
-    """The visible checks of one attempt, in a process of its own."""
+def check_one(
+    course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, box: Box | None = None
+) -> ExerciseResult:
+    """The visible checks of one attempt, in a process of its own. `box`: where there is one already."""
     from ..box.connection import AttemptEnded, End
-    from ..box.level import open_box
+    from ..box.forked import open_own_box
     from ..judge.attempt import AttemptPerformer
     from ..judge.explain import explain
     from ..public.check import check_attempt, unloadable
     from ..public.file import read
 
+    if box is None:
+        with open_own_box() as own:
+            return check_one(course, assignment, exercise, source, own)
     fingerprints = read(fingerprint_path(course, assignment, exercise))
     if source.missing:
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:
         return unloadable(fingerprints, "error", source.problem, "load_error")
-    with open_box(Level.PROCESS, course.limits.for_worker(), course.root) as box:
-        attempt = AttemptPerformer(box, source, course.limits.for_worker())
-        try:
-            raised = attempt.load()
-            if raised is not None:
-                sentence = f"The file cannot be imported: it {explain(raised)}."
-                return unloadable(fingerprints, "error", sentence, "load_error")
-            return check_attempt(fingerprints, attempt)
-        except AttemptEnded as ended:
-            outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
-        finally:
-            attempt.close()
+    attempt = AttemptPerformer(box, source, course.limits.for_worker())
+    try:
+        raised = attempt.load()
+        if raised is not None:
+            sentence = f"The file cannot be imported: it {explain(raised)}."
+            return unloadable(fingerprints, "error", sentence, "load_error")
+        return check_attempt(fingerprints, attempt)
+    except AttemptEnded as ended:
+        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
+    finally:
+        attempt.close()
 
 
 def fingerprint_path(course: Course, assignment: Assignment, exercise: Exercise) -> Path:

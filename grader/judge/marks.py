@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-import pytest
-
 
 class Layer(IntEnum):
     """In this order a student reads failures: the first broken layer explains those after it."""
@@ -32,4 +30,6 @@ class Mark:
 
 def check(*, points: float, layer: Layer, hint: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads."""
+    import pytest  # a student's own check has no hidden checks, and need not wait for this
+
     return pytest.mark.hidden_check(Mark(points, layer, hint))

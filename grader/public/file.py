@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -92,7 +93,7 @@ def save(fingerprints: Fingerprints) -> bytes:
 def read(path: Path) -> Fingerprints:
     """Read a fingerprint file. Raises CourseError."""
     try:
-        return _read(path.read_bytes())
+        return _read(path.read_bytes())  # the same bytes again cost nothing
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
         problem = type(error).__name__
         raise CourseError(
@@ -100,6 +101,7 @@ def read(path: Path) -> Fingerprints:
         ) from error
 
 
+@lru_cache(maxsize=16)
 def _read(data: bytes) -> Fingerprints:
     named = safetensors.torch.load(data)
     length = int.from_bytes(data[:8], "little")

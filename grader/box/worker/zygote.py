@@ -10,33 +10,31 @@ itself the keeper says how, over the lifeline: the wait status as a decimal numb
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import json
 import os
 import select
 import signal
 import socket
+import tempfile
 
 import torch
 
 from . import attempt, confine, pages
-from .limits import Limits, measure_address_space
+from .limits import Limits, apply_rlimits, measure_address_space
 
 READY = b"ready"
 
 
 def main(control_fd: int, isolation: str) -> None:
     """Serve start requests on the control socket until it closes."""
-    from .meta import make_ready
-
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
-    make_ready()
+    if isolation == "namespaces":
+        _prepare_for_many()
     measure_address_space()
     attempt.silence()
-    gc.collect()
-    gc.freeze()
-    pages.collapse()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are reaped by the kernel
     control.sendall(READY)
     while True:
@@ -50,10 +48,18 @@ def main(control_fd: int, isolation: str) -> None:
             os.close(descriptor)
 
 
+def _prepare_for_many() -> None:
+    """What a single check would not win back."""
+    from .meta import make_ready
+
+    make_ready()
+    gc.collect()
+    gc.freeze()
+    pages.collapse()
+
+
 def alone(connection_fd: int, limits: Limits) -> None:
     """The whole of the `process` level: this process is the attempt, bound by rlimits alone."""
-    from .limits import apply_rlimits
-
     connection = _private(socket.socket(fileno=connection_fd))
     torch.set_num_threads(1)
     measure_address_space()
@@ -80,12 +86,20 @@ def _keep(limits: Limits, isolation: str, connection_fd: int, lifeline_fd: int) 
         if isolation == "namespaces":
             confine.die_first()
             confine.own_namespaces(limits)
+        folder = None if isolation == "namespaces" else tempfile.TemporaryDirectory(prefix="course-check-")
         child = os.fork()
         if child == 0:
             lifeline.close()
+            if folder is not None:
+                os.chdir(folder.name)
             _run(limits, isolation, connection_fd)
         os.close(connection_fd)
-        lifeline.sendall(str(_outlive(child, lifeline)).encode())
+        status = _outlive(child, lifeline)
+        if folder is not None:
+            with contextlib.suppress(ProcessLookupError):  # no PID namespace that ends with the attempt
+                os.killpg(child, signal.SIGKILL)
+            folder.cleanup()
+        lifeline.sendall(str(status).encode())
     except BaseException as error:
         lifeline.sendall(f"keeper: {error}".encode())
     finally:
@@ -109,6 +123,8 @@ def _run(limits: Limits, isolation: str, connection_fd: int) -> None:
         connection = _private(socket.socket(fileno=connection_fd))
         if isolation == "namespaces":
             confine.bind_down(limits)
+        else:
+            apply_rlimits(limits)
         attempt.serve(connection)
         status = 0
     finally:

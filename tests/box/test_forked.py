@@ -1,0 +1,122 @@
+"""The box of a student's own check, which forks the command itself. In an interpreter of its own: ours runs threads."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.box.forked import open_own_box
+from grader.box.process import ProcessBox
+
+BODIES = {
+    "folder is empty": "return float(len(os.listdir('.')))",
+    "folder": "raise LookupError(os.getcwd())",
+    "environment": "raise LookupError(' '.join(sorted(os.environ)))",
+    "leaves a file": "open('left', 'w').close()\n    return 1.0",
+    "leaves a name": "torch.left = 1.0\n    return 1.0",
+    "finds a name": "return float(hasattr(torch, 'left'))",
+    "leaves a process": "pid = os.fork()\n    if pid == 0:\n        time.sleep(60)\n    return float(pid)",
+    "exits": "os._exit(3)",
+    "loops": "while True: pass",
+    "computes": "return torch.ones(3, 3).matmul(torch.ones(3, 3)).sum().item()",
+}
+SCRIPT = """
+import json, sys
+from grader.box.connection import AttemptEnded
+from grader.box.forked import open_own_box
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Call, Load
+
+def answer(box, body):
+    connection = box.attempt(Limits())
+    try:
+        source = f"import os, sys, time, torch\\n\\ndef f():\\n    {body}\\n"
+        assert connection.ask(Load(source, "attempt.py"), 10.0).raised is None
+        reply = connection.ask(Call("f"), 1.0 if body.startswith("while") else 10.0)
+        return reply.raised.message if reply.raised else reply.outputs[0].tensor.item()
+    except AttemptEnded as ended:
+        return str(ended)
+    finally:
+        connection.close()
+
+with open_own_box() as box:
+    said = {name: answer(box, body) for name, body in json.loads(sys.argv[1]).items()}
+    said["zygote"] = box._zygote
+print(json.dumps({"box": type(box).__name__, **said}))
+"""
+
+
+def is_running(pid: int) -> bool:
+    """A zombie, which waits for the machine's first process to take note, does not run."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def said(repository: Path) -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(BODIES)],
+        env={**os.environ, "PYTHONPATH": str(repository), "A_TOKEN": "x"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_command_without_threads_forks(said):
+    assert said["box"] == "ForkedBox"
+
+
+def test_torch_computes_in_it(said):
+    assert said["computes"] == 27.0
+
+
+def test_an_attempt_stands_in_an_empty_folder_of_its_own_which_goes_with_it(said):
+    assert said["folder is empty"] == 0.0
+    assert not Path(str(said["folder"])).exists()
+
+
+def test_the_commands_environment_stays_outside(said):
+    assert "A_TOKEN" not in str(said["environment"]).split()
+
+
+def test_what_one_attempt_leaves_in_python_the_next_does_not_find(said):
+    assert said["finds a name"] == 0.0
+
+
+@pytest.mark.parametrize("name", ["leaves a process", "zygote"])
+def test_no_process_is_left(said, name):
+    ends = time.monotonic() + 10.0
+    while is_running(int(said[name])):  # the kernel may need a moment
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def test_an_exit_is_told_as_one(said):
+    assert "exit status 3" in str(said["exits"])
+
+
+def test_an_endless_loop_ends_at_the_deadline(said):
+    assert "endless loop" in str(said["loops"])
+
+
+def test_where_threads_run_every_attempt_is_a_new_interpreter():
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        assert isinstance(open_own_box(), ProcessBox)
+    finally:
+        stop.set()
+        thread.join()

@@ -1,0 +1,85 @@
+"""`course check --watch` on a terminal: a real one, with real saves."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+SCRIPT = "exercises/averages/01_running_mean.py"
+SECONDS = 60.0  # until a test gives up
+
+
+class Terminal:
+    """The command on a terminal of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.pid, self._terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "200"}
+            os.execve(sys.executable, [sys.executable, "-m", "grader", "check", "--watch", *arguments], environment)
+        self._unread = ""
+
+    def read_until(self, pattern: str, meanwhile: Callable[[], None] = lambda: None) -> str:
+        """Everything up to what this pattern matches, without colours. `meanwhile` is done every second."""
+        ends = time.monotonic() + SECONDS
+        while not (found := re.search(pattern, self._unread, re.DOTALL)):
+            assert time.monotonic() < ends, self._unread
+            if not select.select([self._terminal], [], [], 1.0)[0]:
+                meanwhile()
+                continue
+            data = os.read(self._terminal, 65536).decode("utf-8", "replace")
+            self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
+        text, self._unread = self._unread[: found.end()], self._unread[found.end() :]
+        return text
+
+    def interrupt(self) -> int:
+        """Ctrl-C; the exit status."""
+        os.write(self._terminal, b"\x03")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(TINY / "exercises", tmp_path / "exercises")
+    shutil.copy(TINY / "course.yaml", tmp_path)
+    return tmp_path
+
+
+def save(folder: Path, text: str) -> None:
+    """As most editors do: a new file takes the old one's place."""
+    new = folder / "exercises" / "averages" / ".saving"
+    new.write_text(text, encoding="utf-8")
+    new.replace(folder / SCRIPT)
+
+
+def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
+    terminal = Terminal(folder)
+    assert "nothing is written here yet" in terminal.read_until("Ctrl-C ends this")
+    seen = terminal.read_until("Ctrl-C ends this", lambda: save(folder, WRONG))  # nothing tells that it watches already
+    assert "divided by" in seen.lower()
+    save(folder, "def running_mean(x:\n")
+    assert "cannot be imported" in terminal.read_until("Ctrl-C ends this")
+    save(folder, RIGHT)
+    assert "✓ running_mean" in terminal.read_until("All done. Ctrl-C ends this")
+    assert terminal.interrupt() == 0
+
+
+def test_where_all_is_done_there_is_nothing_to_watch(folder: Path) -> None:
+    save(folder, RIGHT)
+    terminal = Terminal(folder)
+    terminal.read_until("All done. Next: course status")
+    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 0
