@@ -36,11 +36,11 @@ def plot(
     from ..report.figures import png
     from ..tools.follow import follow
     from ..tools.heads import CROP, TIMES
-    from ..tools.plot import bands, summary
+    from ..tools.plot import all_bands, summary
 
     chosen = looks_named(wanted, fingerprint_path(loaded, assignment, wanted), function, "plot", by_head=True)
     followed = follow(loaded, source, chosen, CROP, TIMES)
-    shown = [b for look, traced in zip(chosen, followed.traced, strict=False) for b in bands(look, traced)]
+    shown = all_bands(chosen, followed.traced)
     for line in summary(shown):
         console.print(line, soft_wrap=True, markup=False)
     if followed.ended:

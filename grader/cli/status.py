@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING
 
-from ..report.words import points
-from .check import check_one, is_begun, own_attempt
+from rich.console import Console
+
+from ..course import Assignment, Course, Exercise
+from .check import check_one, fingerprint_path, is_begun, is_done, own_attempt
 from .options import CourseOption, course_of, exercises_named
+
+if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..report.ladder import Rung
 
 
 def status(course: CourseOption = None) -> None:
-    """Show which exercises are done, in progress or untouched, and what is next.
+    """Show which exercises are done, in progress or untouched, your points, and what is next.
 
     Example: `course status`
     """
+    from ..box.forked import open_own_box
+    from ..report.ladder import ladder
+
     loaded = course_of(course)
-    table = Table(box=None, show_header=False)
-    upcoming = None
-    for assignment, exercise in exercises_named(loaded, []):
-        source = own_attempt(loaded, assignment, exercise)
-        mark, state = "·", "untouched"
-        if source.missing:
-            mark, state = "?", "missing"
-        elif is_begun(loaded, assignment, exercise, source):
-            result = check_one(loaded, assignment, exercise, source)
-            done = all(c.outcome == "passed" for c in result.checks)
-            passed = sum(c.outcome == "passed" for c in result.checks)
-            mark, state = ("✓", "done") if done else ("…", f"in progress, {passed} of {len(result.checks)} checks")
-        upcoming = upcoming or (None if mark == "✓" else exercise.id)
-        table.add_row(mark, assignment.stem(exercise), f"{points(exercise.points)} points", state)
+    with open_own_box() as box:
+        rungs = [(e, _rung(loaded, a, e, box)) for a, e in exercises_named(loaded, [])]
     console = Console(highlight=False)
-    console.print(table)
-    console.print(f"Next: course check {upcoming}" if upcoming else "All done.")
+    console.print(ladder([rung for _, rung in rungs]))
+    upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
+    if upcoming is None:
+        console.print("All done.")
+    elif upcoming[1].state == "untouched":
+        console.print(f"Next: fill the stubs of {upcoming[1].stem}, then: course check {upcoming[0].id}")
+    else:
+        console.print(f"Next: course check {upcoming[0].id}")
+
+
+def _rung(course: Course, assignment: Assignment, exercise: Exercise, box: Box) -> Rung:
+    from ..public.file import read
+    from ..report.ladder import Rung
+
+    source = own_attempt(course, assignment, exercise)
+    stem, title, most = assignment.stem(exercise), exercise.title, exercise.points
+    checks = sorted(read(fingerprint_path(course, assignment, exercise)).content.checks, key=lambda c: c.layer)
+    if source.missing or not is_begun(course, assignment, exercise, source):
+        asked = tuple((check.title, False) for check in checks)
+        return Rung(stem, title, "missing" if source.missing else "untouched", 0, most, asked)
+    result = check_one(course, assignment, exercise, source, box)
+    passed = {check.id for check in result.checks if check.outcome == "passed"}
+    done = is_done(result)
+    asked = tuple((check.title, check.id in passed) for check in checks)
+    return Rung(stem, title, "done" if done else "in progress", most if done else result.score, most, asked)

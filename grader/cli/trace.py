@@ -16,8 +16,6 @@ from .options import CourseOption, course_of, exercise_named
 if TYPE_CHECKING:
     from ..tools.calls import Look
 
-CORNER = (6, 8)  # numbers that --values shows, along the last two axes
-
 
 def trace(
     exercise: Annotated[str, typer.Argument(help="Its id or file.")],
@@ -39,7 +37,7 @@ def trace(
     from ..report.trace import LEGEND, trace_report
     from ..tools.follow import follow
     from ..tools.source import Source
-    from ..tools.trace import explained
+    from ..tools.trace import CORNER, explained
 
     chosen = looks_named(wanted, fingerprint_path(loaded, assignment, wanted), function, "trace")
     followed = follow(loaded, source, chosen, CORNER if values else ())
@@ -49,7 +47,7 @@ def trace(
         console.print(trace_report(each), soft_wrap=True)
     if followed.ended:
         console.print(f"✗ {followed.ended}", style="bold red", soft_wrap=True, markup=False)
-    console.print(LEGEND, style="dim", soft_wrap=True)
+    console.print(LEGEND, style="bright_black", soft_wrap=True)
     well = not followed.ended and all(each.right for each in told)
     console.print(f"Next: course {'check' if well else 'hint'} {wanted.id}")
     if followed.ended or any(each.raised for each in told):

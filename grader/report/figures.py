@@ -16,7 +16,7 @@ from ..tools.plot import HIDDEN, NONE, Band, Panel
 _MAPS = {"numbers": "viridis", "weights": "cividis", "mask": "Greys_r", "difference": "PuOr"}
 _HIDDEN_GREY = "#d0d0d0"
 _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and a panel at least and at most
-_FEW = 10  # cells in a row up to which their numbers are written
+_FEW = 8  # cells in a row up to which their numbers are written
 
 
 def png(bands: Sequence[Band], title: str) -> bytes:

@@ -16,7 +16,7 @@ State = Literal["done", "in progress", "untouched", "missing"]
 _MARKS: dict[State, tuple[str, str]] = {
     "done": ("✓", "green"),
     "in progress": ("…", "yellow"),
-    "untouched": ("·", "dim"),
+    "untouched": ("·", "bright_black"),
     "missing": ("?", "red"),
 }
 

@@ -21,12 +21,12 @@ def trace_report(explained: Explained) -> RenderableType:
     """One call."""
     parts: list[RenderableType] = [Text(explained.title, style="bold")]
     if explained.sizes:
-        parts.append(Text(f"  {explained.sizes}", style="dim"))
+        parts.append(Text(f"  {explained.sizes}", style="bright_black"))
     width = max((len(line.label) for line in _all_lines(explained)), default=0)
     for entry in explained.entries:
         parts += _again(entry, width) if isinstance(entry, Again) else _line(entry, width)
     if explained.lost:
-        parts.append(Text(f"  … and {explained.lost} more operations", style="dim"))
+        parts.append(Text(f"  … and {explained.lost} more operations", style="bright_black"))
     if explained.raised:
         parts.append(Text(f"  ✗ {explained.raised}", style="bold red"))
     if explained.returned:
@@ -43,7 +43,7 @@ def _all_lines(explained: Explained) -> Iterator[Line]:
 
 def _line(line: Line, width: int) -> list[RenderableType]:
     indent = "  " * line.depth
-    head = Text.assemble((f"  {line.label:>{width}}  {indent}", "dim"), (line.code, "bold"))
+    head = Text.assemble((f"  {line.label:>{width}}  {indent}", "bright_black"), (line.code, "bold"))
     inside = width + 6 + len(indent)
     return [head, *(part for operation in line.operations for part in _operation(operation, inside))]
 
@@ -62,23 +62,23 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     if operation.mind:
         parts.append(Text(f"{pad}! {operation.mind}", style="bold yellow"))
     if operation.corner is not None:
-        parts += [Text(f"{pad}  {line}", style="dim") for line in corner_lines(operation.corner, operation.whole)]
+        parts += [Text(f"{pad}  {line}", style="bright_black") for line in corner_lines(operation.corner, operation.whole)]
     return parts
 
 
 def _again(again: Again, width: int) -> list[RenderableType]:
     where = f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     how = "like this" if again.alike else "like this, with other shapes"
-    return [Text(f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="dim italic")]
+    return [Text(f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="bright_black italic")]
 
 
 def _picture(picture: Picture) -> list[RenderableType]:
     legend = f"  each number of sequence 0 by its address in {picture.argument}, 100·token + channel"
-    parts: list[RenderableType] = [Text(legend, style="dim")]
+    parts: list[RenderableType] = [Text(legend, style="bright_black")]
     for block in picture.blocks:
         parts += _block(block, alone=picture.is_right)
     if picture.more:
-        parts.append(Text(f"  … and {picture.more} more heads", style="dim"))
+        parts.append(Text(f"  … and {picture.more} more heads", style="bright_black"))
     return parts
 
 

@@ -44,7 +44,13 @@ class Band:
     column_labels: tuple[str, ...] = ()
 
 
-def bands(look: Look, traced: Traced) -> list[Band]:
+def all_bands(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
+    """The bands of all calls, fewer heads of each where there are many."""
+    heads = HEADS if len(chosen) < 4 else 2
+    return [band for look, each in zip(chosen, traced, strict=False) for band in bands(look, each, heads)]
+
+
+def bands(look: Look, traced: Traced, heads: int = HEADS) -> list[Band]:
     """The bands of one call: a band a head where the answer has heads; for a module also its own heads."""
     raised = traced.reply.raised
     found = None if raised is not None or not traced.reply.outputs else traced.reply.outputs[0].tensor
@@ -54,21 +60,26 @@ def bands(look: Look, traced: Traced) -> list[Band]:
         note = "yours is no tensor"
     else:
         note = f"yours has the shape {look.axes.shape(found.shape)}"
-    shown = [_compared(look, title, index, found, note) for title, index in _tables(look)]
-    if look.signature is not None and look.signature.build is not None and raised is None:
+    shown = [_compared(look, title, index, found, note) for title, index in _tables(look, heads)]
+    if look.axes.packed and look.expected.dim() and raised is None:
         shown += _own_heads(look, traced)
     return shown
 
 
 def _compared(look: Look, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
-    wanted = look.expected[index]
+    wanted = _table(look.expected, index)
     kind = _kind(wanted)
     if found is None or found.shape != look.expected.shape:
         panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note)
         return Band(title, (*panels, Panel(_APART, None, "difference")), *_names(look))
-    mine = found[index]
+    mine = _table(found, index)
     panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
     return Band(title, (*panels, Panel(_APART, difference(mine, wanted), "difference")), *_names(look))
+
+
+def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
+    """(rows, columns): a single row where there is only one axis."""
+    return values[index].reshape(-1, values.shape[-1])
 
 
 def difference(found: Tensor, expected: Tensor) -> Tensor:
@@ -79,21 +90,21 @@ def difference(found: Tensor, expected: Tensor) -> Tensor:
     return torch.where(hidden, 0.0, torch.where(apart.isfinite() & (apart.abs() < -HIDDEN), apart, torch.nan))
 
 
-def _tables(look: Look) -> list[tuple[str, tuple[int, ...]]]:
+def _tables(look: Look, heads: int) -> list[tuple[str, tuple[int, ...]]]:
     """(title, index) of every table that is shown of the answer: the first sequence, by head."""
     shape, title = look.expected.shape, look.title
-    if len(shape) < 2:
+    if not shape:
         return []
     if len(shape) == 4:
-        return [(f"{title}, head {h}", (0, h)) for h in range(min(shape[1], HEADS))]
-    return [(title, (0,) * (len(shape) - 2))]
+        return [(f"{title}, head {h}", (0, h)) for h in range(min(shape[1], heads))]
+    return [(title, (0,) * max(len(shape) - 2, 0))]
 
 
 def _names(look: Look) -> tuple[str, str]:
     """What rows and columns are."""
     if look.signature is None:
         return "", ""
-    row, column = (str(axis.factors[0]) for axis in look.signature.returns[-2:])
+    row, column = (["", *(str(axis.factors[0]) for axis in look.signature.returns)])[-2:]
     if row == column:
         return "query position", "key position"
     return _AXES.get(row, row), _AXES.get(column, "channel")

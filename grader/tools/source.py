@@ -13,8 +13,9 @@ class Source:
     labels: tuple[str, ...] = ()
 
     def code(self, number: int) -> str:
-        """The line without its indentation; empty where there is no such line."""
-        return self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+        """The line without its indentation, as it may be shown; empty where there is no such line."""
+        line = self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+        return "".join(c if c.isprintable() else " " for c in line)
 
     def label(self, number: int) -> str:
         """What the student calls this line."""

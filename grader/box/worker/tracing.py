@@ -125,7 +125,7 @@ class Tracer(TorchFunctionMode):
         places: list[_Place] = []
         called = None
         frame: FrameType | None = sys._getframe(3)
-        while frame is not None and len(places) < DEPTH:
+        while frame is not None and len(places) < DEPTH and frame.f_code is not perform.__code__:
             line = self._line_of(frame.f_code.co_filename, frame.f_lineno)
             if line is not None:
                 places.append((line, frame.f_lasti))

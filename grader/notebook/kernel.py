@@ -1,0 +1,96 @@
+"""A notebook's kernel: what the student has defined in it, and the cells it stands in.
+
+Nothing is hidden here and nothing counts: the student's own code runs in the student's own kernel.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..box.worker.messages import TraceCall, Traced
+from ..box.worker.tracing import trace
+from ..course import Exercise, find_course, load_course
+from ..course.secret import FOLDER
+from ..errors import CourseFault
+from ..judge.candidate import cast
+from ..public.file import Fingerprints, read
+from ..tools.calls import Look
+from ..tools.source import Source
+
+CellName = Callable[[str], str | None]
+
+
+@dataclass(frozen=True)
+class Here:
+    """An exercise of the course that this notebook stands in."""
+
+    id: str
+    fingerprints: Fingerprints
+    exercise: Exercise
+    notes: Path  # the folder for our notes
+
+
+def here(name: str, namespace: Mapping[str, object]) -> Here:
+    """The exercise of that name; where it is empty, the one whose functions are defined. Raises CourseFault."""
+    course = load_course(find_course(Path.cwd()))
+    every = [(a.stem(e), e, course.fingerprints(a, e)) for a in course.assignments for e in a.exercises]
+    if name:
+        found = [each for each in every if Path(name).stem in (each[1].id, each[0], each[0].split("_")[0])]
+    else:
+        found = [each for each in every if each[1].shapes and all(target in namespace for target in each[1].shapes)]
+    if len(found) != 1:
+        known = ", ".join(exercise.id for _, exercise, _ in every)
+        what = f"there is no exercise {name!r}" if name else "it is not clear which exercise this notebook is"
+        raise CourseFault(f"{what}; there are: {known}. Next: %check {every[0][1].id}")
+    _, exercise, path = found[0]
+    return Here(exercise.id, read(path), exercise, course.root / FOLDER)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Our questions set the seed: afterwards the student's random numbers go on as if nobody had asked."""
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+
+
+class Cells:
+    """Numbers the lines of all cells that something ran in, in the order in which they are first seen."""
+
+    def __init__(self, name_of: CellName) -> None:
+        self._name_of = name_of
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def line_of(self, file: str, line: int) -> int | None:
+        """The number of a cell's line, None for a line of anybody else's."""
+        if self._name_of(file) is None:
+            return None
+        return self._numbers.setdefault((file, line), len(self._numbers) + 1)
+
+    def source(self) -> Source:
+        """The lines that were numbered, called In[3] 12."""
+        lines = tuple(linecache.getline(file, line).rstrip("\n") for file, line in self._numbers)
+        return Source(lines, tuple(f"{self._name_of(file)} {line}" for file, line in self._numbers))
+
+
+def trace_here(
+    namespace: Mapping[str, object], look: Look, cells: Cells, crop: tuple[int, ...] = (), times: int = 1
+) -> Traced:
+    """Follow a call of what is defined in this kernel."""
+    message = TraceCall(cast(look.call, "float32"), crop, times)
+    with undisturbed():
+        return trace(namespace, message, _file_of(namespace.get(look.target)), cells.line_of)
+
+
+def _file_of(target: object) -> str:
+    """The cell in which a function, or a class's forward, is written."""
+    code = getattr(getattr(target, "forward", target), "__code__", None)
+    return str(getattr(code, "co_filename", ""))
