@@ -121,13 +121,25 @@ def test_checks_that_came_went_or_weigh_otherwise_are_named() -> None:
     assert found.drops
 
 
-def test_checks_stand_in_the_order_of_what_was_lost() -> None:
-    both = exercise(check("split", 2), check("merge", 2))
-    old = [graded(name, both) for name in "abc"]
-    new = [graded("a", exercise(check("split", 2), check("merge"))), graded("b", exercise(check("split"), check("merge"))),
-           graded("c", both)]  # fmt: skip
-    assert by_check(compare(old, new)) == [("dance", "does merge", 0, 2), ("dance", "does split", 0, 1)]
-    assert by_check(compare(new, old)) == [("dance", "does merge", 2, 0), ("dance", "does split", 1, 0)]
+def test_a_check_that_weighs_otherwise_is_a_change_even_where_it_earns_nothing() -> None:
+    found = compare([graded("ada", exercise(check("split", of=2)))], [graded("ada", exercise(check("split", of=3)))])
+    assert text(changes(found)) == ["= ada: heads 0 → 0 / 3", "dance does split 0 / 2 → 0 / 3"]
+    assert not found.drops
+
+
+def test_checks_stand_in_the_order_of_what_was_lost_and_then_of_what_was_gained() -> None:
+    both = exercise(check("gained"), check("lost", 2), check("mixed", 2))
+    old = [graded(name, both) for name in "ab"] + [graded("c", exercise(check("mixed")))]
+    new = [
+        graded("a", exercise(check("gained", 2), check("lost"), check("mixed"))),
+        graded("b", exercise(check("gained", 2), check("lost", 2), check("mixed", 2))),
+        graded("c", exercise(check("mixed", 2))),
+    ]
+    assert by_check(compare(old, new)) == [
+        ("dance", "does mixed", 1, 1),
+        ("dance", "does lost", 0, 1),
+        ("dance", "does gained", 2, 0),
+    ]
 
 
 def test_how_the_runs_were_graded_is_said_where_it_differs() -> None:
