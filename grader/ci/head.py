@@ -41,7 +41,10 @@ class Head:
         self._git("init", "--quiet", "--bare", ".")
         limit = f"--filter=blob:limit={limit_kib * 1024 + 1}"  # git leaves out what is as large as that or larger
         options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", limit]
+        settings = folder / "config"
+        kept = settings.read_bytes()
         self._git("fetch", *options, remote, commit, token=token, server=remote)
+        settings.write_bytes(kept)  # or git would ask the remote for what was left out
 
     def entries(self, paths: Sequence[str]) -> Iterator[Entry]:
         """What the commit holds at these paths, where it holds anything. Raises HeadError."""
@@ -87,14 +90,13 @@ class Head:
 
 
 def _environment(token: str, server: str) -> dict[str, str]:
-    """Nobody's configuration, the token neither in a file nor in an argument, and no fetch but the one we ask for."""
+    """Nobody's configuration, the token neither in a file nor in an argument, no network but for the one fetch."""
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_ALLOW_PROTOCOL": "https:http" if server else "none",
-        "GIT_NO_LAZY_FETCH": "1",
         "LC_ALL": "C",
     }
     if token:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import CourseFault
 
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # no bot's: those end with [bot]
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHA = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 Environment = Mapping[str, str]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import safetensors.torch
 import torch
 
 from grader.authoring.leaks import leaks
-from grader.course import Course
+from grader.course import Course, load_course
 
 SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 REFUSAL = 'raise ValueError("x has 0 numbers; at least 1 is needed")'
@@ -63,10 +64,60 @@ def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str],
         pytest.param(lambda line: line.replace(" ", ""), id="without blanks"),
         pytest.param(lambda line: line.replace(" ", "   "), id="with more blanks"),
         pytest.param(lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
+        pytest.param(lambda line: f"# {line}", id="as a remark"),
+        pytest.param(lambda line: f">>> {line}", id="as an example"),
+        pytest.param(
+            lambda line: line.replace(" / ", "  # over\n        / ").replace(", dtype", ",\n    dtype"),
+            id="over several lines",
+        ),
+        pytest.param(lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
     ],
 )
 def test_another_layout_hides_nothing(tiny: Course, disguise: Callable[[str], str]) -> None:
     assert len(leaks(tiny, {"a.py": script(disguise(SOLUTION))})) == 1
+
+
+def test_other_quotes_hide_nothing(tiny: Course) -> None:
+    assert "'" not in REFUSAL
+    assert len(leaks(tiny, {"a.py": script(REFUSAL.replace('"', "'"))})) == 1
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param({"source": [], "outputs": [{"text": ["1\n", f"    {SOLUTION}\n"]}]}, id="an output"),
+        pytest.param(
+            {"source": [], "outputs": [{"data": {"text/html": f"<b>{SOLUTION}</b>"}}]}, id="an output in HTML"
+        ),
+        pytest.param({"source": [], "metadata": {"solution": SOLUTION}}, id="metadata"),
+        pytest.param({"source": f"x = 1\n{SOLUTION}\n"}, id="a source that is one text"),
+        pytest.param({"source": [SOLUTION[:30], SOLUTION[30:]]}, id="a line in two pieces"),
+    ],
+)
+def test_a_notebook_hides_nothing_anywhere(tiny: Course, cell: dict[str, object]) -> None:
+    notebook = {"cells": [{"cell_type": "code", "metadata": {}, **cell}], "metadata": {}}
+    assert len(leaks(tiny, {"a.ipynb": json.dumps(notebook).encode()})) == 1
+
+
+@pytest.mark.parametrize("name", ["a.ipynb", "a.json", "a.safetensors", "a.png"])
+def test_a_file_that_is_not_what_its_name_says_is_compared_as_it_stands(tiny: Course, name: str) -> None:
+    assert leaks(tiny, {name: b"\xff\0 not JSON"}) == ()
+    assert len(leaks(tiny, {name: b"\xff\0 not JSON\n" + SOLUTION.encode()})) == 1
+
+
+@pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/hidden/tables/x.safetensors", ".course/secret"])
+def test_the_instructors_files_are_never_released_whatever_they_hold(tiny: Course, name: str) -> None:
+    assert leaks(tiny, {name: b""}) == (f"{name} is the instructor's alone",)
+    assert leaks(tiny, {f"docs/{name}": b""}) == ()
+
+
+def test_the_secret_is_found_in_any_kind_of_file(tiny_copy: Path) -> None:
+    secret = b"5ec2e7" * 10
+    (tiny_copy / ".course").mkdir(exist_ok=True)
+    (tiny_copy / ".course" / "secret").write_bytes(secret + b"\n")
+    course = load_course(tiny_copy)
+    assert leaks(course, {"a.bin": b"\0" + secret[1:]}) == ()
+    assert leaks(course, {"a.bin": b"\0" + secret + b"\0"}) == ("a.bin holds the course's secret",)
 
 
 def test_what_is_released_today_is_clean(tiny: Course) -> None:

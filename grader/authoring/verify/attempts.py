@@ -7,16 +7,14 @@ from pathlib import Path
 
 from ...box.level import Box
 from ...course import Assignment, Course, Exercise
-from ...judge.attempt import AttemptPerformer
 from ...judge.grade import Judge, Settings
-from ...public.check import check_attempt
+from ...public.attempt import check_source
 from ...public.file import read
 from ...result import ExerciseResult
 from ...submission import AttemptSource
 from ..release import stub_of
-from .claim import Claim
+from .claim import SECRET, Claim
 
-SECRET = b"verify"
 DTYPES = ("float64", "float32")
 
 
@@ -46,8 +44,7 @@ def _stub(course: Course, judge: Judge, assignment: Assignment, exercise: Exerci
 
 
 def _right(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise, seeds: int, dtype: str) -> Claim:
-    paths = [course.solution(assignment, exercise), *course.right_attempts(exercise)]
-    failures = []
+    paths, failures = _right_paths(course, assignment, exercise), []
     for path in paths:
         for seed in range(seeds):
             result = _grade(judge, f"seed{seed}", assignment, exercise, path)
@@ -61,13 +58,9 @@ def _right(course: Course, judge: Judge, assignment: Assignment, exercise: Exerc
 def _checked(course: Course, box: Box, assignment: Assignment, exercise: Exercise) -> Claim:
     """What a student's own `course check` says of right attempts."""
     fingerprints = read(course.fingerprints(assignment, exercise))
-    paths, failures = [course.solution(assignment, exercise), *course.right_attempts(exercise)], []
+    paths, failures = _right_paths(course, assignment, exercise), []
     for path in paths:
-        source = AttemptSource(path.name, path.read_text(encoding="utf-8"))
-        attempt = AttemptPerformer(box, source, course.limits.for_worker())
-        attempt.load()
-        result = check_attempt(fingerprints, attempt)
-        attempt.close()
+        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
         if any(c.outcome != "passed" for c in result.checks):
             failures.append(f"{path.name}: {_problems(result)}")
     says = "every right attempt passes `course check`"
@@ -88,8 +81,15 @@ def _wrong(course: Course, judge: Judge, assignment: Assignment, exercise: Exerc
 
 
 def _grade(judge: Judge, student: str, assignment: Assignment, exercise: Exercise, path: Path) -> ExerciseResult:
-    source = AttemptSource(path.name, path.read_text(encoding="utf-8"))
-    return judge.grade_attempt(student, assignment, exercise, source)
+    return judge.grade_attempt(student, assignment, exercise, _source(path))
+
+
+def _right_paths(course: Course, assignment: Assignment, exercise: Exercise) -> list[Path]:
+    return [course.solution(assignment, exercise), *course.right_attempts(exercise)]
+
+
+def _source(path: Path) -> AttemptSource:
+    return AttemptSource(path.name, path.read_text(encoding="utf-8"))
 
 
 def _problems(result: ExerciseResult) -> str:

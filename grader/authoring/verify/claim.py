@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SECRET = b"verify"  # in place of the course's own: claims are about everybody's inputs
+
 
 @dataclass(frozen=True)
 class Claim:

@@ -14,9 +14,8 @@ from ...judge.diagnosis.table import Table
 from ...judge.local import LocalSubject
 from ...judge.plugin import CheckOutcome
 from ...result import Diagnosed
-from .claim import Claim
+from .claim import SECRET, Claim
 
-SECRET = b"verify"
 PAIR_SHARE = 0.9
 
 

@@ -9,9 +9,8 @@ from ...course import Assignment, Course, Exercise
 from ...judge.diagnosis import Mutant, load_bank
 from ...judge.grade import Judge, Settings
 from ...submission import AttemptSource
-from .claim import Claim
+from .claim import SECRET, Claim
 
-SECRET = b"verify"
 MOST = 0.3  # of the time that the same attempts take to grade
 SAMPLE = 12  # mutants of each exercise, spread over its bank
 

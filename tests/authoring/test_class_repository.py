@@ -1,0 +1,397 @@
+"""The students' class repository: complete by itself, the same bytes every time, and nobody's work overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from grader.authoring.bundle import MANIFEST, bundle
+from grader.authoring.hand_over import HandOverError, hand_over
+from grader.authoring.trial import alone, try_out
+from grader.course import Course, CourseError, load_course
+from grader.judge.catalogue import Catalogue
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+SCRIPT = "exercises/averages/01_running_mean.py"
+RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
+REFUSED = ": nothing is written"
+
+
+def released(course: Course) -> list[Path]:
+    return [p for p in (course.root / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and ".git" not in p.parts
+    }
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=school", "-c", "user.email=school@example.org")
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def files(tiny: Course) -> dict[str, bytes]:
+    """The class repository of the tiny course."""
+    return bundle(tiny, released(tiny), "@school")
+
+
+@pytest.fixture(scope="module")
+def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The class repository in a folder of its own: not to be written to."""
+    folder = tmp_path_factory.mktemp("whole") / "class"
+    hand_over(tiny, folder, files)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def few(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A class repository of a few files, for where it does not matter which."""
+    names = ("LICENSE", "Makefile", "README.md", SCRIPT, "tools/build-venv", "tools/find-python")
+    return listed({name: files[name] for name in names})
+
+
+def listed(files: dict[str, bytes]) -> dict[str, bytes]:
+    digests = {name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != MANIFEST}
+    return {**files, MANIFEST: json.dumps({"owner": "@school", "files": digests}).encode()}
+
+
+@pytest.fixture
+def folder(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> Path:
+    """These few files, handed over."""
+    hand_over(tiny, tmp_path / "class", few)
+    return tmp_path / "class"
+
+
+# What is in it
+
+
+def test_it_holds_what_a_student_needs(whole: Path) -> None:
+    there = content(whole)
+    for name in (
+        "README.md",
+        "Makefile",
+        ".gitignore",
+        "LICENSE",
+        "course.yaml",
+        "pyproject.toml",
+        "constraints.txt",
+        "tools/build-venv",
+        SCRIPT,
+        SCRIPT.replace(".py", ".ipynb"),
+        "exercises/averages/fingerprints/01_running_mean.safetensors",
+        ".github/CODEOWNERS",
+        ".github/pull_request_template.md",
+        ".github/workflows/grade.yml",
+        "grader/cli/check.py",
+        "grader/course/course.schema.json",
+    ):
+        assert there[name], name
+    for name in ("course.yaml", SCRIPT):
+        assert there[name] == (TINY / name).read_bytes()
+    assert there[".github/workflows/grade.yml"] == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
+
+
+def test_nothing_that_is_the_instructors_is_in_it(whole: Path) -> None:
+    assert (REPOSITORY / "grader" / "hidden").is_dir()
+    for name in content(whole):
+        assert not name.startswith(("solutions/", "grader/hidden/", ".course/", "tests/", "examples/")), name
+        assert "__pycache__" not in name
+
+
+def test_the_students_words_are_about_this_course(whole: Path) -> None:
+    readme, owners = (whole / "README.md").read_text(), (whole / ".github" / "CODEOWNERS").read_text()
+    assert "# Averages\n" in readme
+    assert f"| `{SCRIPT}` | The running mean | 4 |" in readme
+    assert "@@" not in readme + (whole / "Makefile").read_text() + owners
+    assert [line.split() for line in owners.splitlines() if line and line[0] != "#"] == [
+        ["*", "@school"],
+        ["/exercises/"],
+    ]
+
+
+def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
+    course = load_course(REPOSITORY)
+    ids = [e.id for a in course.assignments for e in a.exercises]
+    for path in (REPOSITORY / "grader" / "authoring" / "class_repository").rglob("*"):
+        assert not path.is_file() or not [id_ for id_ in ids if id_ in path.read_text()], path
+
+
+@pytest.mark.parametrize("owner", ["nobody", "@", "@a b", "@a/b/c", "@a\n* @mallory"])
+def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
+    with pytest.raises(CourseError, match=r"is no login or team\. Next: course release --out DIR --owner @ada"):
+        bundle(tiny, [], owner)
+
+
+def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], whole: Path) -> None:
+    assert bundle(tiny, released(tiny)[::-1], "@school") == files
+    assert content(whole) == files
+    listed = json.loads(files[MANIFEST])["files"]
+    assert listed.keys() == files.keys() - {MANIFEST}
+
+
+# It stands alone
+
+
+def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The released engine, in a process that knows of no other."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NO_COLOR": "1", "COLUMNS": "100"}
+    return subprocess.run(
+        alone(folder, *arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    shutil.copytree(whole, folder)
+    marker = "print('the released engine')\n"
+    main = folder / "grader" / "__main__.py"
+    main.write_text(marker + main.read_text().replace("from __future__ import annotations\n", ""))
+    untouched = run_in(folder, "check")
+    assert (untouched.returncode, untouched.stderr) == (1, "")
+    assert untouched.stdout.startswith("the released engine\nNothing is begun yet. Next: open exercises/")
+    (folder / SCRIPT).write_text(WRONG)
+    wrong = run_in(folder, "check")
+    assert (wrong.returncode, wrong.stderr) == (1, "")
+    assert "You divided by the length of x everywhere." in wrong.stdout
+    (folder / SCRIPT).write_text(RIGHT)
+    right = run_in(folder, "check", "running_mean")
+    assert (right.returncode, right.stderr) == (0, "")
+    assert right.stdout.splitlines()[1].split() == ["✓", "running_mean", "4", "/", "4"]
+
+
+def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
+    says = subprocess.run(
+        ["make", "--dry-run", "check", "EXERCISE=running_mean", "PYTHON=python3"],
+        cwd=whole,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert says[0].split() == ["EXTRAS=", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
+    assert says[-1] == ".venv/bin/course check running_mean"
+
+
+def test_only_the_instructors_repository_can_be_released(whole: Path) -> None:
+    done = run_in(whole, "release", "--out", "elsewhere")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "course: only the instructor's repository, with its solutions/, can be released. Next: course check\n"
+    )
+
+
+# Tried before anybody gets it
+
+
+def try_with(course: Course, files: dict[str, bytes]) -> None:
+    with Catalogue(course) as catalogue:
+        try_out(course, catalogue, files)
+
+
+STUB_LINE = b"    raise NotImplementedError()\n"
+FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "is not fit for release: its stub scores 3", id="a stub that earns points"),
+        pytest.param({"grader/public/trace.py": None}, "course check` as it is released: course: a fault of the grader's own: ModuleNotFoundError(\"No module named 'grader.public.trace'", id="an engine that lacks a module"),
+    ],
+)  # fmt: skip
+def test_one_that_would_not_do_is_not_released(
+    tiny: Course, files: dict[str, bytes], change: dict[str, tuple[bytes, bytes] | None], says: str
+) -> None:
+    spoilt = dict(files)
+    for name, replaced in change.items():
+        text = spoilt.pop(name)
+        if replaced is not None:
+            assert replaced[0] in text
+            spoilt[name] = text.replace(*replaced)
+    with pytest.raises(CourseError) as error:
+        try_with(tiny, spoilt)
+    assert says in str(error.value)
+
+
+def test_visible_checks_that_the_solution_fails_are_not_released(tiny_copy: Path, files: dict[str, bytes]) -> None:
+    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
+    path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
+    with pytest.raises(CourseError, match="`course check` as it is released: ✗ running_mean"):
+        try_with(load_course(tiny_copy), files)
+
+
+# Where it is put
+
+
+def test_into_a_folder_with_other_things_nothing_is_written(
+    tiny: Course, few: dict[str, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.tex").write_text("my own")
+    with pytest.raises(HandOverError, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"):
+        hand_over(tiny, tmp_path, few)
+    assert content(tmp_path) == {"thesis.tex": b"my own"}
+
+
+def test_a_new_git_repository_may_be_filled(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    assert set(hand_over(tiny, tmp_path, few)) == few.keys() - {MANIFEST}
+
+
+def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(
+    tiny: Course, few: dict[str, bytes], folder: Path
+) -> None:
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "as released")
+    (folder / "syllabus.md").write_text("Week 1: averages\n")
+    kept = {
+        name: text for name, text in few.items() if name not in ("LICENSE", "tools/build-venv", "tools/find-python")
+    }
+    newer = listed(kept | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"})
+    changed = hand_over(tiny, folder, newer)
+    assert sorted(changed) == ["LICENSE", "README.md", "exercises/new.py", "tools/build-venv", "tools/find-python"]
+    assert content(folder) == {**newer, "syllabus.md": b"Week 1: averages\n"}
+    assert not (folder / "tools").exists()
+
+
+def test_twice_the_same_release_changes_nothing(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
+    assert hand_over(tiny, folder, few) == []
+
+
+def test_a_release_that_was_cut_off_can_be_repeated(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
+    newer = dict(few) | {"README.md": b"# newer\n", "Makefile": b"newer:\n"}
+    (folder / "README.md").write_bytes(newer["README.md"])  # as far as it got
+    assert hand_over(tiny, folder, newer) == ["Makefile"]
+
+
+Work = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("work", "says"),
+    [
+        pytest.param(lambda f: (f / SCRIPT).write_text(RIGHT), f"{SCRIPT} has changed since it was released", id="an attempt"),
+        pytest.param(lambda f: (f / "README.md").write_text("my notes"), "README.md has changed", id="another file"),
+        pytest.param(lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()), "LICENSE has changed", id="a folder in a file's place"),
+        pytest.param(lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")), "tools is a link", id="a link in a folder's place"),
+        pytest.param(lambda f: (f / MANIFEST).write_text("{"), "released.json cannot be read", id="a manifest that is damaged"),
+    ],
+)  # fmt: skip
+def test_somebodys_work_is_never_overwritten(
+    tiny: Course, few: dict[str, bytes], folder: Path, work: Work, says: str
+) -> None:
+    work(folder)
+    before = content(folder)
+    newer = listed({name: text + b"\n" for name, text in few.items() if name != MANIFEST})
+    with pytest.raises(HandOverError) as error:
+        hand_over(tiny, folder, newer)
+    assert says in str(error.value)
+    assert ": nothing is written" in str(error.value)
+    assert content(folder) == before
+
+
+# What was hidden before
+
+
+def commit(folder: Path, name: str, text: str, message: str = "more") -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    git(folder, "add", "--all", "--force")
+    git(folder, "commit", "--quiet", "--message", message)
+
+
+NOTEBOOK_WITH_IT = json.dumps({"cells": [], "metadata": {"old": [f"    {SOLUTION}\n"]}})
+
+
+@pytest.mark.parametrize(
+    ("publish", "says"),
+    [
+        pytest.param(lambda f: commit(f, "notes.py", f"    {SOLUTION}\n"), "holds a hidden line", id="a line of the solution"),
+        pytest.param(lambda f: commit(f, "old.ipynb", NOTEBOOK_WITH_IT), "old.ipynb holds a hidden line", id="a line in a notebook"),
+        pytest.param(lambda f: commit(f, "a.txt", "a", f"as in\n\n{SOLUTION}"), "a message holds a hidden line", id="a line in a message"),
+        pytest.param(lambda f: commit(f, "grader/hidden/tables/t.bin", "\0"), "grader/hidden/tables/t.bin is the instructor's alone", id="a hidden file"),
+        pytest.param(lambda f: git(f, "tag", "--annotate", "v1", "--message", SOLUTION), "holds a hidden line", id="a line in a tag"),
+    ],
+)  # fmt: skip
+def test_what_the_history_has_published_stops_a_release(
+    tiny: Course, few: dict[str, bytes], folder: Path, publish: Work, says: str
+) -> None:
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    commit(folder, "syllabus.md", "Week 1\n")
+    assert hand_over(tiny, folder, few) == []
+    publish(folder)
+    tip = git(folder, "rev-parse", "HEAD")
+    git(folder, "reset", "--quiet", "--hard", "HEAD~1" if git(folder, "rev-list", "--count", "HEAD") == "2" else "HEAD")
+    git(folder, "branch", "older", tip)
+    before = content(folder)
+    with pytest.raises(HandOverError, match=rf"^the git history of .*{says}.*{REFUSED}"):
+        hand_over(tiny, folder, few)
+    assert content(folder) == before
+
+
+def test_a_file_that_waits_to_be_committed_stops_a_release(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
+    git(folder, "init", "--quiet")
+    (folder / "notes.py").write_text(f"    {SOLUTION}\n")
+    git(folder, "add", "notes.py")
+    (folder / "notes.py").unlink()
+    with pytest.raises(HandOverError, match=r"the git history of .*notes\.py holds a hidden line"):
+        hand_over(tiny, folder, few)
+
+
+def test_a_file_beside_the_release_stops_it(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
+    (folder / "exercises" / "mine.py").write_text(f"    # {SOLUTION}\n")
+    with pytest.raises(HandOverError, match=rf"exercises/mine.py holds a hidden line: .*{REFUSED}"):
+        hand_over(tiny, folder, few)
+
+
+def test_students_branches_that_were_fetched_stop_nothing(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    commit(folder, "syllabus.md", "Week 1\n")
+    commit(folder, SCRIPT, f"import torch\n\n\ndef running_mean(x):\n    {SOLUTION}\n")
+    git(folder, "update-ref", "refs/remotes/origin/ada", "HEAD")
+    git(folder, "reset", "--quiet", "--hard", "HEAD~1")
+    assert hand_over(tiny, folder, few) == []
+
+
+def test_the_secret_is_never_released(few: dict[str, bytes], tiny_copy: Path, tmp_path: Path) -> None:
+    secret = "5ec2e7" * 10
+    (tiny_copy / ".course").mkdir()
+    (tiny_copy / ".course" / "secret").write_text(secret)
+    course = load_course(tiny_copy)
+    spoilt = few | {"grader/course/notes.md": f"the secret is {secret}".encode()}
+    with pytest.raises(HandOverError, match=r"grader/course/notes\.md holds the course's secret: nothing is written"):
+        hand_over(course, tmp_path / "class", spoilt)
+    assert not (tmp_path / "class").exists()
+
+
+# The command
+
+
+def test_course_release_makes_it_and_says_what_is_next(
+    run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, tmp_path: Path
+) -> None:
+    first = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
+    assert (first.returncode, first.stderr) == (0, "")
+    count = len(content(tmp_path / "class"))
+    assert first.stdout.splitlines()[1] == (
+        f"{count} files in {tmp_path / 'class'}, {count - 1} of them changed. "
+        f"Next: course release --out {tmp_path / 'class'} --owner @YOU, for CODEOWNERS names nobody yet"
+    )
+    workflow = yaml.safe_load((tmp_path / "class" / ".github" / "workflows" / "grade.yml").read_text())
+    assert workflow["name"] == "grade"

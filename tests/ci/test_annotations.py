@@ -1,0 +1,104 @@
+"""A check run points at the student's own lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from grader.ci.annotations import Annotation, annotate, titled
+from grader.course import Course
+from grader.result import Result
+
+MakeResult = Callable[..., Result]
+SCRIPT = "exercises/averages/01_running_mean.py"
+SOURCE = "import torch\n\n\ndef helper(x):\n    return x\n\n\ndef running_mean(x):\n    return helper(y)\n"
+
+
+@pytest.fixture
+def hand_in(tmp_path: Path) -> Callable[..., Path]:
+    """Put files where `course ci collect` puts them."""
+
+    def put(**files: str) -> Path:
+        for end, text in files.items():
+            path = tmp_path / "ada" / "averages" / f"01_running_mean.{end}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return put
+
+
+def test_the_line_is_the_one_that_the_evidence_names(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
+    assert annotate(tiny, [result], hand_in(py=SOURCE)) == [
+        Annotation(
+            SCRIPT,
+            9,
+            "running_mean: 3 / 4",
+            "does thing 0  0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\nhint: Think.",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        pytest.param("position 3 differs", id="no line"),
+        pytest.param("raised ValueError on line 10", id="a line beyond the end"),
+        pytest.param("raised ValueError on line 0", id="line 0"),
+        pytest.param("raised ValueError on line 99999999999", id="a line that is no number for long"),
+        pytest.param("online 2 of them", id="a word that only ends like it"),
+    ],
+)
+def test_without_one_it_is_the_definition_that_the_exercise_asks_for(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path], evidence: str
+) -> None:
+    (found,) = annotate(tiny, [make_result("failed", evidence=evidence)], hand_in(py=SOURCE))
+    assert SOURCE.splitlines()[found.line - 1] == "def running_mean(x):"
+
+
+def test_a_file_that_defines_nothing_is_pointed_at_from_its_first_line(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    (found,) = annotate(tiny, [make_result("error", evidence="nothing")], hand_in(py="x = 1\n"))
+    assert found.line == 1
+
+
+def test_right_attempts_and_untouched_stubs_get_none(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    assert annotate(tiny, [make_result()], hand_in(py=SOURCE)) == []
+    stub = (tiny.root / SCRIPT).read_text(encoding="utf-8")
+    assert annotate(tiny, [make_result("error")], hand_in(py=stub)) == []
+
+
+def test_a_notebooks_line_is_the_one_of_its_file(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    notebook = jupytext.read(tiny.root / SCRIPT.replace(".py", ".ipynb"))
+    cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
+    cell.source = 'def running_mean(x):\n    y = "a \\"b\\" \\\\ ü"\n    return x.means()\n\n\nx = 1'
+    text = jupytext.writes(notebook, fmt="ipynb")
+    code = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "code")
+    line = code.splitlines().index("    return x.means()") + 1
+    folder = hand_in(ipynb=text)
+    (found,) = annotate(tiny, [make_result("error", evidence=f"raised AttributeError on line {line}")], folder)
+    assert found.path == SCRIPT.replace(".py", ".ipynb")
+    assert json.loads(text.splitlines()[found.line - 1].strip().rstrip(",")) == "    return x.means()\n"
+    (found,) = annotate(tiny, [make_result("failed", evidence="wrong")], folder)
+    assert '"def running_mean(x):\\n"' in text.splitlines()[found.line - 1]
+
+
+def test_its_text_is_printable_and_bounded(tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]) -> None:
+    result = make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000)
+    (found,) = annotate(tiny, [result], hand_in(py=SOURCE))
+    message = str(titled(found)["message"])
+    assert all(c.isprintable() or c == "\n" for c in message)
+    assert message.splitlines()[1].startswith("  a [31m b ::error::xyyy")
+    assert len(message) < 1000

@@ -1,0 +1,103 @@
+"""What one job hands to another is read as if anybody had written it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.box.names import Device
+from grader.ci.artifact import ArtifactError, read_artifact, write_artifact
+from grader.ci.collect import Collected
+from grader.course import Course
+from grader.result import Result
+
+MakeResult = Callable[..., Result]
+Forge = Callable[[Path], object]
+
+
+@pytest.fixture
+def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Path:
+    """The artifact of a graded pull request."""
+    write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("failed", evidence="no")])
+    return tmp_path / "results"
+
+
+def test_what_was_written_is_read(tiny: Course, collected: Collected, make_result: MakeResult, folder: Path) -> None:
+    assert read_artifact(folder, tiny, collected) == [make_result("failed", evidence="no")]
+
+
+def test_nothing_begun_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
+    write_artifact(tmp_path / "results", collected, Device.CPU, [])
+    assert read_artifact(tmp_path / "results", tiny, collected) == []
+
+
+def result(change: Callable[[dict[str, Any]], object]) -> Forge:
+    return in_json("ada/averages.json", change)
+
+
+def about(change: Callable[[dict[str, Any]], object]) -> Forge:
+    return in_json("about.json", change)
+
+
+def in_json(name: str, change: Callable[[dict[str, Any]], object]) -> Forge:
+    def forge(folder: Path) -> None:
+        data = json.loads((folder / name).read_text())
+        change(data)
+        (folder / name).write_text(json.dumps(data))
+
+    return forge
+
+
+def full_marks(data: dict[str, Any]) -> None:
+    data["score"] = data["exercises"][0]["score"] = 4
+
+
+def a_link(folder: Path) -> None:
+    path = folder / "ada" / "averages.json"
+    path.rename(folder / "real.json")
+    path.symlink_to(folder / "real.json")
+
+
+@pytest.mark.parametrize(
+    ("forge", "says"),
+    [
+        pytest.param(result(full_marks), "averages.json", id="a score that its checks do not add up to"),
+        pytest.param(result(lambda r: r["exercises"][0]["checks"][0].update(score=1)), "its points in running_mean", id="points for a check that failed"),
+        pytest.param(result(lambda r: (full_marks(r), r["exercises"][0]["checks"][0].update(score=1))), "its points in running_mean", id="full marks, and a check that failed"),
+        pytest.param(result(lambda r: r["exercises"][0]["checks"][1].update(score=0)), "its points in running_mean", id="a check that passed without its points"),
+        pytest.param(result(lambda r: (r.update(score=39, max_score=40), r["exercises"][0].update(score=39, max_score=40), r["exercises"][0]["checks"][1].update(score=37, max_score=37))), "its points in running_mean", id="more points than the course gives"),
+        pytest.param(result(lambda r: r.update(score=1e400)), "its points", id="an endless score"),
+        pytest.param(result(lambda r: r.update(score=float("nan"))), "schema", id="no number"),
+        pytest.param(result(lambda r: r.update(student="ben")), "of another submission", id="another student's"),
+        pytest.param(result(lambda r: r.update(assignment="medians")), "of another submission", id="another assignment's"),
+        pytest.param(result(lambda r: r.update(device="cuda")), "of another submission", id="another device's"),
+        pytest.param(result(lambda r: r.update(isolation="process")), "not graded in the box", id="graded without a box"),
+        pytest.param(result(lambda r: r["exercises"].append(r["exercises"][0])), "its exercises", id="an exercise twice"),
+        pytest.param(result(lambda r: r["exercises"].clear()), "its exercises", id="no exercise"),
+        pytest.param(result(lambda r: r["exercises"][0].update(checks=r["exercises"][0]["checks"] + [{**r["exercises"][0]["checks"][0], "max_score": 0}] * 300)), "its points", id="three hundred checks"),
+        pytest.param(result(lambda r: r.update(more=1)), "schema", id="a field that no result has"),
+        pytest.param(result(lambda r: r["exercises"][0]["checks"][0].update(outcome="great")), "schema", id="an outcome that none is"),
+        pytest.param(result(lambda r: r["exercises"][0].update(note="x" * 2**20)), "too large", id="a megabyte of text"),
+        pytest.param(lambda f: (f / "ada" / "averages.json").write_text("[" * 10**5), "schema", id="brackets that never close"),
+        pytest.param(lambda f: (f / "ada" / "averages.json").write_bytes(b"\xff\0"), "schema", id="bytes that are no text"),
+        pytest.param(lambda f: (f / "ada" / "averages.json").unlink(), "missing", id="a result that is not there"),
+        pytest.param(a_link, "no regular file", id="a link"),
+        pytest.param(about(lambda a: a.update(head="b" * 40)), "of another commit", id="another commit's"),
+        pytest.param(about(lambda a: a.update(student="../ben")), "of another commit", id="a path in place of a student"),
+        pytest.param(about(lambda a: a.update(assignments=["averages", "averages"])), "its assignments", id="an assignment twice"),
+        pytest.param(about(lambda a: a.update(assignments=["../../etc/passwd"])), "its assignments", id="a path in place of an assignment"),
+        pytest.param(about(lambda a: a.update(device="quantum")), "schema", id="a device that none is"),
+        pytest.param(lambda f: (f / "about.json").unlink(), "missing", id="nothing that says what it is"),
+    ],
+)  # fmt: skip
+def test_a_forged_artifact_is_refused(
+    tiny: Course, collected: Collected, folder: Path, forge: Forge, says: str
+) -> None:
+    forge(folder)
+    with pytest.raises(ArtifactError, match="is not what grading writes") as error:
+        read_artifact(folder, tiny, collected)
+    assert says in str(error.value)

@@ -1,0 +1,161 @@
+"""Results as Markdown: nothing that a student wrote is more than text, whoever renders it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from markdown_it import MarkdownIt
+
+from grader.report.markdown import escaped, one_line, results_section, text_block
+from grader.result import CheckResult, Diagnosed, ExerciseResult, Result
+
+ATTACKS = [
+    pytest.param("@teacher look", id="a mention"),
+    pytest.param("@school/all look", id="a mention of a team"),
+    pytest.param("see #1, GH-2 and school/class#3", id="references"),
+    pytest.param("[click](https://example.org) https://example.org www.example.org", id="links"),
+    pytest.param("![x](https://example.org/x.png)", id="an image"),
+    pytest.param("<img src=https://example.org/x.png onerror=alert(1)>", id="an image tag"),
+    pytest.param("</pre></details><h1>40 / 40</h1><details>", id="closing tags"),
+    pytest.param("</PRE >", id="a closing tag in capitals, with a blank"),
+    pytest.param("<!-- many-heads: grade --> --><script>alert(1)</script>", id="comments and scripts"),
+    pytest.param("```\n~~~\n````\n# 40 / 40", id="fences"),
+    pytest.param("\n\n\n# 40 / 40\n\n| ✓ | `all` | 40 / 40 |", id="a heading and a table"),
+    pytest.param("a\r\n\r\n> quoted\x0b\x0c\u2028\u2029# x", id="every kind of line end"),
+    pytest.param("&#64;teacher &lt;b&gt; &amp;", id="entities"),
+    pytest.param("\x1b[31mred\x1b]8;;https://example.org\x07", id="a terminal's commands"),
+    pytest.param("\u202e04 / 04\u2066", id="text that runs backwards"),
+    pytest.param("::error::x ::set-output name=a::b ##[error]x", id="a runner's commands"),
+    pytest.param("<a href='mailto:a@example.org'>a@example.org</a>", id="an address"),
+    pytest.param(":tada: $$x$$ <kbd>x</kbd> a|b|c \\ `x`", id="signs of all kinds"),
+    pytest.param("x" * 100_000, id="a very long line"),
+    pytest.param("<" * 100_000, id="a line that grows when it is escaped"),
+]
+ALLOWED = set("h2 table thead tbody tr th td code details summary pre p strong".split())
+
+
+class Page(HTMLParser):
+    """The tags of a page, and the text that stands in <pre> and outside."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.inside, self.outside = "", ""
+        self.feed(MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(markdown))
+        self.close()
+        assert self.open == [], "a tag is never closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.open.append(tag)
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes what it did not open"
+
+    def handle_data(self, data: str) -> None:
+        if "pre" in self.open:
+            self.inside += data
+        else:
+            self.outside += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError("a comment")
+
+
+def result(text: str) -> Result:
+    """A result in which every text that could be a student's is this one."""
+    check = CheckResult(id="c", title=text, outcome="failed", score=0, max_score=2, evidence=text, hint=text)
+    other = check.model_copy(update={"id": "d"})
+    named = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
+    exercise = ExerciseResult(
+        id="reshape_dance", score=0, max_score=4, checks=(check, other), diagnosis=(named,), note=text
+    )
+    return Result(
+        student=text, assignment="a", score=0, max_score=4, device="cpu", isolation="namespaces", seed=0,
+        versions={"torch": text}, exercises=(exercise, exercise),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_whatever_a_student_wrote_is_text_in_a_block(text: str) -> None:
+    page = Page(results_section("Course", [result(text)]))
+    clean = Page(results_section("Course", [result("plain")]))
+    assert set(page.tags) <= ALLOWED
+    assert page.tags == clean.tags
+    assert page.attributes == clean.attributes
+    assert page.outside == clean.outside
+    assert all(c.isprintable() or c in "\n\u200b" for c in page.inside)
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_nothing_in_it_looks_like_a_mention_a_reference_or_an_address(text: str) -> None:
+    said = html.unescape(results_section("Course", [result(text)]))
+    assert not re.search(r"@\w|#\w|://|www\.|GH-\d", said)
+
+
+def test_what_is_broken_up_still_reads_the_same() -> None:
+    page = Page(text_block("x @ W.T, a@b, see #1: 1 < 2 && 'q' > \"k\""))
+    assert page.inside.replace("\u200b", "").strip() == "x @ W.T, a@b, see #1: 1 < 2 && 'q' > \"k\""
+
+
+def test_feedback_reads_as_in_a_terminal() -> None:
+    failed = CheckResult(
+        id="split", title="splits channels into heads", outcome="failed", score=0, max_score=2,
+        evidence="head 0, position 1 should hold channels 0…3 of position 1", hint="Look.",
+    )  # fmt: skip
+    named = Diagnosed(id="wrong_view", title="You viewed straight to (B, n_head, T, head_dim).", hint="Which axis?")
+    passed = failed.model_copy(update={"id": "merge", "outcome": "passed", "score": 4, "max_score": 4, "evidence": ""})
+    right = ExerciseResult(id="causal_mask", score=4, max_score=4, checks=(passed,))
+    wrong = ExerciseResult(id="reshape_dance", score=4, max_score=6, checks=(failed, passed), diagnosis=(named,))
+    empty = ExerciseResult(
+        id="fused_qkv", score=0, max_score=6, checks=(failed.model_copy(update={"outcome": "missing"}),)
+    )
+    whole = Result(
+        student="ada", assignment="mha", score=8, max_score=16, device="cpu", isolation="namespaces", seed=0,
+        versions={}, exercises=(right, wrong, empty),
+    )  # fmt: skip
+    assert results_section("Many Heads", [whole], {("mha", "fused_qkv")}) == (
+        "## Many Heads: 8 / 16\n"
+        "\n"
+        "| | exercise | score |\n"
+        "|---|---|---|\n"
+        "| ✓ | `causal_mask` | 4 / 4 |\n"
+        "| ✗ | `reshape_dance` | 4 / 6 |\n"
+        "| · | `fused_qkv` | 0 / 6 |\n"
+        "\n"
+        "<details open><summary>✗ <code>reshape_dance</code> 4 / 6</summary>\n"
+        "\n"
+        "<pre>\n"
+        "splits channels into heads  0 / 2\n"
+        "  head 0, position 1 should hold channels 0…3 of position 1\n"
+        "You viewed straight to (B, n_head, T, head_dim).\n"
+        "hint: Which axis?\n"
+        "</pre>\n"
+        "\n"
+        "</details>"
+    )
+
+
+Show = Callable[[str], str]
+
+
+@pytest.mark.parametrize("show", [one_line, escaped])
+@pytest.mark.parametrize("text", ATTACKS)
+def test_a_line_is_one_line_of_printable_characters(show: Show, text: str) -> None:
+    shown = show(text)
+    assert len(shown) <= 400
+    assert all(c.isprintable() or c == "\u200b" for c in shown)
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_a_courses_title_is_text_too(text: str) -> None:
+    page = Page(f"## {escaped(text)}: 4 / 4")
+    assert page.tags == ["h2"]
+    assert page.outside.replace("\u200b", "").strip() == f"{one_line(text, 100).strip()}: 4 / 4"

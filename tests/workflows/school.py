@@ -1,0 +1,151 @@
+"""A school: the private course, the class repository, pull requests against it, and runs of its workflow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grader.authoring.bundle import bundle
+from grader.authoring.hand_over import hand_over
+from grader.course import load_course
+from tests.workflows.hosted.actions import ACTIONS
+from tests.workflows.hosted.runner import JobRun, Repository, Run, StepRun, load_workflow
+from tests.workflows.hosted.service import Service
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py", ".ipynb"))
+RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+KEY = "-----BEGIN OPENSSH PRIVATE KEY----- the key of the private course"
+WORKFLOW = ".github/workflows/grade.yml"
+DEVICE = {"DEVICE": "cuda" if torch.cuda.is_available() else "cpu"}
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DRY_RUN": "1", "PIP_CONFIG_FILE": os.devnull}  # all is installed here already
+
+Change = str | bytes | None | Path  # a file's text or bytes, None to delete it, a path to link to
+
+
+def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
+    """What git says."""
+    identity = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    for who in ("AUTHOR", "COMMITTER"):
+        identity |= {f"GIT_{who}_NAME": "school", f"GIT_{who}_EMAIL": "school@example.org"}
+    done = subprocess.run(["git", *arguments], cwd=folder, input=stdin, capture_output=True, env=identity, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().strip()
+
+
+def publish(folder: Path, service: Service, name: str) -> str:
+    """Commit a folder, and put it on the service as school/NAME; the commit."""
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    git(folder, "add", "--all", "--force", ".")
+    git(folder, "commit", "--quiet", "--message", "as released")
+    bare = service.repositories / "school" / f"{name}.git"
+    bare.parent.mkdir(parents=True, exist_ok=True)
+    git(folder, "clone", "--quiet", "--bare", str(folder), str(bare))
+    for setting in ("allowFilter", "allowAnySHA1InWant"):
+        git(bare, "config", f"uploadpack.{setting}", "true")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@dataclass
+class School:
+    """Its folder, its service, and what is set up in the class repository."""
+
+    folder: Path
+    service: Service
+    variables: dict[str, str] = field(default_factory=lambda: {"GRADING": "on"})
+    tools: str = ""  # of the runner: a folder whose programs come before all others
+    course_ref: str = ""
+    course_key: str = KEY
+    after_step: Callable[[JobRun, StepRun], None] = lambda job, step: None
+
+    @property
+    def bare(self) -> Path:
+        """The class repository as the service holds it."""
+        return self.service.repositories / "school" / "class.git"
+
+    def found(self) -> School:
+        """Make both repositories: the course from the tiny one, the class's as `course release` makes it."""
+        private = self.folder / "private"
+        shutil.copytree(TINY, private, ignore=shutil.ignore_patterns("__pycache__", ".course"))
+        for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"):
+            subprocess.run(["cp", "-r", REPOSITORY / name, private], check=True)
+        self.course_ref = publish(private, self.service, "course")
+        (self.bare.with_name("course.git") / "deploy-key").write_text(KEY)
+        course = load_course(TINY)
+        released = [p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+        hand_over(course, self.folder / "class", bundle(course, released, "@school"))
+        publish(self.folder / "class", self.service, "class")
+        return self
+
+    def pull_request(
+        self, number: int, changes: Mapping[str, Change], login: str = "ada", fork: bool = False, **more: str
+    ) -> dict[str, Any]:
+        """The event of a pull request with one commit of these changes: of a branch, or of a fork."""
+        work = self.folder / f"work-{number}-{len(list(self.folder.iterdir()))}"
+        git(self.folder, "clone", "--quiet", str(self.bare), str(work))
+        for path, change in changes.items():
+            _change(work / path, change)
+        git(work, "add", "--all", "--force", ".")
+        git(work, "commit", "--quiet", "--allow-empty", "--message", "my attempt")
+        head = git(work, "rev-parse", "HEAD")
+        if not fork:
+            git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{login}")
+        git(work, "push", "--quiet", "--force", "origin", f"HEAD:refs/pull/{number}/head")
+        repository = {"full_name": f"{login}/class" if fork else "school/class", "fork": fork}
+        about = {"sha": head, "ref": more.pop("branch", login), "repo": repository}
+        return {
+            "action": "synchronize",
+            "number": number,
+            "pull_request": {
+                "number": number,
+                "head": about,
+                "user": {"login": login},
+                "title": "",
+                "body": "",
+                **more,
+            },
+            "repository": {"full_name": "school/class"},
+        }
+
+    def run(self, event: Mapping[str, Any]) -> dict[str, JobRun]:
+        """A run of the workflow that stands on the default branch."""
+        workflow = load_workflow(git(self.bare, "show", f"main:{WORKFLOW}"))
+        settings = {"COURSE_REPOSITORY": "school/course", "COURSE_REF": self.course_ref}
+        key = {"COURSE_KEY": self.course_key}
+        repository = Repository("school/class", self.variables, {"grading": (key, settings), "gpu": (key, settings)})
+        runs = self.folder / f"run-{len(list(self.folder.iterdir()))}"
+        runs.mkdir()
+        return Run(
+            workflow,
+            "pull_request_target",
+            event,
+            repository,
+            self.service,
+            runs,
+            ACTIONS,
+            OFFLINE,
+            self.tools,
+            {"gpu": DEVICE},
+            self.after_step,
+        ).whole()
+
+
+def _change(path: Path, change: Change) -> None:
+    if path.is_symlink() or path.exists():
+        path.unlink()
+    if change is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(change, Path):
+        path.symlink_to(change)
+    else:
+        path.write_bytes(change.encode() if isinstance(change, str) else change)
