@@ -13,10 +13,11 @@ import textwrap
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
-from ..result import ExerciseResult, Result
+from ..result import CheckResult, ExerciseResult, Result
 from .words import attempt_words, out_of, points
 
 WIDTH = 84  # columns
+SENTENCE = 64  # of them for a check's own words
 LONGEST_LINE, LONGEST_BLOCK, LONGEST = 400, 6_000, 60_000  # characters
 CUT = "… (cut)"
 NOTHING = "\u200b"  # takes no room
@@ -74,7 +75,7 @@ def _details(result: ExerciseResult, *, first: bool) -> str:
 def _lines(result: ExerciseResult) -> Iterator[str]:
     words = attempt_words(result)
     if words.first is not None:
-        yield f"{one_line(words.first.title)}  {out_of(words.first)}"
+        yield from _scored(words.first)
         yield f"  {one_line(words.first.evidence)}"
     for finding in words.findings:
         yield one_line(finding.title)
@@ -84,7 +85,14 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
     if result.note:
         yield one_line(result.note)
     for check in words.rest:
-        yield f"{one_line(check.title)}  {out_of(check)}"
+        yield from _scored(check)
+
+
+def _scored(check: CheckResult) -> Iterator[str]:
+    """A check's sentence, its points at the right of the first line."""
+    first, *more = textwrap.wrap(one_line(check.title), SENTENCE) or [""]
+    yield f"{first:<{SENTENCE}}  {out_of(check):>10}"
+    yield from more
 
 
 def _wrapped(line: str) -> list[str]:

@@ -41,7 +41,7 @@ def test_the_line_is_the_one_that_the_evidence_names(
             SCRIPT,
             9,
             "running_mean: 3 / 4",
-            "does thing 0  0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\nhint: Think.",
+            f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\nhint: Think.",
         )
     ]
 

@@ -171,6 +171,14 @@ def test_large_files_are_not_even_downloaded(
     assert len(service.requests) - before == 2  # one fetch: what it left out was not asked for again
 
 
+def test_a_service_that_leaves_nothing_out_is_not_trusted_to(
+    tiny: Course, service: Service, push: Push, tmp_path: Path
+) -> None:
+    commit = push(lambda work: (work / SCRIPT).write_bytes(b"#" * (1024 * 1024 + 1)))
+    git(service.repositories / "school" / "class.git", "config", "uploadpack.allowFilter", "false")
+    assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
+
+
 def test_a_commit_that_is_too_large_as_a_whole_is_refused(
     tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

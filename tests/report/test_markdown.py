@@ -133,7 +133,7 @@ def test_feedback_reads_as_in_a_terminal() -> None:
         "<details open><summary>✗ <code>reshape_dance</code> 4 / 6</summary>\n"
         "\n"
         "<pre>\n"
-        "splits channels into heads  0 / 2\n"
+        "splits channels into heads                                             0 / 2\n"
         "  head 0, position 1 should hold channels 0…3 of position 1\n"
         "You viewed straight to (B, n_head, T, head_dim).\n"
         "hint: Which axis?\n"
