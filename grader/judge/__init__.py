@@ -1,6 +1,6 @@
 """The judge: runs hidden checks over an attempt's answers. It never imports student code.
 
-What a check file imports stands here: `check`, the asserts, and nothing else.
+What a check file imports stands here: `check`, the asserts and what they need, nothing else.
 """
 
 from ..box.worker.messages import StandIn
@@ -14,8 +14,10 @@ from .expect import (
     assert_shape,
     assert_unmutated,
     expect,
+    moved,
 )
 from .marks import Layer, check
+from .slopes import contradicts_itself, is_cut
 
 __all__ = [
     "CheckFailed",
@@ -29,5 +31,8 @@ __all__ = [
     "assert_shape",
     "assert_unmutated",
     "check",
+    "contradicts_itself",
     "expect",
+    "is_cut",
+    "moved",
 ]

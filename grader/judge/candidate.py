@@ -102,6 +102,11 @@ class Answer:
         """The attempt's exception."""
         return self.reply.raised
 
+    @property
+    def message(self) -> str:
+        """The attempt's exception in its own words, for matching only; empty where there is none."""
+        return "" if self.reply.raised is None else self.reply.raised.message
+
     def gradient(self, name: str) -> Tensor | None:
         """The gradient of "args.0" or of a parameter, None where none arrives."""
         self.must_return()

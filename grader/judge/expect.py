@@ -113,6 +113,12 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
     return worst / largest if largest > 0 else worst
 
 
+def moved(before: Tensor, after: Tensor) -> Tensor:
+    """How far each token's answer moved, (B, T, C) → (B, T), as a fraction of the largest answer."""
+    before, after = before.double().nan_to_num(), after.double().nan_to_num()
+    return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
+
+
 def _tensor(value: Answer | Tensor) -> Tensor:
     return value.output if isinstance(value, Answer) else value
 

@@ -1,6 +1,5 @@
 """Hidden checks of SDPA equivalence: the same attention on two paths, and a fair comparison of them."""
 
-import math
 import re
 from itertools import product
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from grader.judge import (
     assert_unmutated,
     check,
     expect,
+    is_cut,
 )
 from grader.judge.expect import TOLERANCE, difference
 
@@ -86,7 +86,7 @@ def test_shape(attempt, draw):
 def works_for_one_size_only(fault, wrong):
     """The size from USUAL, in words, that mends an attempt that otherwise fails: it is written into the code."""
     if wrong.raised is not None and not re.search(
-        r"is invalid for|must match|cannot be multiplied|split", _text(wrong)
+        r"is invalid for|must match|cannot be multiplied|split", wrong.message
     ):
         return ""
     right = {"B": 3, "T": 7, "nh": 3, "C": 15}  # no size of which is another's, and none of which is usual
@@ -105,10 +105,6 @@ def works_for_one_size_only(fault, wrong):
         if len({B, T, nh, C // nh, C}) == 5 and fault(B, T, nh, C, T) is None:
             return f"x of shape ({B}, {T}, {C})"
     return ""
-
-
-def _text(answer):
-    return answer.raised.message if answer.raised else ""
 
 
 def registered(answer):
@@ -220,28 +216,6 @@ def test_gradients(attempt, reference, draw):
             raise CheckFailed(f"{PATHS[flash]}: {fault}", "gradient_cut" if cut else "") from None
 
 
-def is_cut(output, weights, x, g, got):
-    """Whether a gradient is not the slope of the attempt's own output, along one random direction for each tensor."""
-    tensors = {**weights, "args.0": x}
-    for name, tensor in tensors.items():
-        if name not in got.reply.gradients:
-            continue
-        along = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0), dtype=tensor.dtype)
-
-        def slope(step, name=name, along=along):
-            moved = ({**tensors, name: tensors[name] + sign * step * along} for sign in (1, -1))
-            ahead, behind = (output({k: m[k] for k in weights}, m["args.0"]) for m in moved)
-            return float(((ahead - behind) * g).sum() / (2 * step))
-
-        coarse, fine = slope(2e-5), slope(1e-5)
-        found = got.gradient(name)
-        claimed = 0.0 if found is None else float((found * along).sum())
-        trusted = math.isfinite(coarse) and abs(coarse - fine) < 1e-4 * abs(fine)
-        if trusted and abs(claimed - fine) > 1e-2 * abs(fine):
-            return True
-    return False
-
-
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_parameters(attempt, draw):
     """has 4C² parameters, qkv.weight and proj.weight, and no others"""
@@ -299,12 +273,12 @@ def test_moves(attempt, draw):
 
 
 def expect_moved(answer, device):
-    no_gpu = re.search("CUDA|NVIDIA|HIP", _text(answer))
+    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
     expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
     where = answer.reply.outputs[0].device if answer.reply.outputs else None
     seen = answer.reply.operations
     stays = (seen is not None and seen.mixed) or where not in (None, device)
-    stays = stays or re.search("on the expected device|the same device|copy out of meta", _text(answer))
+    stays = stays or re.search("on the expected device|the same device|copy out of meta", answer.message)
     if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
         expect(
             False,
@@ -461,7 +435,7 @@ def test_paths_differ(attempt, draw):
     options = {"watch": True, "cotangent": draw(s.B, s.T, s.C), "second": True, "random": True}
     answer = module(attempt.asking(**options), s, weights, flash=False)(draw(s.B, s.T, s.C))
     seen = answer.reply.operations
-    in_kernel = answer.raised is not None and re.search("derivative for .*(attention|flash)", _text(answer))
+    in_kernel = answer.raised is not None and re.search("derivative for .*(attention|flash)", answer.message)
     fused = "flash=False has PyTorch's fused attention do the work: on this path it is yours"
     expect(not in_kernel and not (seen and seen.fused), fused, "delegated")
     if answer.raised is not None and answer.raised.stage != "gradient":

@@ -14,7 +14,9 @@ from grader.judge import (
     assert_shape,
     assert_unmutated,
     check,
+    contradicts_itself,
     expect,
+    moved,
 )
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -45,11 +47,6 @@ def works(answer, shape):
     return answer.raised is None and bool(out) and out[0].shape == tuple(shape)
 
 
-def message(answer):
-    """The attempt's exception in its own words, for matching only; empty where there is none."""
-    return answer.raised.message if answer.raised else ""
-
-
 def has_fixed_sizes(attempt, draw, s):
     """Whether it works for some batch, length or width, though not for those of `s`: they are written into it."""
     rows = [(B, T, 10, 14) for B, T in itertools.product((1, 2, 4, 8), (2, 3, 4, 5, 6)) if B != T]
@@ -70,7 +67,7 @@ def test_shape(attempt, draw):
         answer = attempt.module("CausalAttention", s.d_in, s.d_out, T).loaded(state)(draw(B, T, s.d_in))
         if (
             not works(answer, (B, T, s.d_out))
-            and not STRIDES.search(message(answer))
+            and not STRIDES.search(answer.message)
             and has_fixed_sizes(attempt, draw, s)
         ):
             expect(False, f"it works for some sizes, but not for B = {B} with T = {T}", "hard_coded_shape")
@@ -88,7 +85,7 @@ def test_shorter(attempt, draw):
     module, x = head(attempt, s, weights_of(draw, s)), draw(s.B, s.ctx, s.d_in)
     answer = module(x[:, : s.T])
     if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.ctx, s.d_out)):
-        misfit = MISFIT.search(message(answer))
+        misfit = MISFIT.search(answer.message)
         evidence = f"a full context of {s.ctx} tokens works; {s.T} tokens do not"
         expect(False, evidence, "mask_not_sliced" if misfit else "")
     assert_shape(answer, (s.B, s.T, s.d_out))
@@ -99,12 +96,6 @@ def test_finite(attempt, draw):
     """gives no NaN"""
     s = sizes_of(draw)
     assert_finite(head(attempt, s, weights_of(draw, s))(draw(s.B, s.T, s.d_in)))
-
-
-def moved(before, after):
-    """How far each token's answer moved, (B, T), as a fraction of the largest answer."""
-    before, after = before.double().nan_to_num(), after.double().nan_to_num()
-    return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
 
 
 @check(
@@ -187,29 +178,6 @@ def test_square(attempt, reference, draw):
     s.d_out = s.d_in
     state, x = weights_of(draw, s, bias=False), draw(s.B, s.ctx, s.d_in)
     assert_matches(head(attempt, s, state, bias=False)(x), head(reference, s, state, bias=False)(x))
-
-
-def contradicts_itself(ask, got, names, state, x, target, cotangent):
-    """Whether the gradients are not those of the attempt's own output: a step along what they lack shows it."""
-    own = {name: got.gradient(name) for name in names}
-    own = {name: torch.zeros_like(target[name]) if g is None else g for name, g in own.items()}
-    if any(own[name].shape != target[name].shape or not own[name].isfinite().all() for name in names):
-        return False
-    lacking = {name: target[name] - own[name] for name in names}
-    size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
-    unit = {name: d / size for name, d in lacking.items()}
-
-    def slope(h):
-        ends = []
-        for step in (h, -h):
-            weights = {name: tensor + step * unit.get(name, 0.0) for name, tensor in state.items()}
-            ends.append(float((ask(weights, x + step * unit["args.0"]).output * cotangent).sum()))
-        return (ends[0] - ends[1]) / (2 * h)
-
-    claimed, near, far = sum(float((own[name] * unit[name]).sum()) for name in names), slope(0.01), slope(0.02)
-    largest = max(float(g.norm()) for g in (*own.values(), *target.values()))
-    smooth = abs(near - far) <= 0.01 * max(abs(near), 0.1 * largest)
-    return smooth and abs(near - claimed) > 0.05 * max(abs(near), abs(claimed), 0.1 * largest)
 
 
 @check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between x and the output?")
@@ -372,7 +340,7 @@ def test_moves(attempt, draw):
     module = head(attempt.asking(watch=True), s, state).on("meta")
     answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
     seen = answer.reply.operations
-    if not STRANDED.search(message(answer)) and not (seen and seen.mixed):
+    if not STRANDED.search(answer.message) and not (seen and seen.mixed):
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]
