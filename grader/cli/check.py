@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..report.terminal import exercise_report
-from ..result import ExerciseResult, Outcome
+from ..result import ExerciseResult
 from ..submission import AttemptSource, code_digest, read_attempt
 from .options import CourseOption, course_of, exercises_named
 
@@ -72,33 +72,15 @@ def check_one(
     course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, box: Box | None = None
 ) -> ExerciseResult:
     """The visible checks of one attempt, in a process of its own. `box`: where there is one already."""
-    from ..box.connection import AttemptEnded, End
     from ..box.forked import open_own_box
-    from ..judge.attempt import AttemptPerformer
-    from ..judge.explain import explain
-    from ..public.check import check_attempt, unloadable
+    from ..public.attempt import check_source
     from ..public.file import read
 
     if box is None:
         with open_own_box() as own:
             return check_one(course, assignment, exercise, source, own)
     fingerprints = read(fingerprint_path(course, assignment, exercise))
-    if source.missing:
-        return unloadable(fingerprints, "missing", f"{source.name} is not here.")
-    if source.problem:
-        return unloadable(fingerprints, "error", source.problem, "load_error")
-    attempt = AttemptPerformer(box, source, course.limits.for_worker())
-    try:
-        raised = attempt.load()
-        if raised is not None:
-            sentence = f"The file cannot be imported: it {explain(raised)}."
-            return unloadable(fingerprints, "error", sentence, "load_error")
-        return check_attempt(fingerprints, attempt)
-    except AttemptEnded as ended:
-        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
-    finally:
-        attempt.close()
+    return check_source(fingerprints, source, box, course.limits.for_worker())
 
 
 def fingerprint_path(course: Course, assignment: Assignment, exercise: Exercise) -> Path:
