@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ..report.aggregate import class_view
+from ..report.rows import row_of
 from ..report.terminal import class_table, exercise_view
 from ..result import read_what_can_be
 
@@ -33,7 +34,7 @@ def report(
         raise broken[0]
     console = Console(highlight=False)
     if students:
-        console.print(class_table(found))
+        console.print(class_table([row_of(result) for result in found]))
     for view in class_view(found):
         console.print(exercise_view(view))
     levels = ", ".join(sorted({result.isolation for result in found}))

@@ -12,27 +12,38 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..result import CheckResult, ExerciseResult, Result
+from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, Shared
-from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points, score_note
+from .rows import Cell, Row
+from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points
 
 
-def class_table(results: Sequence[Result]) -> RenderableType:
+def class_table(rows: Sequence[Row]) -> RenderableType:
     """Students and exercises, by number to fit a terminal, and the misconceptions that the class has."""
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(e.id for r in results for e in r.exercises), 1)}
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.cells), 1)}
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("student", no_wrap=True)
     for number in numbers.values():
         table.add_column(str(number), justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
     table.add_column("first misconception", no_wrap=True)
-    for result in sorted(results, key=lambda r: r.student):
-        scores = {e.id: e for e in result.exercises}
-        cells = [_score(scores.get(name)) for name in numbers]
-        total = f"{points(result.score)}/{points(result.max_score)}"
-        table.add_row(escape(result.student), *cells, total, _first(result, numbers))
+    for row in sorted(rows, key=lambda r: r.student):
+        total = f"{points(row.score)}/{points(row.max_score)}"
+        first = f"{numbers[row.first[0]]}: {row.first[1]}" if row.first else ""
+        table.add_row(escape(row.student), *(_score(row.cells.get(name)) for name in numbers), total, first)
     legend = "  ".join(f"{number} {name}" for name, number in numbers.items())
-    return Group(table, Text(f"{legend}\n{_MARK_LEGEND}\n", style="dim"), _misconceptions(results))
+    return Group(table, Text(f"{legend}\n{_MARK_LEGEND}\n", style="dim"), class_misconceptions(rows))
+
+
+def class_misconceptions(rows: Sequence[Row]) -> RenderableType:
+    """The ten that most of the class have."""
+    found = Counter(name for row in rows for name in row.misconceptions)
+    if not found:
+        return Text("")
+    table = Table(show_header=False, box=None)
+    for name, count in found.most_common(10):
+        table.add_row(str(count), name)
+    return Group(Text("Misconceptions in this class", style="italic"), table)
 
 
 def exercise_view(view: ExerciseView) -> RenderableType:
@@ -89,29 +100,11 @@ def _line(check: CheckResult) -> RenderableType:
     return Text("\n".join(lines))
 
 
-def _score(result: ExerciseResult | None) -> str:
-    if result is None:
+def _score(cell: Cell | None) -> str:
+    if cell is None:
         return ""
-    colour = "green" if result.score == result.max_score else "yellow" if result.score else "red"
-    noted = score_note(result)
-    return f"[{colour}]{points(result.score)}[/]{MARKS[noted] if noted else ''}"
+    colour = "green" if cell.score == cell.max_score else "yellow" if cell.score else "red"
+    return f"[{colour}]{points(cell.score)}[/]{MARKS[cell.note] if cell.note else ''}"
 
 
 _MARK_LEGEND = "   ".join(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in NOTED)
-
-
-def _first(result: Result, numbers: dict[str, int]) -> str:
-    for exercise in result.exercises:
-        for diagnosed in exercise.diagnosis:
-            return f"{numbers[exercise.id]}: {diagnosed.id}"
-    return ""
-
-
-def _misconceptions(results: Sequence[Result]) -> RenderableType:
-    found = Counter(name for r in results for name in {d.id for e in r.exercises for d in e.diagnosis})
-    if not found:
-        return Text("")
-    table = Table(show_header=False, box=None)
-    for name, count in found.most_common(10):
-        table.add_row(str(count), name)
-    return Group(Text("Misconceptions in this class", style="italic"), table)

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from grader.report.aggregate import class_view
+from grader.report.rows import row_of
 from grader.report.terminal import class_table, exercise_report, exercise_view
 from grader.report.words import points
 from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
@@ -98,6 +99,10 @@ def test_every_misconception_has_its_line_and_names_what_gives_the_same_numbers(
     ]
 
 
+def table_of(results: list[Result]) -> RenderableType:
+    return class_table([row_of(result) for result in results])
+
+
 MARKUP = "[red]x[/red] [0, 1] [/] :smile:"
 
 
@@ -106,13 +111,13 @@ def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     result = exercise(check(MARKUP, 0, 2, evidence=MARKUP), diagnosis=(named,))
     report = text(exercise_report(result))
     assert report.count(MARKUP) == 4
-    assert MARKUP.split()[0] in text(class_table([graded(MARKUP, result)]))
+    assert MARKUP.split()[0] in text(table_of([graded(MARKUP, result)]))
 
 
 def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> None:
     good = exercise(check("split", 2, 2), check("merge", 4, 4))
     bad = exercise(check("split", 0, 2), check("merge", 4, 4), diagnosis=(VIEW,))
-    table = text(class_table([graded("mia", bad), graded("ada", good), graded("ben", bad)]))
+    table = text(table_of([graded("mia", bad), graded("ada", good), graded("ben", bad)]))
     assert rows_of(table) == [
         ["ada", "6", "6/6"],
         ["ben", "4", "4/6", "1:", "wrong_view"],
@@ -126,13 +131,13 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     [("crashed", "0!"), ("timeout", "0∞"), ("missing", "0–"), ("failed", "0"), ("error", "0")],
 )
 def test_a_score_says_if_the_attempt_crashed_ran_out_of_time_or_is_missing(outcome: Outcome, note: str) -> None:
-    table = text(class_table([graded("ada", exercise(check("split", 0, 2, outcome), id_="x"))]))
+    table = text(table_of([graded("ada", exercise(check("split", 0, 2, outcome), id_="x"))]))
     assert rows_of(table) == [["ada", note, "0/2"]]
 
 
 def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
     one, two = exercise(check("split", 2, 2), id_="one"), exercise(check("merge", 4, 4), id_="two")
-    table = text(class_table([graded("ada", one, two), graded("ben", two)]))
+    table = text(table_of([graded("ada", one, two), graded("ben", two)]))
     header = next(line for line in table.splitlines() if line.startswith("student"))
     ben = next(line for line in table.splitlines() if line.startswith("ben"))
     assert rows_of(table) == [["ada", "2", "4", "6/6"], ["ben", "4", "4/4"]]
@@ -140,8 +145,8 @@ def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
 
 
 def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
-    assert "Misconceptions" not in text(class_table([graded("ada", exercise(check("split", 2, 2)))]))
-    assert "student" in text(class_table([]))
+    assert "Misconceptions" not in text(table_of([graded("ada", exercise(check("split", 2, 2)))]))
+    assert "student" in text(class_table(()))
 
 
 def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
