@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result, write_result
+from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
 BROWSERS = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser")
 PATIENCE = 60.0  # seconds that a browser may take to answer
@@ -29,29 +29,6 @@ PATIENCE = 60.0  # seconds that a browser may take to answer
 def made_up_class() -> Callable[[int], list[Result]]:
     """So many students with 8 exercises of 15 checks each; about a third of the attempts go wrong, in every way."""
     return lambda students: [_made_up(f"student{i:04d}", random.Random(i)) for i in range(students)]
-
-
-@pytest.fixture(scope="session")
-def big_class(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of 1,000 students in a folder."""
-    folder = tmp_path_factory.mktemp("big")
-    for result in made_up_class(1000):
-        path = folder / result.student / "heads.json"
-        path.parent.mkdir()
-        path.write_text(result.model_dump_json())
-    return folder
-
-
-@pytest.fixture
-def results_of(tmp_path: Path) -> Callable[..., Path]:
-    """Write results into a folder, as `course grade` does."""
-
-    def write(*results: Result, name: str = "results") -> Path:
-        for result in results:
-            write_result(result, tmp_path / name)
-        return tmp_path / name
-
-    return write
 
 
 def _made_up(student: str, chance: random.Random) -> Result:

@@ -10,7 +10,7 @@ import pytest
 
 from grader.report.pages import write_pages
 from grader.report.pages.write import page_of
-from grader.result import Result, read_results
+from grader.result import Result
 
 PHONE = 375
 SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -47,9 +47,9 @@ def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest
 
 
 @pytest.fixture(scope="module")
-def big(big_class: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def big(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The class page of 1,000 students."""
-    return write_pages(read_results(big_class), [], tmp_path_factory.mktemp("pages"))
+    return write_pages(made_up_class(1000), [], tmp_path_factory.mktemp("pages"))
 
 
 def pages_of(folder: Path) -> list[Path]:
