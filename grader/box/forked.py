@@ -13,6 +13,8 @@ import threading
 from types import TracebackType
 from typing import Self
 
+import torch
+
 from .connection import Connection
 from .level import Box, Level
 from .process import ENVIRONMENT, ProcessBox
@@ -38,12 +40,13 @@ def _can_watch() -> bool:
 
 
 class ForkedBox:
-    """Forks once, at the start, what then forks the attempts: it must never have run an operation of torch."""
+    """Forks once, at the start, what then forks the attempts. From then on we compute with one thread, too."""
 
     level = Level.PROCESS
     start_seconds = 1.0
 
     def __init__(self) -> None:
+        torch.set_num_threads(1)  # a process in which OpenMP has started threads has children that hang
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._zygote = os.fork()
         if self._zygote == 0:
