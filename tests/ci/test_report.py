@@ -1,0 +1,134 @@
+"""Everything that is written about a pull request, put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.box.names import Device
+from grader.ci.artifact import ArtifactError, write_artifact
+from grader.ci.collect import Collected
+from grader.ci.report import write_report
+from grader.ci.runner import RunnerError
+from grader.course import Course
+from grader.result import Result
+from tests.workflows.hosted.service import Service
+
+MakeResult = Callable[..., Result]
+
+
+@pytest.fixture
+def environment(service: Service, tmp_path: Path) -> dict[str, str]:
+    """That of the step, after a CPU run that went well and with no GPU runner."""
+    event = {
+        "pull_request": {"number": 7, "head": {"sha": "a" * 40}, "user": {"login": "ada"}},
+        "repository": {"full_name": "school/class"},
+    }
+    (tmp_path / "event.json").write_text(json.dumps(event))
+    service.tokens["t"] = {"pull-requests": "write", "checks": "write"}
+    return {
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+        "GITHUB_API_URL": f"{service.address}/api",
+        "GITHUB_TOKEN": "t",
+        "CPU_RESULT": "success",
+        "GPU_RESULT": "skipped",
+    }
+
+
+@pytest.fixture
+def submitted(collected: Collected, tmp_path: Path) -> Path:
+    """What was collected: one attempt."""
+    folder = tmp_path / "submitted"
+    (folder / "ada" / "averages").mkdir(parents=True)
+    (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
+    (folder / "collected.json").write_text(collected.model_dump_json())
+    return folder
+
+
+def test_the_summary_the_comment_and_the_check_run_say_the_same(
+    tiny: Course,
+    service: Service,
+    environment: dict[str, str],
+    collected: Collected,
+    submitted: Path,
+    make_result: MakeResult,
+    tmp_path: Path,
+) -> None:
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")])
+    said = write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    assert said == "Reported 3 / 4 (failure)."
+    summary = (tmp_path / "summary.md").read_text()
+    assert summary.startswith("## Averages: 3 / 4\n")
+    (comment,) = service.comments_on(7)
+    assert comment.split("\n", 1)[1] == summary.rstrip("\n")
+    (run,) = service.check_runs
+    assert run["output"]["summary"] == summary.rstrip("\n")
+    assert len(run["output"]["annotations"]) == 1
+
+
+def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
+    tiny: Course,
+    service: Service,
+    environment: dict[str, str],
+    collected: Collected,
+    submitted: Path,
+    make_result: MakeResult,
+    tmp_path: Path,
+) -> None:
+    forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged])
+    with pytest.raises(ArtifactError, match="is not what grading writes"):
+        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    (comment,) = service.comments_on(7)
+    assert "## Not graded" in comment
+    assert "400" not in comment
+    assert service.check_runs[0]["conclusion"] == "neutral"
+
+
+def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
+    tiny: Course,
+    service: Service,
+    environment: dict[str, str],
+    collected: Collected,
+    submitted: Path,
+    make_result: MakeResult,
+    tmp_path: Path,
+) -> None:
+    environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()])
+    with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
+        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    (comment,) = service.comments_on(7)
+    assert "## Averages: 4 / 4" in comment
+    assert "**On a GPU:** The run did not finish" in comment
+
+
+def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
+    tiny: Course,
+    service: Service,
+    environment: dict[str, str],
+    collected: Collected,
+    submitted: Path,
+    make_result: MakeResult,
+    tmp_path: Path,
+) -> None:
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()])
+    environment["CPU_RESULT"] = "failure"
+    assert write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu") == (
+        "Reported Not graded (neutral)."
+    )
+    assert "4 / 4" not in service.comments_on(7)[0]
+
+
+def test_files_of_another_commit_are_not_reported_on(
+    tiny: Course, service: Service, environment: dict[str, str], collected: Collected, submitted: Path, tmp_path: Path
+) -> None:
+    other = collected.model_copy(update={"head": "b" * 40})
+    (submitted / "collected.json").write_text(other.model_dump_json())
+    with pytest.raises(RunnerError, match="is of another commit"):
+        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    assert (service.comments, service.check_runs) == ([], [])
