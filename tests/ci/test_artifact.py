@@ -35,6 +35,18 @@ def test_nothing_begun_is_an_artifact_too(tiny: Course, collected: Collected, tm
     assert read_artifact(tmp_path / "results", tiny, collected) == []
 
 
+def test_a_gpu_may_be_asked_for_more_than_the_course_gives_points_for(
+    tiny: Course, collected: Collected, make_result: MakeResult, tmp_path: Path
+) -> None:
+    asked = make_result()
+    (exercise,) = asked.exercises
+    more = exercise.checks[0].model_copy(update={"id": "autocast", "score": 2.0, "max_score": 2.0})
+    exercise = exercise.model_copy(update={"checks": (*exercise.checks, more), "score": 6.0, "max_score": 6.0})
+    asked = asked.model_copy(update={"exercises": (exercise,), "score": 6.0, "max_score": 6.0, "device": "cuda"})
+    write_artifact(tmp_path / "results", collected, Device.CUDA, [asked])
+    assert read_artifact(tmp_path / "results", tiny, collected) == [asked]
+
+
 def result(change: Callable[[dict[str, Any]], object]) -> Forge:
     return in_json("ada/averages.json", change)
 
