@@ -40,8 +40,10 @@ class Journal:
 
     def known(self, submission: Submission, key: str) -> Result | None:
         """The result that is on disk, if it has this key."""
-        if self.lines.get(_name(submission)) != key:
-            return None
+        return self.on_disk(submission) if self.lines.get(_name(submission)) == key else None
+
+    def on_disk(self, submission: Submission) -> Result | None:
+        """The result that is there, whatever it was made from; None where none can be read."""
         try:
             path = result_path(self.folder, submission.student, submission.assignment.id)
             return Result.model_validate_json(path.read_bytes())
@@ -58,18 +60,7 @@ class Journal:
 
     def key(self, submission: Submission) -> str:
         """A hash of what was handed in, by whom, and of how it is graded."""
-        names = (f"{submission.assignment.stem(e)}{end}" for e in submission.assignment.exercises for end in ENDS)
-        parts = [self.run, _name(submission), *(self._handed_in(submission.folder / name) for name in names)]
-        return _hash(parts)
-
-    def _handed_in(self, path: Path) -> str:
-        """A hash of a file, or the sentence that says why there is none."""
-        if not os.path.lexists(path):
-            return "missing"
-        try:
-            return hashlib.sha256(read_bytes(path, self.limit_kib)).hexdigest()
-        except Unreadable as error:
-            return str(error)
+        return submission_key(submission, self.run, self.limit_kib)
 
 
 def open_journal(folder: Path, course: Course, plan: Plan) -> Journal:
@@ -83,6 +74,22 @@ def open_journal(folder: Path, course: Course, plan: Plan) -> Journal:
             continue
         lines[str(name)] = str(key)
     return Journal(folder, course.limits.source_kib, run_key(course, plan), lines)
+
+
+def submission_key(submission: Submission, run: str, limit_kib: int) -> str:
+    """A hash of what was handed in, by whom, and of a run's key."""
+    names = (f"{submission.assignment.stem(e)}{end}" for e in submission.assignment.exercises for end in ENDS)
+    return _hash([run, _name(submission), *(_handed_in(submission.folder / name, limit_kib) for name in names)])
+
+
+def _handed_in(path: Path, limit_kib: int) -> str:
+    """A hash of a file, or the sentence that says why there is none."""
+    if not os.path.lexists(path):
+        return "missing"
+    try:
+        return hashlib.sha256(read_bytes(path, limit_kib)).hexdigest()
+    except Unreadable as error:
+        return str(error)
 
 
 def run_key(course: Course, plan: Plan) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..box.names import Device, Level
@@ -13,7 +13,7 @@ class Plan:
     """One way of grading."""
 
     course: Path
-    secret: bytes
+    secret: bytes = field(repr=False)  # dask writes what it was asked to do into its logs
     level: Level = Level.NAMESPACES
     seed: int = 0
     device: Device = Device.CPU

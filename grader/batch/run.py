@@ -3,105 +3,50 @@
 from __future__ import annotations
 
 import multiprocessing
-import signal
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import islice
 
-from ..box.names import BoxUnavailable, Device
-from ..course import load_course
-from ..errors import CourseFault
-from ..result import Result
 from ..submission import Submission
+from .judge_process import LOST, Graded, WorkerLost, grade, start
 from .plan import Plan
 
-if TYPE_CHECKING:
-    from ..judge.grade import Judge
+__all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
 
-
-@dataclass(frozen=True)
-class Graded:
-    """One submission's result, and what failed in the grader itself meanwhile."""
-
-    submission: Submission
-    result: Result
-    faults: tuple[str, ...] = ()
-
-
-class WorkerLost(CourseFault):
-    """A judge process ended. The text ends with the command to run next."""
+AHEAD = 8  # submissions handed to each judge before it has done with the first: it never waits for the writer
+SECONDS = 1.0  # between two looks at how many judges there are
 
 
 def grade_all(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Iterator[Graded]:
     """Results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=_start, initargs=(plan,)) as pool:
+    with ProcessPoolExecutor(jobs, context, initializer=start, initargs=(plan,)) as pool:
         try:
-            yield from grade_with(pool, submissions)
+            yield from grade_with(pool, (partial(grade, s) for s in submissions), lambda: AHEAD * jobs)
         except (KeyboardInterrupt, GeneratorExit):
             for judge in multiprocessing.active_children():  # an attempt may have its 20 seconds still before it
                 judge.kill()
             raise
 
 
-def grade_with(pool: Executor, submissions: Sequence[Submission]) -> Iterator[Graded]:
-    """Hand every submission to the pool."""
-    futures: list[Future[Graded]] = [pool.submit(_grade, submission) for submission in submissions]
+def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:
+    """Have every call made by the pool, and pass on what comes back.
+
+    `room`: how many calls the pool should have at once, now. Raises what a call raises, and WorkerLost.
+    """
+    waiting, pending = iter(calls), set[Future[Graded]]()
     try:
-        for future in as_completed(futures):
-            yield future.result()
+        while True:
+            pending |= {pool.submit(call) for call in islice(waiting, max(0, room() - len(pending)))}
+            if not pending:
+                return
+            done, pending = wait(pending, SECONDS, FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
     except BrokenProcessPool:
-        raise WorkerLost("a judge process ended before it was done. Next: run the same command again") from None
+        raise WorkerLost(LOST) from None
     finally:
-        for future in futures:
+        for future in pending:
             future.cancel()
-
-
-@dataclass
-class _Worker:
-    """This process as a judge: started once, used for every submission that it is given."""
-
-    resources: ExitStack
-    judge: Judge | None = None
-    problem: Exception | None = None
-
-
-_worker = _Worker(ExitStack())
-
-
-def _start(plan: Plan) -> None:
-    """Become a judge. A failure waits for the first submission, whose caller can read it."""
-    from ..box.level import open_box
-    from ..box.proof import prove
-    from ..judge.grade import Judge, Settings
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the caller decides
-    try:
-        _need(plan.device)
-        course = load_course(plan.course)
-        box = _worker.resources.enter_context(open_box(plan.level, course.limits.for_worker(), course.root))
-        prove(box, course)
-        settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises)
-        _worker.judge = _worker.resources.enter_context(Judge(course, box, settings))
-    except Exception as error:
-        _worker.problem = error
-
-
-def _need(device: Device) -> None:
-    """Raise BoxUnavailable where this machine has no such device."""
-    import torch
-
-    if device is Device.CUDA and not torch.cuda.is_available():
-        raise BoxUnavailable("this machine has no CUDA device that torch can use. Next: course grade … --device cpu")
-
-
-def _grade(submission: Submission) -> Graded:
-    if _worker.problem is not None:
-        raise _worker.problem
-    assert _worker.judge is not None
-    _worker.judge.faults.clear()
-    result = _worker.judge.grade(submission)
-    return Graded(submission, result, tuple(_worker.judge.faults))
