@@ -37,6 +37,13 @@ def test_report_shows_the_class_and_says_where_the_pages_are(run_course: Run, re
     assert sorted(path.name for path in (results / "report" / "students").iterdir()) == ["ada.html", "ben.html"]
 
 
+def test_students_adds_a_line_for_each(run_course: Run, results: Path) -> None:
+    lines = [line.split() for line in run_course("report", "results", "--students").stdout.splitlines()]
+    assert ["ada", "2", "2/2"] in lines
+    assert ["ben", "0", "0/2"] in lines
+    assert ["ben", "0", "0/2"] not in [line.split() for line in run_course("report", "results").stdout.splitlines()]
+
+
 def test_pages_among_the_results_are_no_results(run_course: Run, results: Path) -> None:
     first, again = run_course("report", "results"), run_course("report", "results")
     assert (again.returncode, again.stdout) == (0, first.stdout)
