@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 
 from ..course import CourseError
-from .check import fingerprint_path, own_attempt
-from .options import CourseOption, course_of, exercise_named
-from .trace import looks_named, refuse_unbegun
+from ..tools.corners import TABLES, TIMES
+from .options import CourseOption, course_of
+from .trace import follow_own
 
 FOLDER = "plots"  # in the course's folder, ignored by git
 
@@ -28,33 +28,27 @@ def plot(
     Example: `course plot causal_mask`
     """
     loaded = course_of(course)
-    assignment, wanted = exercise_named(loaded, exercise, "plot")
-    source = own_attempt(loaded, assignment, wanted)
-    console = Console(highlight=False)
-    refuse_unbegun(console, loaded, assignment, wanted, source, "plot")
-
+    seen = follow_own(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
     from ..report.figures import png
-    from ..tools.follow import follow
-    from ..tools.heads import CROP, TIMES
     from ..tools.plot import all_bands, summary
 
-    chosen = looks_named(wanted, fingerprint_path(loaded, assignment, wanted), function, "plot", by_head=True)
-    followed = follow(loaded, source, chosen, CROP, TIMES)
-    shown = all_bands(chosen, followed.traced)
+    console = Console(highlight=False)
+    shown = all_bands(seen.looks, seen.followed.traced)
     for line in summary(shown):
         console.print(line, soft_wrap=True, markup=False)
-    if followed.ended:
-        console.print(f"✗ {followed.ended}", style="bold red", soft_wrap=True, markup=False)
+    if seen.followed.ended:
+        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
     if shown:
-        path = out or loaded.root / FOLDER / f"{wanted.id}.png"
-        _write(path, png(shown, f"{wanted.title}: expected, yours, difference"))
+        path = out or loaded.root / FOLDER / f"{seen.exercise.id}.png"
+        write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))
         console.print(f"Drawn in {path}", soft_wrap=True, markup=False)
-    console.print(f"Next: course check {wanted.id}")
-    if followed.ended:
+    console.print(f"Next: course check {seen.exercise.id}")
+    if seen.followed.ended:
         raise typer.Exit(1)
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_picture(path: Path, data: bytes) -> None:
+    """Write it, and the folders above it. Raises CourseError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +11,13 @@ from rich.console import Console
 
 from ..course import Assignment, Course, CourseError, Exercise
 from ..submission import AttemptSource
+from ..tools.corners import CORNER
 from .check import fingerprint_path, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
 
 if TYPE_CHECKING:
     from ..tools.calls import Look
+    from ..tools.follow import Followed
 
 
 def trace(
@@ -28,38 +31,64 @@ def trace(
 
     Example: `course trace reshape_dance`
     """
-    loaded = course_of(course)
-    assignment, wanted = exercise_named(loaded, exercise, "trace")
-    source = own_attempt(loaded, assignment, wanted)
-    console = Console(highlight=False)
-    refuse_unbegun(console, loaded, assignment, wanted, source, "trace")
-
+    seen = follow_own(course_of(course), exercise, function, "trace", crop=CORNER if values else ())
     from ..report.trace import LEGEND, trace_report
-    from ..tools.follow import follow
     from ..tools.source import Source
-    from ..tools.trace import CORNER, explained
+    from ..tools.trace import explained
 
-    chosen = looks_named(wanted, fingerprint_path(loaded, assignment, wanted), function, "trace")
-    followed = follow(loaded, source, chosen, CORNER if values else ())
-    lines = Source(tuple(source.source.splitlines()))
-    told = [explained(look, traced, lines) for look, traced in zip(chosen, followed.traced, strict=False)]
+    console = Console(highlight=False)
+    lines = Source(tuple(seen.source.source.splitlines()))
+    told = [explained(look, traced, lines) for look, traced in zip(seen.looks, seen.followed.traced, strict=False)]
     for each in told:
         console.print(trace_report(each), soft_wrap=True)
-    if followed.ended:
-        console.print(f"✗ {followed.ended}", style="bold red", soft_wrap=True, markup=False)
+    if seen.followed.ended:
+        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
     console.print(LEGEND, style="bright_black", soft_wrap=True)
-    well = not followed.ended and all(each.right for each in told)
-    console.print(f"Next: course {'check' if well else 'hint'} {wanted.id}")
-    if followed.ended or any(each.raised for each in told):
+    well = not seen.followed.ended and all(each.right for each in told)
+    console.print(f"Next: course {'check' if well else 'hint'} {seen.exercise.id}")
+    if seen.followed.ended or any(each.raised for each in told):
         raise typer.Exit(1)
 
 
-def refuse_unbegun(
-    console: Console, course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, command: str
+@dataclass(frozen=True)
+class Own:
+    """A student's own attempt, and what was seen of it."""
+
+    exercise: Exercise
+    source: AttemptSource
+    looks: list[Look]
+    followed: Followed
+
+
+def follow_own(
+    course: Course,
+    name: str,
+    function: str | None,
+    command: str,
+    *,
+    by_head: bool = False,
+    crop: tuple[int, ...] = (),
+    times: int = 1,
+) -> Own:
+    """Follow the attempt in exercises/ in a process of its own. Raises CourseError; leaves where nothing is begun."""
+    assignment, exercise = exercise_named(course, name, command)
+    from ..box.forked import open_own_box
+    from ..tools.follow import follow
+
+    with open_own_box() as box:  # before anything here runs an operation of torch
+        source = own_attempt(course, assignment, exercise)
+        _refuse_unbegun(course, assignment, exercise, source, command)
+        chosen = _looks_named(exercise, fingerprint_path(course, assignment, exercise), function, command, by_head)
+        return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
+
+
+def _refuse_unbegun(
+    course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, command: str
 ) -> None:
     """Say so and leave with status 1 where there is nothing of the student's to run."""
     if not source.problem and is_begun(course, assignment, exercise, source):
         return
+    console = Console(highlight=False)
     sentence = source.problem or f"{exercise.id} is not begun yet: there is nothing to {command}."
     console.print(sentence, soft_wrap=True, markup=False)
     first = f"fill the first stub of {assignment.stem(exercise)}"
@@ -67,8 +96,8 @@ def refuse_unbegun(
     raise typer.Exit(1)
 
 
-def looks_named(
-    exercise: Exercise, fingerprints: Path, function: str | None, command: str, *, by_head: bool = False
+def _looks_named(
+    exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
 ) -> list[Look]:
     """The recorded calls of that function, of all where it is None. Raises CourseError where there is none."""
     from ..public.file import read

@@ -19,10 +19,10 @@ from ..report.notebook import Shown, checked, picture, shown
 from ..report.trace import LEGEND, trace_report
 from ..result import ExerciseResult
 from ..tools.calls import Look, looks
-from ..tools.heads import CROP, TIMES
+from ..tools.corners import CORNER, TABLES, TIMES
 from ..tools.hints import next_hint
 from ..tools.plot import all_bands, summary
-from ..tools.trace import CORNER, explained
+from ..tools.trace import explained
 from .kernel import Cells, Here, here, trace_here, undisturbed
 
 _OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
@@ -76,7 +76,7 @@ class Magics:
     def _plot(self, found: Here, *names: str) -> Shown:
         cells = self._cells()
         chosen = _chosen(found, names, "plot", by_head=True)
-        every = all_bands(chosen, [trace_here(self._shell.user_ns, look, cells, CROP, TIMES) for look in chosen])
+        every = all_bands(chosen, [trace_here(self._shell.user_ns, look, cells, TABLES, TIMES) for look in chosen])
         data = png(every, f"{found.exercise.title}: expected, yours, difference")
         return shown(picture(base64.b64encode(data).decode(), summary(every)))
 

@@ -11,7 +11,9 @@ from torch import Tensor
 def corner_lines(corner: Tensor, whole: Sequence[int]) -> list[str]:
     """Rows of numbers; "…" where the tensor goes on. `whole`: its full shape."""
     table = corner.reshape(-1, corner.shape[-1]) if corner.dim() else corner.reshape(1, 1)
-    texts = [[_number(value) for value in row] for row in table.tolist()]
+    ordinary = table[table.isfinite()]
+    whole_numbers = bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
+    texts = [[_number(value, whole_numbers) for value in row] for row in table.tolist()]
     width = max((len(text) for row in texts for text in row), default=0)
     more = " …" if whole and whole[-1] > table.shape[1] else ""
     lines = [" ".join(f"{text:>{width}}" for text in row) + more for row in texts]
@@ -20,9 +22,9 @@ def corner_lines(corner: Tensor, whole: Sequence[int]) -> list[str]:
     return [*lines, "…"] if len(whole) > 1 and whole[-2] > table.shape[0] else lines
 
 
-def _number(value: float | bool) -> str:
+def _number(value: float | bool, is_whole: bool) -> str:
     if isinstance(value, bool):
         return "True" if value else "·"
     if not math.isfinite(value):
         return str(value).replace("-", "−").replace("inf", "∞")
-    return f"{value:.0f}" if value == round(value) and abs(value) < 1e4 else f"{value:.2f}"
+    return f"{value:.0f}" if is_whole else f"{value:.2f}"

@@ -62,14 +62,18 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     if operation.mind:
         parts.append(Text(f"{pad}! {operation.mind}", style="bold yellow"))
     if operation.corner is not None:
-        parts += [Text(f"{pad}  {line}", style="bright_black") for line in corner_lines(operation.corner, operation.whole)]
+        parts += [
+            Text(f"{pad}  {line}", style="bright_black") for line in corner_lines(operation.corner, operation.whole)
+        ]
     return parts
 
 
 def _again(again: Again, width: int) -> list[RenderableType]:
     where = f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     how = "like this" if again.alike else "like this, with other shapes"
-    return [Text(f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="bright_black italic")]
+    return [
+        Text(f"  {' ' * (width + 2 * again.depth)}  … {again.more} more {how} ({where})", style="bright_black italic")
+    ]
 
 
 def _picture(picture: Picture) -> list[RenderableType]:

@@ -60,7 +60,7 @@ def _rounds(items: list[Item], keys: list[Hashable], length: int, alike: bool) -
         times = 1
         while keys[at : at + length] == keys[at + times * length : at + (times + 1) * length]:
             times += 1
-        if times < (2 if length > 2 or not alike else 3):
+        if times == 1:
             found.append(items[at])
             at += 1
             continue

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded
-from ..box.level import Level, open_box
+from ..box.level import Box
 from ..box.traces import read_traced
+from ..box.worker.limits import Limits
 from ..box.worker.messages import Load, TraceCall, Traced
-from ..course import Course
 from ..judge.candidate import cast
 from ..judge.explain import explain
 from ..judge.plain import plain
@@ -26,26 +26,24 @@ class Followed:
 
 
 def follow(
-    course: Course, source: AttemptSource, wanted: Sequence[Look], crop: tuple[int, ...] = (), times: int = 1
+    box: Box, limits: Limits, source: AttemptSource, wanted: Sequence[Look], crop: tuple[int, ...] = (), times: int = 1
 ) -> Followed:
     """Ask for each call in float32. `crop` and `times` are TraceCall's."""
-    limits = course.limits.for_worker()
     traced: list[Traced] = []
-    with open_box(Level.PROCESS, limits, course.root) as box:
-        connection = box.attempt(limits)
-        at = "while it was imported"
-        try:
-            load = Load(source.source, source.name)
-            raised = connection.ask(load, box.start_seconds + limits.seconds_per_call).raised
-            if raised is not None:
-                own = plain(raised.message)
-                return Followed((), f"{source.name} cannot be imported: it {explain(raised)}. Python says: {own}")
-            for look in wanted:
-                at = f"in {look.target}"
-                message = TraceCall(cast(look.call, "float32"), crop, times)
-                traced.append(connection.ask_for(read_traced, message, limits.seconds_per_call))
-        except AttemptEnded as ended:
-            return Followed(tuple(traced), f"{ended} That was {at}.")
-        finally:
-            connection.close()
+    connection = box.attempt(limits)
+    at = "while it was imported"
+    try:
+        load = Load(source.source, source.name)
+        raised = connection.ask(load, box.start_seconds + limits.seconds_per_call).raised
+        if raised is not None:
+            own = plain(raised.message)
+            return Followed((), f"{source.name} cannot be imported: it {explain(raised)}. Python says: {own}")
+        for look in wanted:
+            at = f"in {look.target}"
+            message = TraceCall(cast(look.call, "float32"), crop, times)
+            traced.append(connection.ask_for(read_traced, message, limits.seconds_per_call))
+    except AttemptEnded as ended:
+        return Followed(tuple(traced), f"{ended} That was {at}.")
+    finally:
+        connection.close()
     return Followed(tuple(traced))

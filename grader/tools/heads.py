@@ -15,8 +15,6 @@ from torch import Tensor
 from ..box.worker.messages import Step, Traced
 from .axes import Axes
 
-HEADS, TOKENS = 8, 24  # heads of the first sequence, and tokens, that are kept
-CROP, TIMES = (HEADS, TOKENS, TOKENS), HEADS  # what to ask a TraceCall for
 _ROUNDING = 1e-3
 
 

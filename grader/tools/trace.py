@@ -19,7 +19,6 @@ from .fold import Item, Loop, fold
 from .origins import Picture, origins
 from .source import Source
 
-CORNER = (6, 8)  # numbers that are shown on demand, along the last two axes
 _SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
 _PLAIN = ("float32", "float64")
 

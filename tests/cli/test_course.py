@@ -157,7 +157,8 @@ def test_an_untouched_course_has_nothing_to_check_and_says_what_is_next(run_cour
     assert check.returncode == 1
     assert check.stdout == "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check\n"
     assert status.returncode == 0
-    assert words(status.stdout) == ("· 01_running_mean 4 points untouched Next: course check running_mean")
+    assert "· 01_running_mean The running mean – / 4 untouched 0 of 4 points" in words(status.stdout)
+    assert status.stdout.endswith("Next: fill the stubs of 01_running_mean, then: course check running_mean\n")
 
 
 def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Path) -> None:
@@ -170,7 +171,9 @@ def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Pa
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     status = run_course("status", cwd=student_copy / "exercises")
     assert (status.returncode, status.stderr) == (0, "")
-    assert words(status.stdout) == "✓ 01_running_mean 4 points done All done."
+    assert words(status.stdout) == (
+        "✓ 01_running_mean The running mean 4 / 4 done 4 of 4 points by the visible checks All done."
+    )
 
 
 def test_whoever_works_in_the_notebook_is_checked_there(run_course: Run, student_copy: Path) -> None:

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from grader.tools.hints import next_step
-
 TINY = Path(__file__).parents[1] / "tiny_course"
 RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
@@ -61,24 +59,3 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     assert ask()[0] in hint
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
-
-
-@pytest.fixture
-def note(tmp_path: Path) -> Path:
-    return tmp_path / ".course" / "hints.json"
-
-
-def test_the_last_step_stays(note: Path) -> None:
-    assert [next_step(note, "one", "sum", 2) for _ in range(4)] == [1, 2, 2, 2]
-
-
-def test_another_mistake_and_another_exercise_start_with_their_own_first_step(note: Path) -> None:
-    assert [next_step(note, *about, 3) for about in (("one", "sum"), ("one", "mean"), ("two", "sum"))] == [1, 1, 1]
-    assert next_step(note, "two", "sum", 3) == 2
-
-
-@pytest.mark.parametrize("damage", ["", "[7", "[]", '{"one": 3}', '{"one": {"about": "sum"}}'])
-def test_a_damaged_note_starts_over(note: Path, damage: str) -> None:
-    next_step(note, "one", "sum", 3)
-    note.write_text(damage, encoding="utf-8")
-    assert [next_step(note, "one", "sum", 3) for _ in range(2)] == [1, 2]

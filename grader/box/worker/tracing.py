@@ -97,9 +97,9 @@ class Tracer(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        before = noted(tensors_in((args, tuple(kwargs.values()))))
-        inputs = tuple(seen(t) for t, _, _ in before[:SIDES])
-        operation = _Operation(func, before, inputs, _numbers(args, kwargs))
+        operation = self._begun(func, args, kwargs)
+        if operation is None:
+            return func(*args, **kwargs)
         try:
             out = func(*args, **kwargs)
         except Exception:
@@ -110,6 +110,14 @@ class Tracer(TorchFunctionMode):
         self._note(operation)
         return out
 
+    def _begun(self, func: Any, args: Any, kwargs: Any) -> _Operation | None:
+        try:
+            before = noted(tensors_in((args, tuple(kwargs.values()))))
+            return _Operation(func, before, tuple(seen(t) for t, _, _ in before[:SIDES]), _numbers(args, kwargs))
+        except Exception:  # what cannot be followed is not the student's fault
+            self._lost += 1
+            return None
+
     def _note(self, operation: _Operation) -> None:
         if not operation.outputs and not operation.raised:
             return
@@ -117,7 +125,7 @@ class Tracer(TorchFunctionMode):
             places, frame = self._where()
             if places:
                 self._see(operation, places, frame)
-        except Exception:  # what cannot be followed is not the student's fault
+        except Exception:
             self._lost += 1
 
     def _where(self) -> tuple[list[_Place], FrameType | None]:

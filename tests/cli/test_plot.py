@@ -1,0 +1,56 @@
+"""`course plot` writes a picture, says where, and opens nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.box.process import ProcessBox
+from grader.cli.app import app
+from grader.errors import CourseFault
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+SCRIPT = "exercises/averages/01_running_mean.py"
+WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def student_copy(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    shutil.copytree(TINY / "exercises", folder / "exercises")
+    shutil.copy(TINY / "course.yaml", folder)
+    (folder / SCRIPT).write_text(WRONG, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
+    monkeypatch.setattr("grader.box.forked.open_own_box", ProcessBox)
+    monkeypatch.chdir(student_copy)
+    return student_copy
+
+
+def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: Path) -> None:
+    done = run_course("plot", "running_mean", cwd=student_copy / "exercises")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, where, following = done.stdout.splitlines()
+    assert first.startswith("running_mean(x): the largest difference is ")
+    assert where == f"Drawn in {student_copy / 'plots' / 'running_mean.png'}"
+    assert following == "Next: course check running_mean"
+    assert (student_copy / "plots" / "running_mean.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_may_go_elsewhere_but_not_where_none_can_be(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app(["plot", "running_mean", "--out", "mine.png"], standalone_mode=False)
+    assert "Drawn in mine.png" in capsys.readouterr().out
+    assert (here / "mine.png").exists()
+    with pytest.raises(CourseFault, match=r"cannot be written \(.*\)\. Next: pass --out FILE\.png$"):
+        app(["plot", "running_mean", "--out", "course.yaml/mine.png"], standalone_mode=False)
+    assert not (here / "plots").exists()

@@ -1,0 +1,128 @@
+"""`course trace`, as a student asks it: also of code that loops, exits or floods."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.box.level import Box
+from grader.box.process import ProcessBox
+from grader.cli.app import app
+from grader.course import Course, Exercise
+from grader.errors import CourseFault
+from grader.public.file import read
+from grader.submission import AttemptSource
+from grader.tools.calls import looks
+from grader.tools.follow import Followed, follow
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+SCRIPT = "exercises/averages/01_running_mean.py"
+RIGHT = """\
+import torch
+
+
+def running_mean(x):
+    if len(x) == 0:
+        raise ValueError("nothing to average")
+    print("half way " * 100_000)
+    return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]
+"""
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def student_copy(tmp_path: Path) -> Path:
+    """A folder as a student has it."""
+    folder = tmp_path / "mine"
+    shutil.copytree(TINY / "exercises", folder / "exercises")
+    shutil.copy(TINY / "course.yaml", folder)
+    return folder
+
+
+@pytest.fixture
+def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], Followed]:
+    """Follow this source in a process of its own."""
+    wanted = looks(running_mean, read(tiny.fingerprints(tiny.assignments[0], running_mean)))
+
+    def followed(source: str) -> Followed:
+        return follow(box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted)
+
+    return followed
+
+
+def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    done = run_course("trace", "running_mean", "--values", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert lines[0] == "running_mean(x)"
+    assert lines[1].startswith("  T = ")
+    assert lines[2] == "  8  return x.cumsum(0) / torch.arange(1, len(x) + 1)  # [bold]per position[/bold]"
+    assert [line.split()[:4] for line in lines if "→" in line] == [
+        ["cumsum", "(T)", "→", "(T)"],
+        ["div", "(T),", "int64", "(T)"],
+    ]
+    assert "  ✓ returns (T): the right numbers" in lines
+    assert lines[-1] == "Next: course check running_mean"
+
+
+def test_an_exception_is_status_1_after_the_lines_that_led_to_it(run_course: Run, student_copy: Path) -> None:
+    source = "def running_mean(x):\n    y = x.cumsum(0)\n    return y.view(len(y), 2)\n"
+    (student_copy / SCRIPT).write_text(source, encoding="utf-8")
+    done = run_course("trace", "01", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "cumsum        (T) → (T)" in done.stdout
+    assert "✗ view         (T)" in done.stdout
+    assert "It raised RuntimeError on line 3: a reshape to a shape with another number of elements." in done.stdout
+    assert done.stdout.endswith("Next: course hint running_mean\n")
+
+
+@pytest.fixture
+def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
+    monkeypatch.setattr("grader.box.forked.open_own_box", ProcessBox)
+    monkeypatch.chdir(student_copy)
+    return student_copy
+
+
+def test_an_untouched_stub_has_nothing_to_follow(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app(["trace", "running_mean"], standalone_mode=False) == 1
+    assert words(capsys.readouterr().out) == (
+        "running_mean is not begun yet: there is nothing to trace. "
+        "Next: fill the first stub of 01_running_mean, then: course trace running_mean"
+    )
+
+
+def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: Path) -> None:
+    (here / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    says = r"running_mean has no 'median' to trace; it has: running_mean\. Next: course trace running_mean$"
+    with pytest.raises(CourseFault, match=says):
+        app(["trace", "running_mean", "median"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param("def running_mean(x):\n    while True:\n        x = x + 1\n", "No answer within 2 seconds: is there an endless loop? That was in running_mean.", id="an endless loop"),
+        pytest.param("import os\ndef running_mean(x):\n    os._exit(0)\n", "The attempt ended its own process (exit status 0) in place of answering. That was in running_mean.", id="os._exit"),
+        pytest.param("import ctypes\ndef running_mean(x):\n    ctypes.string_at(0)\n", "The attempt's process was ended by SIGSEGV (a crash in native code). That was in running_mean.", id="a crash"),
+        pytest.param("import os\nos._exit(3)\n", "The attempt ended its own process (exit status 3) in place of answering. That was while it was imported.", id="os._exit while it is imported"),
+        pytest.param("import nowhere\n", "01_running_mean.py cannot be imported: it raised ModuleNotFoundError on line 1: a module that is not there is imported. Python says: No module named 'nowhere'", id="an import that fails"),
+        pytest.param("import sys\ndef running_mean(x):\n    sys.modules['manyheads'] = None\n    __import__('socket').socket(fileno=64).sendall(b'x' * 99)\n    return x\n", "The attempt sent something that is not an answer", id="bytes of its own on the wire"),
+    ],
+)  # fmt: skip
+def test_code_that_does_not_answer_gives_one_sentence(
+    followed: Callable[[str], Followed], source: str, says: str
+) -> None:
+    seen = followed(source)
+    assert seen.traced == ()
+    assert seen.ended.startswith(says)

@@ -1,0 +1,42 @@
+"""The ladder: how far, how many points, and what is left to do in the next exercise."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from grader.report.ladder import Rung, ladder
+
+DONE = Rung("01_scores", "Scores", "done", 5, 5, (("scales", True),))
+BEGUN = Rung("02_mask", "The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))
+UNTOUCHED = Rung("03_heads", "Heads", "untouched", 0, 6, (("splits", False),))
+
+
+def text(*rungs: Rung) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=80, highlight=False, color_system=None).print(ladder(rungs))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
+    assert text(DONE, BEGUN, UNTOUCHED) == [
+        "✓  01_scores  Scores      5 / 5  done",
+        "…  02_mask    The mask  1.5 / 4  in progress, 1 of 2 checks",
+        "·  03_heads   Heads       – / 6  untouched",
+        "6.5 of 15 points by the visible checks",
+        "",
+        "The checklist of 02_mask: it …",
+        "  ✓ masks",
+        "  ☐ gives no NaN",
+    ]
+
+
+def test_a_missing_file_is_what_is_next() -> None:
+    assert "?  03_heads  Heads  – / 6  missing" in text(
+        Rung("03_heads", "Heads", "missing", 0, 6, (("splits", False),))
+    )
+
+
+def test_when_all_is_done_nothing_is_left() -> None:
+    assert text(DONE) == ["✓  01_scores  Scores  5 / 5  done", "5 of 5 points by the visible checks"]

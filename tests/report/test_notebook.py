@@ -1,0 +1,93 @@
+"""A notebook shows the terminal's words, escaped, with hints folded away."""
+
+from __future__ import annotations
+
+import html.parser
+
+from rich.console import Group
+from rich.text import Text
+
+from grader.report.notebook import checked, picture, shown
+from grader.result import CheckResult, Diagnosed, ExerciseResult
+
+CHECK = CheckResult(
+    id="view",
+    title="splits <b>channels</b>",
+    outcome="failed",
+    score=0,
+    max_score=2,
+    evidence="a & b",
+    hint="look <i>here</i>",
+)
+WRONG = Diagnosed(id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=())
+
+
+class Reader(html.parser.HTMLParser):
+    """Tags with their attributes, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text, self.folded, self._depth = "", "", 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._depth += tag == "details"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= tag == "details"
+
+    def handle_data(self, data: str) -> None:
+        if self._depth:
+            self.folded += data
+        else:
+            self.text += data
+
+
+def result(*diagnosis: Diagnosed) -> ExerciseResult:
+    return ExerciseResult(id="reshape_dance", score=0, max_score=2, checks=(CHECK,), diagnosis=diagnosis)
+
+
+def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
+    made = shown(checked(result(WRONG)))
+    seen = Reader(made.html)
+    assert set(seen.tags) == {"div", "pre", "span", "details", "summary"}
+    assert seen.folded == "hintview <never> moves"
+    assert "splits <b>channels</b>" in seen.text
+    assert "a & b" in seen.text
+    assert "moves" not in seen.text
+
+
+def test_the_text_beside_it_is_what_a_terminal_shows_with_its_hint() -> None:
+    lines = shown(checked(result(WRONG))).text.splitlines()
+    assert lines[0].startswith("✗ reshape_dance")
+    assert "  hint: view <never> moves" in lines
+
+
+def test_without_a_misconception_the_hint_is_that_of_the_check() -> None:
+    assert Reader(checked(result()).html).folded == "hintlook <i>here</i>"
+
+
+def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
+    long = "word " * 60
+    assert "white-space:pre-wrap" in shown(Text(long)).html
+    assert "white-space:pre-wrap" not in shown(Group(Text("a"))).html
+    assert shown(Text(long)).text == long.strip()
+
+
+def test_a_picture_has_its_words_as_text() -> None:
+    made = picture("AAAA", ['head 0: "as expected"', "<head 1>"])
+    assert 'alt="head 0: &quot;as expected&quot;; &lt;head 1&gt;"' in made.html
+    assert made.text == 'head 0: "as expected"\n<head 1>'
+
+
+def test_every_colour_is_dark_enough_on_white() -> None:
+    from grader.report.notebook import _THEME
+
+    def light(colour: tuple[int, int, int]) -> float:
+        parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    colours = [_THEME.foreground_color, *(_THEME.ansi_colors[i] for i in range(16))]
+    assert min(1.05 / (light(tuple(colour)) + 0.05) for colour in colours) >= 4.5  # type: ignore[arg-type]

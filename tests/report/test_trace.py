@@ -1,0 +1,112 @@
+"""A followed call as a person reads it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import torch
+from rich.console import Console
+
+from grader.report.numbers import corner_lines
+from grader.report.trace import trace_report
+from grader.tools.origins import Block, Cell, Picture
+from grader.tools.trace import Again, Explained, Line, Operation
+
+VIEW = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
+TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
+
+
+def text(explained: Explained, **options: object) -> list[str]:
+    console = Console(file=io.StringIO(), width=100, highlight=False, color_system=None, **options)  # type: ignore[arg-type]
+    console.print(trace_report(explained), soft_wrap=True)
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().rstrip().splitlines()]
+
+
+def test_a_line_its_operations_and_the_verdict() -> None:
+    entries = (
+        Line(0, "9", "x = x.view(B, T, n_head, -1)", (VIEW,)),
+        Line(0, "10", "return x.transpose(1, 2)", (TURN,)),
+    )
+    told = Explained("split(x)", "B = 2, T = 5", entries, "returns (B, nh, T, hd): the right numbers", right=True)
+    assert text(told) == [
+        "split(x)",
+        "  B = 2, T = 5",
+        "   9  x = x.view(B, T, n_head, -1)",
+        "        view          (B, T, C) → (B, T, nh, hd)                      view",
+        "  10  return x.transpose(1, 2)",
+        "        transpose     (B, T, nh, hd) → (B, nh, T, hd)                 view, not contiguous",
+        "  ✓ returns (B, nh, T, hd): the right numbers",
+    ]
+
+
+def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
+    entries = (Line(0, "9", "y = half(x)"), Line(1, "4", "return x / 2", (VIEW,)), Again(1, "4", "4", 7, False))
+    assert text(Explained("f(x)", "", entries, lost=3)) == [
+        "f(x)",
+        "  9  y = half(x)",
+        "  4    return x / 2",
+        "         view          (B, T, C) → (B, T, nh, hd)                      view",
+        "       … 7 more like this, with other shapes (line 4)",
+        "  … and 3 more operations",
+    ]
+
+
+def test_an_error_is_marked_where_it_happened_and_told_below() -> None:
+    failed = Operation("view", "(B, T, nh, hd)", "", raised=True)
+    told = text(Explained("f(x)", "", (Line(0, "4", "y.view(B, T, C)", (failed,)),), raised="It raised RuntimeError."))
+    assert told[2:] == ["       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."]
+
+
+def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
+    corner = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
+    odd = Operation(
+        "view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", corner=corner, whole=(1, 2, 5, 2)
+    )
+    assert text(Explained("f(x)", "", (Line(0, "4", "x.view()", (odd,)),)))[3:] == [
+        "       ! T is no longer T",
+        "         [0, 0]",
+        "          0.50    −∞",
+        "          1.00 -2.25",
+        "         …",
+    ]
+
+
+def cells(*addresses: int | None) -> tuple[Cell, ...]:
+    return tuple(Cell(a, -1 if a is None else a // 100, a == i) for i, a in enumerate(addresses))
+
+
+def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
+    block = Block("head 0", ("token 0", "token 1"), (cells(0, 1), cells(2, None)), (cells(0, 1), cells(100, 101)))
+    told = text(Explained("f(x)", "", (), picture=Picture("x", (block,), 2, False)))
+    assert told[1:] == [
+        "  each number of sequence 0 by its address in x, 100·token + channel",
+        "  head 0   yours       should be",
+        "  token 0    0   1  ✓    0   1",
+        "  token 1    2   ?  ✗  100 101",
+        "  … and 2 more heads",
+    ]
+
+
+def test_where_nothing_strayed_there_is_one_table() -> None:
+    block = Block("", ("token 0",), (cells(0, 1),), (cells(0, 1),))
+    assert text(Explained("f(x)", "", (), picture=Picture("x", (block,), 0, True)))[2:] == ["  token 0  0 1"]
+
+
+def test_a_students_text_is_text() -> None:
+    line = Line(0, "4", "y = x[:, 0]  # [bold]not markup[/bold] [link=x]", ())
+    assert text(Explained("f(x)", "", (line,)))[1] == "  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"
+
+
+@pytest.mark.parametrize(
+    ("corner", "lines"),
+    [
+        pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
+        pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
+        pytest.param(torch.tensor([0.125, float("nan")]), ["0.12  nan"], id="no number"),
+        pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
+    ],
+)
+def test_numbers_are_as_short_as_they_can_be(corner: torch.Tensor, lines: list[str]) -> None:
+    assert corner_lines(corner, tuple(corner.shape)) == lines

@@ -1,0 +1,45 @@
+"""Attempts at the real course's exercises, followed in this process: what is followed here is trusted."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from grader.box.worker.messages import TraceCall, Traced
+from grader.box.worker.tracing import trace
+from grader.judge.candidate import cast
+from grader.tools.calls import Look
+from grader.tools.source import Source
+from grader.tools.trace import Explained, explained
+from tests.tools.real import Explain, FollowSource, looks_at, solution
+
+
+@pytest.fixture
+def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
+    """Follow this source on the looks of an exercise; by default the reference."""
+
+    def follow(
+        id_: str, source: str | None = None, *, by_head: bool = False, crop: tuple[int, ...] = (), times: int = 1
+    ) -> list[tuple[Look, Traced]]:
+        module = types.ModuleType("attempt")
+        monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
+        exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
+        return [
+            (look, trace(vars(module), TraceCall(cast(look.call, "float32"), crop, times), "a.py"))
+            for look in looks_at(id_, by_head)
+        ]
+
+    return follow
+
+
+@pytest.fixture
+def explain(follow_source: FollowSource) -> Explain:
+    """What there is to say about this source, call by call."""
+
+    def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
+        lines = Source(tuple((solution(id_) if source is None else source).splitlines()))
+        return [explained(look, traced, lines) for look, traced in follow_source(id_, source, crop=crop)]
+
+    return explain

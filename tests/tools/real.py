@@ -1,0 +1,41 @@
+"""The real course's exercises and what is recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from grader.box.worker.messages import Traced
+from grader.course import Course, Exercise, load_course
+from grader.public.file import read
+from grader.tools.calls import Look, looks
+from grader.tools.trace import Explained
+
+REPOSITORY = Path(__file__).parents[2]
+
+FollowSource = Callable[..., list[tuple[Look, Traced]]]
+Explain = Callable[..., list[Explained]]
+
+
+@cache
+def course() -> Course:
+    """The course of this repository."""
+    return load_course(REPOSITORY)
+
+
+def exercise_of(id_: str) -> Exercise:
+    """Its exercise of that id."""
+    return next(exercise for exercise in course().assignments[0].exercises if exercise.id == id_)
+
+
+@cache
+def looks_at(id_: str, by_head: bool = False) -> list[Look]:
+    """The recorded calls of an exercise that are looked at."""
+    exercise = exercise_of(id_)
+    return looks(exercise, read(course().fingerprints(course().assignments[0], exercise)), by_head=by_head)
+
+
+def solution(id_: str) -> str:
+    """The source of the reference."""
+    return course().solution(course().assignments[0], exercise_of(id_)).read_text(encoding="utf-8")

@@ -1,0 +1,64 @@
+"""Every exercise of the course can be followed and drawn: the reference's answers are right, and nothing is doubted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.tools.axes import SAME
+from grader.tools.corners import TABLES, TIMES
+from grader.tools.plot import all_bands, summary
+from grader.tools.trace import Again, Explained, Operation
+from tests.tools.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
+
+IDS = [exercise.id for exercise in course().assignments[0].exercises]
+# Attempts that view, fold and unfold in every way that is right.
+RIGHT = sorted(
+    path
+    for id_ in ("reshape_dance", "fused_qkv")
+    for path in (REPOSITORY / "grader" / "hidden" / "right" / id_).glob("*.py")
+)
+
+
+def operations(explained: Explained) -> list[Operation]:
+    return [op for entry in explained.entries if not isinstance(entry, Again) for op in entry.operations]
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None:
+    assert {look.target for look in looks_at(id_)} == set(exercise_of(id_).shapes)
+    assert all(look.axes.doubt < SAME for look in looks_at(id_))
+    for told in explain(id_):
+        assert told.right, told.returned
+        assert operations(told)
+        assert not [op.mind for op in operations(told) if op.mind]
+        assert (told.raised, told.lost) == ("", 0)
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
+    followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
+    shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    assert shown
+    assert {line.rpartition(": ")[2] for line in summary(shown)} <= {"as expected", "1 heads", "2 heads", "4 heads"}
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.filterwarnings("ignore")
+def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) -> None:
+    for told in explain(path.parent.name, path.read_text(encoding="utf-8")):
+        assert told.right, told.returned
+        assert not [op.mind for op in operations(told) if op.mind]
+
+
+@pytest.mark.parametrize(
+    ("id_", "heads"),
+    [("self_attention", 1), ("weight_split", 4), ("mha_by_loop", 2), ("fused_qkv", 2), ("sdpa_equivalence", 2)],
+)
+def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
+    followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
+    shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    own = [band for band in shown if band.title.startswith("your weights in ")]
+    assert len(own) == 1
+    assert len(own[0].panels) == heads
