@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from .bench import bench
 from .check import check
 from .ci import ci
 from .compare import compare
@@ -27,6 +28,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (status, check, hint, trace, plot, grade, report, compare, similar, export, doctor, release, verify):
+for command in (
+    status,
+    check,
+    hint,
+    trace,
+    plot,
+    bench,
+    grade,
+    report,
+    compare,
+    similar,
+    export,
+    doctor,
+    release,
+    verify,
+):
     app.command()(command)
 app.add_typer(ci, name="ci")

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..course import CourseError
 from ..tools.corners import TABLES, TIMES
 from .options import CourseOption, course_of
+from .picture import write_picture
 from .trace import follow_own
 
 FOLDER = "plots"  # in the course's folder, ignored by git
@@ -45,12 +45,3 @@ def plot(
     console.print(f"Next: course check {seen.exercise.id}")
     if seen.followed.ended:
         raise typer.Exit(1)
-
-
-def write_picture(path: Path, data: bytes) -> None:
-    """Write it, and the folders above it. Raises CourseError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise CourseError(f"{path} cannot be written ({error.strerror}). Next: pass --out FILE.png") from None

@@ -1,0 +1,39 @@
+"""`course bench` as a person runs it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_quick_run_prints_every_row_and_draws_it(run_course: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "new" / "bench.png"
+    done = run_course("bench", "--quick", "--out", picture)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines() if line[:5].strip().isdigit()]
+    assert [row[0] for row in rows] == ["32", "64"] * 4
+    assert all(float(by_hand) > 0 and float(sdpa) > 0 for _, by_hand, sdpa, *_ in rows)
+    assert done.stdout.endswith(f"Drawn in {picture}\n")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_without_a_gpu_it_says_so_and_what_to_run_instead(run_course: Run) -> None:
+    done = run_course("bench", "--device", "cuda")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr == "course: this machine has no CUDA device that torch can use. Next: course bench --device cpu\n"
+    )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that torch can use")
+def test_on_a_gpu_a_quick_run_names_the_device(run_course: Run) -> None:
+    done = run_course("bench", "--quick", "--device", "cuda")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"cuda: {torch.cuda.get_device_name()}" in done.stdout
