@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Assignment, Course, Exercise
-from ..report.markdown import attempt_text, one_line
+from ..report.markdown import attempt_text
 from ..report.words import attempt_words, out_of
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource
@@ -86,12 +86,12 @@ def _strings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def titled(annotation: Annotation) -> dict[str, object]:
-    """As the service's API takes it. Its text is shown as text, and holds printable characters alone."""
+    """As the service's API takes it, which shows its text as text."""
     return {
         "path": annotation.path,
         "start_line": annotation.line,
         "end_line": annotation.line,
         "annotation_level": "warning",
-        "title": one_line(annotation.title),
-        "message": "\n".join(one_line(line) for line in annotation.message.splitlines()),
+        "title": annotation.title,
+        "message": annotation.message,
     }

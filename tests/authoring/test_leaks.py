@@ -77,6 +77,14 @@ def test_another_layout_hides_nothing(tiny: Course, disguise: Callable[[str], st
     assert len(leaks(tiny, {"a.py": script(disguise(SOLUTION))})) == 1
 
 
+@pytest.mark.parametrize(
+    "line", ["    total = source.cumsum(0)", "# total = source.cumsum(0)", "> * total=source.cumsum(0)"]
+)
+def test_a_short_line_is_found_where_it_stands_alone(tiny: Course, line: str) -> None:
+    assert len(leaks(tiny, {"a.md": f"{line}\n".encode()})) == 1
+    assert leaks(tiny, {"a.md": f"we said {line}\n".encode()}) == ()
+
+
 def test_other_quotes_hide_nothing(tiny: Course) -> None:
     assert "'" not in REFUSAL
     assert len(leaks(tiny, {"a.py": script(REFUSAL.replace('"', "'"))})) == 1

@@ -83,14 +83,16 @@ def test_a_notebooks_line_is_the_one_of_its_file(
 ) -> None:
     notebook = jupytext.read(tiny.root / SCRIPT.replace(".py", ".ipynb"))
     cell = next(c for c in notebook.cells if "YOUR CODE HERE" in c.source)
-    cell.source = 'def running_mean(x):\n    y = "a \\"b\\" \\\\ ü"\n    return x.means()\n\n\nx = 1'
+    cell.source = 'def helper(x):\n    return x.means()\n\n\ndef running_mean(x):\n    y = "a \\"b\\" \\\\ ü"\n    return x.means()\n\n\nx = 1'
     text = jupytext.writes(notebook, fmt="ipynb")
     code = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "code")
-    line = code.splitlines().index("    return x.means()") + 1
+    first, line = (i for i, text in enumerate(code.splitlines(), 1) if text == "    return x.means()")
     folder = hand_in(ipynb=text)
     (found,) = annotate(tiny, [make_result("error", evidence=f"raised AttributeError on line {line}")], folder)
     assert found.path == SCRIPT.replace(".py", ".ipynb")
     assert json.loads(text.splitlines()[found.line - 1].strip().rstrip(",")) == "    return x.means()\n"
+    (earlier,) = annotate(tiny, [make_result("error", evidence=f"raised AttributeError on line {first}")], folder)
+    assert earlier.line == found.line - 5
     (found,) = annotate(tiny, [make_result("failed", evidence="wrong")], folder)
     assert '"def running_mean(x):\\n"' in text.splitlines()[found.line - 1]
 

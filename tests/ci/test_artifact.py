@@ -81,6 +81,7 @@ def a_link(folder: Path) -> None:
         pytest.param(result(lambda r: r["exercises"][0]["checks"][0].update(score=1)), "its points in running_mean", id="points for a check that failed"),
         pytest.param(result(lambda r: (full_marks(r), r["exercises"][0]["checks"][0].update(score=1))), "its points in running_mean", id="full marks, and a check that failed"),
         pytest.param(result(lambda r: r["exercises"][0]["checks"][1].update(score=0)), "its points in running_mean", id="a check that passed without its points"),
+        pytest.param(result(lambda r: (r.update(score=2.5), r["exercises"][0].update(score=2.5), r["exercises"][0]["checks"][1].update(score=0.5))), "its points in running_mean", id="a part of a check's points"),
         pytest.param(result(lambda r: (r.update(score=39, max_score=40), r["exercises"][0].update(score=39, max_score=40), r["exercises"][0]["checks"][1].update(score=37, max_score=37))), "its points in running_mean", id="more points than the course gives"),
         pytest.param(result(lambda r: r.update(score=1e400)), "its points", id="an endless score"),
         pytest.param(result(lambda r: r.update(score=float("nan"))), "schema", id="no number"),
