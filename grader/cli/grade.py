@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..batch.cluster import grade_on
 from ..batch.journal import open_journal
 from ..batch.plan import Plan
+from ..batch.record import Record
 from ..batch.run import Graded, grade_all
 from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
-from ..report.terminal import class_table
-from ..result import write_result
+from ..report.rows import Row, row_of
+from ..report.terminal import class_misconceptions, class_table
 from ..submission import Submission, find_submissions
 from .options import CourseOption, course_of, exercises_named
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..gradebook.writer import GradebookWriter
 
-PLAIN_SECONDS = 5.0  # between two lines of progress where there is no terminal
+MOST_ROWS = 200  # students in the table at the end
 
 
 def grade(
@@ -37,9 +39,16 @@ def grade(
         Path, typer.Option(file_okay=False, help="Where results go: OUT/<student>/<assignment>.json.")
     ] = Path("results"),
     device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
-    exercise: Annotated[list[str] | None, typer.Option(help="Grade only this exercise. May be given again.")] = None,
+    exercise: Annotated[
+        list[str] | None,
+        typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Judges that work at once [default: one a core].")] = os.cpu_count()
     or 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
+    ] = None,
     isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
     seed: Annotated[int, typer.Option(help="Draws other inputs; kept in the results.")] = 0,
     gradebook: Annotated[
@@ -58,51 +67,49 @@ def grade(
     plan = Plan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
     console = Console(highlight=False)
     started = time.monotonic()
-    journal = open_journal(out, loaded, plan)
-    keys = {s: journal.key(s) for s in submissions}
-    known = {} if regrade else {s: result for s in submissions if (result := journal.known(s, keys[s]))}
-    results, faults = dict(known), list[str]()
     with ExitStack() as stack:
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
-        if book is not None:
-            for result in known.values():  # an earlier run may have been stopped between the file and the gradebook
-                book.write(result)
-        waiting = [s for s in submissions if s not in known]
+        record = Record(out, open_journal(out, loaded, plan), book, partly=bool(chosen))
+        rows = {submission: row_of(result) for submission, result in record.known(submissions, regrade=regrade)}
+        before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:
-            for each in _with_progress(console, _graded(plan, waiting, jobs), len(submissions), len(known)):
-                write_result(each.result, out)
-                if book is not None:
-                    book.write(each.result)
-                if not each.faults:
-                    journal.note(each.submission, keys[each.submission])
-                results[each.submission] = each.result
-                faults += each.faults
+            with progress(console, len(submissions), before) as shown:
+                for each in _graded(plan, waiting, jobs, cluster):
+                    rows[each.submission] = row_of(record.add(each))
+                    shown.one_more(rows[each.submission].stopped)
         except KeyboardInterrupt:
-            done = f"{len(results)} of {len(submissions)} submissions are graded"
+            done = f"{len(rows)} of {len(submissions)} submissions are graded"
             console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
             raise typer.Exit(130) from None
-    console.print(class_table(list(results.values())))
-    again = f" ({len(known)} as before)" if known else ""
+    _sum_up(console, list(rows.values()), out)
+    graded = f"{len(rows)} submission{'' if len(rows) == 1 else 's'}"
+    again = f" ({before} as before)" if before else ""
     seconds = time.monotonic() - started
-    console.print(
-        f"{len(results)} submissions{again} in {seconds:.1f} s, isolation: {isolation}. Results: {out}/", soft_wrap=True
-    )
+    console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. Results: {out}/", soft_wrap=True)
     for sentence in refused:
         console.print(f"not graded: {sentence}", style="yellow", markup=False, soft_wrap=True)
-    for fault in faults:
-        console.print(
-            f"course: a fault of the grader's own: {fault}. Next: course verify",
-            style="red",
-            markup=False,
-            soft_wrap=True,
-        )
-    if faults:
+    for fault in record.faults:
+        said = f"course: a fault of the grader's own: {fault}. Next: course verify"
+        console.print(said, style="red", markup=False, soft_wrap=True)
+    if record.faults:
         raise typer.Exit(2)
 
 
-def _graded(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Iterator[Graded]:
+def _sum_up(console: Console, rows: Sequence[Row], out: Path) -> None:
+    if len(rows) <= MOST_ROWS:
+        console.print(class_table(rows))
+        return
+    console.print(class_misconceptions(rows))
+    console.print(f"{len(rows)} students are too many for a table here. Next: course report {out} --students\n")
+
+
+def _graded(plan: Plan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:
     """Nothing to grade needs no judge."""
-    return grade_all(plan, submissions, min(jobs, len(submissions))) if submissions else iter(())
+    if not submissions:
+        return iter(())
+    if cluster is not None:
+        return grade_on(cluster, plan, submissions)
+    return grade_all(plan, submissions, min(jobs, len(submissions)))
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:
@@ -112,25 +119,3 @@ def _gradebook(course: Course, url: str) -> GradebookWriter:
     except ImportError:
         raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
     return GradebookWriter(course, url)
-
-
-def _with_progress(console: Console, graded: Iterable[Graded], total: int, done: int) -> Iterator[Graded]:
-    """Pass results on and show how many are done: a bar on a terminal, a line now and then elsewhere."""
-    if not console.is_terminal:
-        yield from _with_lines(console, graded, total, done)
-        return
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total, completed=done)
-        for each in graded:
-            progress.advance(task)
-            yield each
-
-
-def _with_lines(console: Console, graded: Iterable[Graded], total: int, before: int) -> Iterator[Graded]:
-    last = time.monotonic()
-    for done, each in enumerate(graded, before + 1):
-        if time.monotonic() - last > PLAIN_SECONDS:
-            last = time.monotonic()
-            console.print(f"grading: {done} of {total} submissions", highlight=False)
-        yield each
