@@ -1,6 +1,8 @@
 # make grade   set up, then grade the class in examples/submitted/
 # make test    set up, then run every check and test of this repository
 # make verify  set up, then hold the course to its own promises
+# make bench   set up, then measure what a submission costs beside three other graders (a quarter of an hour; installs
+#              them in .cache/bench; docs/performance.md has the tables)
 # make bench-attacks  set up, then try ten attacks on four graders (half an hour; installs two of them in .cache/bench)
 #
 # TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
@@ -13,7 +15,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test verify lint soak bench-attacks setup clean
+.PHONY: grade test verify lint soak bench bench-attacks setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -28,6 +30,9 @@ lint: setup
 	@$(RUN)/ruff check . && $(RUN)/ruff format --check . && $(RUN)/mypy
 	@$(RUN)/zizmor --offline --quiet --persona auditor .github
 	@$(RUN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+bench: setup
+	@$(RUN)/python -m bench.peers
 
 bench-attacks: setup
 	@$(RUN)/python -m bench.attacks

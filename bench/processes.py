@@ -8,6 +8,7 @@ import re
 import threading
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 MOST_HELD = re.compile(r"^VmHWM:\s+(\d+)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")  # a second
@@ -17,21 +18,19 @@ PARENT, TIMES = (
 )  # of /proc/<pid>/stat after the name: user and system, its own and of children waited for
 
 
-class Peak:
-    """While the block runs, `held` is the most that each process from `pid` downwards has held, in bytes."""
+class Watcher:
+    """While the block runs, `look` is called every so many seconds, in a thread."""
 
-    def __init__(self, pid: int, every: float = 0.05) -> None:
-        """Look every so many seconds: the kernel keeps the peak, so that only the last look of a process counts."""
-        self.held: dict[int, int] = {}
-        self._pid, self._every = pid, every
+    def __init__(self, pid: int, every: float) -> None:
+        """For a process and what descends from it."""
+        self.pid, self._every = pid, every
         self._over = threading.Event()
 
-    @property
-    def bytes(self) -> int:
-        """The most that one of them has held."""
-        return max(self.held.values(), default=0)
+    def look(self) -> None:
+        """Take note of what is to be seen now."""
+        raise NotImplementedError
 
-    def __enter__(self) -> Peak:
+    def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
@@ -44,10 +43,27 @@ class Peak:
 
     def _watch(self) -> None:
         while not self._over.wait(self._every):
-            for pid in _family(self._pid):
-                with contextlib.suppress(OSError):
-                    found = MOST_HELD.search(Path(f"/proc/{pid}/status").read_text())
-                    self.held[pid] = max(self.held.get(pid, 0), int(found[1]) * 1024 if found else 0)
+            self.look()
+
+
+class Peak(Watcher):
+    """`held`: the most that each process has held, in bytes. The kernel keeps the peak: the last look at each counts."""
+
+    def __init__(self, pid: int, every: float = 0.05) -> None:
+        super().__init__(pid, every)
+        self.held: dict[int, int] = {}
+
+    @property
+    def bytes(self) -> int:
+        """The most that one of them has held."""
+        return max(self.held.values(), default=0)
+
+    def look(self) -> None:
+        """Read every process's own record."""
+        for pid in _family(self.pid):
+            with contextlib.suppress(OSError):
+                found = MOST_HELD.search(Path(f"/proc/{pid}/status").read_text())
+                self.held[pid] = max(self.held.get(pid, 0), int(found[1]) * 1024 if found else 0)
 
 
 def cpu_seconds(pid: int) -> float:

@@ -21,7 +21,7 @@ def python_of(cache: Path, name: str, *packages: str) -> Path:
         print(f"building {name}'s environment", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        for these in ((_torch(),), packages):
+        for these in ((pinned("torch"),), packages):
             _pip(python, *these)
         ready.write_text(wanted)
     return python
@@ -40,10 +40,11 @@ def version_of(python: Path, package: str) -> str:
     return subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def _torch() -> str:
-    found = re.search(r"^torch==\S+", (REPOSITORY / "constraints.txt").read_text(), re.MULTILINE)
+def pinned(package: str) -> str:
+    """The package in the version that constraints.txt pins."""
+    found = re.search(rf"^{package}==\S+", (REPOSITORY / "constraints.txt").read_text(), re.MULTILINE)
     if found is None:
-        raise RuntimeError("constraints.txt pins no torch")
+        raise RuntimeError(f"constraints.txt pins no {package}")
     return found[0]
 
 

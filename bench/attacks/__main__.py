@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ..graders import Grader, ManyHeads, Nbgrader, Otter, PlainPytest
 from ..places import CACHE
+from ..table import table
 from .exercise import RUNNING_MEAN, lay_out
 from .run import run
-from .table import table
 from .verdict import is_sound, verdict
 
 ATTACKS = {
@@ -67,7 +67,8 @@ def main() -> int:
                 seen = run(grader, trick, place / trick, options.limit)
                 cells.append("; ".join(verdict(seen, control)))
                 say(version, trick, asdict(seen), cells[-1])
-    print(table([ATTACKS[trick] for trick in tricks], columns))
+    names = [ATTACKS[trick] for trick in tricks]
+    print(table(["attack", *columns], zip(names, *columns.values(), strict=True)))
     return 0
 
 

@@ -1,0 +1,1 @@
+"""What a submission costs, here and with three other graders. Run: python -m bench.peers"""

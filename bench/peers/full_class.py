@@ -1,0 +1,136 @@
+"""A class for the whole course: attempts as students hand them in, right ones or half of them with a fault."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Assignment, Course, Exercise, load_course
+from grader.judge.diagnosis import Mutant, load_bank
+
+from ..places import REPOSITORY
+
+GOLDEN = REPOSITORY / "tests" / "golden" / "examples.json"
+EXAMPLES = REPOSITORY / "examples" / "submitted"
+
+# How the faulty half is made, in parts of twenty.
+KINDS = {
+    "a mutant": 10,
+    "two faults at once": 2,
+    "a slip in a right attempt": 4,
+    "one that no misconception describes": 2,
+    "one of examples/submitted": 1,
+    "nothing written": 1,
+}
+# A slip of the hand: what stood there, what stands there now.
+SLIPS = (
+    ("dim=-1", "dim=-2"),
+    ("dim=-1", "dim=1"),
+    (".tril(", ".triu("),
+    (".triu(", ".tril("),
+    ("diagonal=1", "diagonal=0"),
+    ("math.sqrt(", "("),
+    ("** -0.5", "** 0.5"),
+    ("** 0.5", ""),
+    ('float("-inf")', "-10.0"),
+    ('float("-inf")', "0.0"),
+    ('float("-inf")', 'float("inf")'),
+    (".transpose(1, 2)", ""),
+    (".transpose(-2, -1)", ".T"),
+    ("is_causal=True", "is_causal=False"),
+    ("self.training", "True"),
+    ("raise ValueError", "print"),
+    ("super().__init__()", "pass"),
+    ("torch.softmax", "torch.sofmax"),
+    ("return ", "retrun "),
+)
+
+
+@dataclass(frozen=True)
+class File:
+    """An attempt as a file."""
+
+    text: str
+    ending: str = ".py"
+    is_as_given: bool = False  # such as an untouched stub: another line would make it something else
+
+    def signed(self, student: str) -> File:
+        """With a line that makes its text the student's own."""
+        return self if self.is_as_given else File(f'{self.text}\n\nHANDED_IN_BY = "{student}"\n', self.ending)
+
+
+def class_of(root: Path, size: int, faulty: float, seed: int = 0) -> Iterator[tuple[str, dict[str, File]]]:
+    """So many students, each a file for every exercise, and as large a share of faulty attempts as is asked for."""
+    course = load_course(root)
+    chance = random.Random(seed)
+    assignment = course.assignments[0]
+    makers = {exercise.id: _Attempts(course, assignment, exercise) for exercise in assignment.exercises}
+    for number in range(size):
+        student = f"s{number:04d}"
+        files = {}
+        for exercise in assignment.exercises:
+            attempts = makers[exercise.id]
+            file = attempts.wrong(chance) if chance.random() < faulty else attempts.right(chance)
+            files[assignment.stem(exercise)] = file.signed(student)
+        yield student, files
+
+
+class _Attempts:
+    """Attempts at one exercise, to draw from."""
+
+    def __init__(self, course: Course, assignment: Assignment, exercise: Exercise) -> None:
+        paths = [course.solution(assignment, exercise), *course.right_attempts(exercise)]
+        self._right = [path.read_text(encoding="utf-8") for path in paths]
+        wrong = course.root / "grader" / "hidden" / "wrong" / exercise.id
+        self._unlisted = [path.read_text(encoding="utf-8") for path in sorted(wrong.glob("*.py"))]
+        self._untouched = course.released(assignment, exercise).read_text(encoding="utf-8")
+        self._source = course.misconceptions(exercise).read_text(encoding="utf-8")
+        self._mutants = load_bank(course, exercise).mutants
+        self._examples = list(_examples(assignment, exercise))
+        self._kinds: Mapping[str, Callable[[random.Random], File]] = {
+            "a mutant": lambda chance: self._mutant(chance.choice(self._mutants)),
+            "two faults at once": self._two,
+            "a slip in a right attempt": self._slip,
+            "one that no misconception describes": lambda chance: File(chance.choice(self._unlisted)),
+            "one of examples/submitted": self._example,
+            "nothing written": lambda chance: File(self._untouched, is_as_given=True),
+        }
+
+    def right(self, chance: random.Random) -> File:
+        """One of those that must score full."""
+        return File(chance.choice(self._right))
+
+    def wrong(self, chance: random.Random) -> File:
+        """One that should not."""
+        (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
+        return self._kinds[kind](chance)
+
+    def _mutant(self, *mutants: Mutant) -> File:
+        knobs = ", ".join(f"{name}={value!r}" for mutant in mutants for name, value in mutant.knobs.items())
+        return File(f"{self._source}\n\nglobals().update(make({knobs}))\n")
+
+    def _two(self, chance: random.Random) -> File:
+        while True:
+            first, second = chance.sample(self._mutants, 2)
+            if not first.knobs.keys() & second.knobs.keys():
+                return self._mutant(first, second)
+
+    def _slip(self, chance: random.Random) -> File:
+        while True:
+            text, (was, is_now) = chance.choice(self._right), chance.choice(SLIPS)
+            if was in text:
+                return File(text.replace(was, is_now))
+
+    def _example(self, chance: random.Random) -> File:
+        return chance.choice(self._examples) if self._examples else self._slip(chance)
+
+
+def _examples(assignment: Assignment, exercise: Exercise) -> Iterator[File]:
+    """Those of examples/submitted that do not score full."""
+    for student, exercises in json.loads(GOLDEN.read_text()).items():
+        if exercises[exercise.id]["score"] < exercise.points:
+            for path in (EXAMPLES / student / assignment.id).glob(f"{assignment.stem(exercise)}.*"):
+                yield File(path.read_text(encoding="utf-8"), path.suffix, is_as_given=True)
