@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,6 +124,37 @@ def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
         "Reported Not graded (neutral)."
     )
     assert "4 / 4" not in service.comments_on(7)[0]
+
+
+INSTALLED = "annotated_doc annotated_types click grader markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection yaml"
+GUARD = f"""
+import sys
+
+class Guard:
+    def find_spec(self, name, path=None, target=None):
+        top = name.split(".")[0]
+        if top not in sys.stdlib_module_names and not top.startswith("_sysconfigdata") and top not in {INSTALLED.split()!r}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Guard())
+from grader.cli import main
+sys.argv = ["course", "ci", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["collect", "report"])
+def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_path: Path, command: str) -> None:
+    workflow = (Path(__file__).parents[2] / ".github" / "workflows" / "grade.yml").read_text()
+    assert "install --quiet --constraint constraints.txt pydantic PyYAML rich typer\n" in workflow
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
+    (tmp_path / "collected.json").write_text('{"student": "ada", "number": 7, "head": "a", "refused": []}')
+    arguments = [command, "--course", str(tiny.root), *(["--submitted", str(tmp_path)] if command == "report" else [])]
+    done = subprocess.run(
+        [sys.executable, "-c", GUARD, *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("course: GITHUB_EVENT_PATH is not set")  # as far as it gets without a pull request
 
 
 def test_files_of_another_commit_are_not_reported_on(

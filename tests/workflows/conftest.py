@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.workflows.hosted.service import Service
-from tests.workflows.school import School
+from tests.workflows.school import School, found
+
+
+@pytest.fixture(scope="session")
+def founded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Both repositories as they are at first, and the course's commit: to copy from."""
+    folder = tmp_path_factory.mktemp("founded")
+    return folder / "repositories", found(folder)
 
 
 @pytest.fixture
-def school(tmp_path: Path) -> Iterator[School]:
+def school(founded: tuple[Path, str], tmp_path: Path) -> Iterator[School]:
     """A class repository and a private course, on a service of their own."""
+    shutil.copytree(founded[0], tmp_path / "repositories")
     with Service(tmp_path / "repositories") as service:
         folder = tmp_path / "school"
         folder.mkdir()
-        yield School(folder, service).found()
+        yield School(folder, service, founded[1])

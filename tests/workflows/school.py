@@ -42,17 +42,32 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     return done.stdout.decode().strip()
 
 
-def publish(folder: Path, service: Service, name: str) -> str:
-    """Commit a folder, and put it on the service as school/NAME; the commit."""
+def publish(folder: Path, repositories: Path, name: str) -> str:
+    """Commit a folder, and put it where the service looks for school/NAME; the commit."""
     git(folder, "init", "--quiet", "--initial-branch", "main")
     git(folder, "add", "--all", "--force", ".")
     git(folder, "commit", "--quiet", "--message", "as released")
-    bare = service.repositories / "school" / f"{name}.git"
+    bare = repositories / "school" / f"{name}.git"
     bare.parent.mkdir(parents=True, exist_ok=True)
     git(folder, "clone", "--quiet", "--bare", str(folder), str(bare))
     for setting in ("allowFilter", "allowAnySHA1InWant"):
         git(bare, "config", f"uploadpack.{setting}", "true")
     return git(folder, "rev-parse", "HEAD")
+
+
+def found(folder: Path) -> str:
+    """Make both repositories in a folder: the course from the tiny one, the class's as it is released. The course's commit."""
+    private, released = folder / "private", folder / "released"
+    shutil.copytree(TINY, private, ignore=shutil.ignore_patterns("__pycache__", ".course"))
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"):
+        source = REPOSITORY / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, private / name)
+    files = [p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    hand_over(load_course(TINY), released, bundle(load_course(TINY), files, "@school"))
+    publish(released, folder / "repositories", "class")
+    commit = publish(private, folder / "repositories", "course")
+    (folder / "repositories" / "school" / "course.git" / "deploy-key").write_text(KEY)
+    return commit
 
 
 @dataclass
@@ -61,9 +76,9 @@ class School:
 
     folder: Path
     service: Service
+    course_ref: str
     variables: dict[str, str] = field(default_factory=lambda: {"GRADING": "on"})
     tools: str = ""  # of the runner: a folder whose programs come before all others
-    course_ref: str = ""
     course_key: str = KEY
     after_step: Callable[[JobRun, StepRun], None] = lambda job, step: None
 
@@ -71,20 +86,6 @@ class School:
     def bare(self) -> Path:
         """The class repository as the service holds it."""
         return self.service.repositories / "school" / "class.git"
-
-    def found(self) -> School:
-        """Make both repositories: the course from the tiny one, the class's as `course release` makes it."""
-        private = self.folder / "private"
-        shutil.copytree(TINY, private, ignore=shutil.ignore_patterns("__pycache__", ".course"))
-        for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"):
-            subprocess.run(["cp", "-r", REPOSITORY / name, private], check=True)
-        self.course_ref = publish(private, self.service, "course")
-        (self.bare.with_name("course.git") / "deploy-key").write_text(KEY)
-        course = load_course(TINY)
-        released = [p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-        hand_over(course, self.folder / "class", bundle(course, released, "@school"))
-        publish(self.folder / "class", self.service, "class")
-        return self
 
     def pull_request(
         self, number: int, changes: Mapping[str, Change], login: str = "ada", fork: bool = False, **more: str

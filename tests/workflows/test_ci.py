@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     (_made(folder / ".ci") / "run").write_text(STAND_IN)
     (folder / ".ci" / "run").chmod(0o755)
     with Service(tmp_path / "repositories") as service:
-        publish(folder, service, "course")
+        publish(folder, service.repositories, "course")
         workflow = load_workflow((folder / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
         yield Run(workflow, "push", {}, Repository("school/course"), service, tmp_path / "run", ACTIONS, OFFLINE)
 

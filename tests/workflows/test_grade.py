@@ -10,7 +10,7 @@ import pytest
 
 from grader.ci.comment import MARK
 from tests.workflows.hosted.runner import JobRun, StepRun
-from tests.workflows.school import DEVICE, KEY, NOTEBOOK, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School
+from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School
 
 NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
 
@@ -97,7 +97,7 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(school: School, tmp
     ran = tmp_path / "ran"
     program = f"open({str(ran)!r}, 'w').write('ran')\n"
     shell = f"touch {ran}\n"
-    workflow = (school.folder / "class" / WORKFLOW).read_text()
+    workflow = (REPOSITORY / WORKFLOW).read_text()
     jobs = school.run(
         school.pull_request(
             3,
