@@ -105,6 +105,7 @@ class ReplyModel(Model):
     mutated: list[Name] = Field(max_length=64)
     modules: list[_ModuleFacts] = Field(max_length=16)
     operations: _Operations | None
+    peak: Size | None = None
 
 
 _READER = TypeAdapter(ReplyModel)
@@ -172,6 +173,7 @@ def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
         mutated=tuple(model.mutated),
         modules=tuple(_facts(m) for m in model.modules),
         operations=None if model.operations is None else _operations(model.operations),
+        peak=model.peak,
     )
 
 

@@ -16,16 +16,19 @@ from .expect import (
     expect,
     moved,
 )
+from .half import HALF_PRECISION, assert_near
 from .marks import Layer, check
 from .slopes import contradicts_itself, is_cut
 
 __all__ = [
+    "HALF_PRECISION",
     "CheckFailed",
     "Layer",
     "StandIn",
     "assert_finite",
     "assert_gradients_match",
     "assert_matches",
+    "assert_near",
     "assert_refused",
     "assert_same",
     "assert_shape",

@@ -19,6 +19,7 @@ from .attempt import AttemptPerformer
 from .candidate import AttemptRaised, Candidate, CheckFailed, LocalPerformer
 from .draw import Draw, input_seed
 from .explain import explain
+from .plugin import is_elsewhere
 from .references import namespace_of
 
 __all__ = [
@@ -69,8 +70,10 @@ def performer(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[Attem
 
 
 @pytest.fixture
-def attempt(performer: AttemptPerformer) -> Candidate:
+def attempt(request: pytest.FixtureRequest, performer: AttemptPerformer) -> Candidate:
     """The attempt under judgement."""
+    if is_elsewhere(request.node, performer.device):
+        pytest.skip(f"not for {performer.device}: course grade --device cuda runs it")
     return Candidate(performer)
 
 

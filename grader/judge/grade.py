@@ -50,7 +50,7 @@ class Judge:
         """Collect the checks. Raises GraderFault, BrokenReference."""
         self._course, self._box, self._settings = course, box, settings
         files = [course.checks(e) for a in course.assignments for e in self.selected(a)]
-        self._session = CheckSession(files)
+        self._session = CheckSession(files, settings.device)
         self._tables = Tables(course, self._session)
         self.faults: list[str] = []
         self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far; how much of it on diagnoses
@@ -127,7 +127,8 @@ class Judge:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
                 return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
             seed_parts = (str(self._settings.seed), student, exercise.id, source.digest)
-            reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), self._settings.device)
+            # On the CPU whatever the attempt's device: so every check of values holds the one against the other.
+            reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)))
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
             table = partial(self._tables.of, assignment, exercise)
             begun = time.perf_counter()

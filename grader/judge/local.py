@@ -14,12 +14,11 @@ from .explain import is_dtype_fault, is_refusal
 class LocalSubject:
     """The reference or a mutant, answering checks in the judge's own process."""
 
-    device = "cpu"
-
-    def __init__(self, namespace: Mapping[str, object]) -> None:
+    def __init__(self, namespace: Mapping[str, object], device: str = "cpu") -> None:
         self.check = ""
+        self.device = device
         self.transcript: list[Exchange] = []
-        self._performer = LocalPerformer(namespace)
+        self._performer = LocalPerformer(namespace, device)
 
     def perform(self, call: Call) -> Reply:
         """The reply, kept in the transcript: in float32 where a mutant cannot do float64, as an attempt's."""

@@ -26,10 +26,19 @@ class Mark:
     points: float
     layer: Layer
     hint: str
+    device: str = ""  # the only one on which it is run
 
 
-def check(*, points: float, layer: Layer, hint: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function as a hidden check. Its docstring is the sentence that the student reads."""
+def check(
+    *, points: float, layer: Layer, hint: str = "", device: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
+
+    device: "cuda" for what only a GPU can show; elsewhere the check does not exist. It gives no points, so that a
+    score means the same on every device. Raises ValueError where it does.
+    """
     import pytest  # a student's own check has no hidden checks, and need not wait for this
 
-    return pytest.mark.hidden_check(Mark(points, layer, hint))
+    if device and points:
+        raise ValueError(f"a check that runs on {device} alone gives no points")
+    return pytest.mark.hidden_check(Mark(points, layer, hint, device))

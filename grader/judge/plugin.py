@@ -61,8 +61,10 @@ class CheckOutcome:
 class JudgePlugin:
     """Collects once, then runs every turn that `next_turn` gives until it gives None."""
 
-    def __init__(self, next_turn: Callable[[], Turn | None], answer: Callable[[list[CheckOutcome]], None]) -> None:
-        self._next_turn, self._answer = next_turn, answer
+    def __init__(
+        self, next_turn: Callable[[], Turn | None], answer: Callable[[list[CheckOutcome]], None], device: str
+    ) -> None:
+        self._next_turn, self._answer, self._device = next_turn, answer, device
         self._turn: Turn | None = None
         self._outcome: CheckOutcome | None = None
         self.collected: dict[Path, list[CheckOutcome]] = {}
@@ -78,7 +80,8 @@ class JudgePlugin:
             self.problem = str(report.longreprtext).strip().splitlines()[-1]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Note every check as one that nobody has attempted."""
+        """Leave out what is another device's, and note every check as one that nobody has attempted."""
+        items[:] = [item for item in items if not is_elsewhere(item, self._device)]
         for item in items:
             try:
                 self.collected.setdefault(item.path, []).append(_unattempted(item))
@@ -140,6 +143,12 @@ class JudgePlugin:
         """Fresh random inputs of this check."""
         assert self._turn is not None
         return Draw(input_seed(self._turn.secret, *self._turn.seed_parts, request.node.name))
+
+
+def is_elsewhere(item: pytest.Item, device: str) -> bool:
+    """Whether this is a check for another device alone."""
+    marker = item.get_closest_marker("hidden_check")
+    return marker is not None and marker.args[0].device not in ("", device)
 
 
 def outcome_of(check: CheckOutcome, error: BaseException) -> CheckOutcome:

@@ -43,15 +43,15 @@ class _Stop:
 class CheckSession:
     """Runs turns one after another. Use as a context manager."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        """Collect these check files. Raises GraderFault."""
+    def __init__(self, files: Sequence[Path], device: str = "cpu") -> None:
+        """Collect these check files, without what is for another device alone. Raises GraderFault."""
         self._turns: queue.Queue[Turn | _Stop] = queue.Queue()
         self._answers: queue.Queue[list[CheckOutcome] | BaseException] = queue.Queue()
         for file in files:  # or pytest takes a module of that name from an earlier session, whatever its folder
             sys.modules.pop(file.stem, None)
         # Checks are many and their tensors tiny: waking threads for them costs four times as much.
         torch.set_num_threads(1)
-        self._plugin = JudgePlugin(self._next_turn, self._answers.put)
+        self._plugin = JudgePlugin(self._next_turn, self._answers.put, device)
         arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
         self._thread = threading.Thread(target=self._run, args=(arguments,), name="checks", daemon=True)
         self._thread.start()

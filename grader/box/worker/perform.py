@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .device import Peak, autocast
 from .messages import Build, Call, Output, Raised, Reply, StandIn, dtype_name
 from .modules import Built, build_module, lookup, plain_argument
 from .watch import Watch
@@ -32,7 +33,7 @@ def perform(
     outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    watch = Watch() if call.watch else None
+    watch, peak = Watch() if call.watch else None, Peak() if call.memory else None
     raised = None
     try:
         _seed(call.seed)
@@ -43,7 +44,14 @@ def perform(
         if not call.only_build:
             before = _copies(args, kwargs)
             _seed(call.seed)
-            with around or nullcontext(), watch or nullcontext(), torch.set_grad_enabled(call.cotangent is not None):
+            lower, grad = autocast(call.autocast, (*args, *kwargs.values())), call.cotangent is not None
+            with (
+                around or nullcontext(),
+                watch or nullcontext(),
+                peak or nullcontext(),
+                lower,
+                torch.set_grad_enabled(grad),
+            ):
                 positional, named = _bound(subject, args, kwargs)
                 results = [subject(*positional, **named) for _ in range(call.runs)]
             outputs = [_output(result) for result in results]
@@ -60,6 +68,7 @@ def perform(
         mutated=mutated,
         modules=tuple(b.facts() for b in built),
         operations=watch.operations() if watch else None,
+        peak=peak.bytes if peak else None,
     )
 
 

@@ -28,6 +28,10 @@ _CLASSES = {
 _FIELDS: dict[type, tuple[str, ...]] = {
     value: tuple(field.name for field in dataclasses.fields(value)) for value in _CLASSES.values()
 }
+_RARE: dict[type, dict[str, object]] = {
+    value: {field.name: field.default for field in dataclasses.fields(value) if field.metadata.get("rare")}
+    for value in _CLASSES.values()
+}
 _PLAIN, _SEQUENCES = (bool, int, float, str), (tuple, list)
 _DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
@@ -75,6 +79,9 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
         return [to_body(item, tensors) for item in value]
     if (fields := _FIELDS.get(type(value))) is not None:
         body: dict[str, object] = {name: to_body(getattr(value, name), tensors) for name in fields}
+        for name, default in _RARE[type(value)].items():
+            if body[name] == default:
+                del body[name]
         return {"$": type(value).__name__, **body}
     assert isinstance(value, Mapping)
     return {"$": "map", "items": {key: to_body(item, tensors) for key, item in value.items()}}

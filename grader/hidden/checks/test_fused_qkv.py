@@ -8,11 +8,13 @@ import torch
 
 from grader.box.worker.messages import Entries
 from grader.judge import (
+    HALF_PRECISION,
     CheckFailed,
     Layer,
     assert_finite,
     assert_gradients_match,
     assert_matches,
+    assert_near,
     assert_refused,
     assert_same,
     assert_shape,
@@ -500,3 +502,18 @@ def test_gpt2_refuses(attempt):
         assert_refused(answer, f'gpt2_attention("{size}")', suspect="gpt2_sizes")
         missing = [name for name in GPT2 if name not in answer.message]
         expect(not missing, f"the message does not list {' and '.join(missing)}: say which names there are")
+
+
+@check(
+    points=0,
+    layer=Layer.HYGIENE,
+    device="cuda",
+    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
+)
+def test_half_precision(attempt, reference, draw):
+    """stays finite and near under autocast, in float16 and in bfloat16"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
+    exact = module(reference, s, weights)(x)
+    for dtype in HALF_PRECISION:
+        assert_near(module(attempt.asking(dtype="float32", autocast=dtype), s, weights)(x), exact)

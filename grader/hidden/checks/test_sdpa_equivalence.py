@@ -4,14 +4,17 @@ import re
 from itertools import product
 from types import SimpleNamespace
 
+import pytest
 import torch
 
 from grader.judge import (
+    HALF_PRECISION,
     CheckFailed,
     Layer,
     assert_finite,
     assert_gradients_match,
     assert_matches,
+    assert_near,
     assert_refused,
     assert_same,
     assert_shape,
@@ -524,3 +527,39 @@ def test_leaves_no_trace(attempt, draw):
             not seen.recorded, "gradients are recorded while it compares: nobody will ask for them", "path_difference"
         )
         assert_unmutated(answer, suspect="input_mutated")
+
+
+@check(
+    points=0,
+    layer=Layer.HYGIENE,
+    device="cuda",
+    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
+)
+def test_half_precision(attempt, reference, draw):
+    """stays finite and near under autocast, in float16 and in bfloat16, on both paths"""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
+    for flash, path in PATHS.items():
+        exact = module(reference, s, weights, flash=flash)(x)
+        for dtype in HALF_PRECISION:
+            asked = attempt.asking(dtype="float32", autocast=dtype)
+            assert_near(module(asked, s, weights, flash=flash)(x), exact, f"{path}: the output")
+
+
+@check(
+    points=0,
+    layer=Layer.HYGIENE,
+    device="cuda",
+    hint="What of shape (T, T) is made on the way? With is_causal=True not even a mask is needed.",
+)
+def test_memory(attempt, draw):
+    """holds far less than a (T, T) matrix with flash=True, for T = 4096"""
+    s = SimpleNamespace(B=1, T=4096, nh=12, C=192, block=4096)
+    matrix = s.B * s.nh * s.T**2 * 4  # bytes in float32; a mask that all heads share is a twelfth
+    asked = attempt.asking(dtype="float32", memory=True, random=True)
+    answer = module(asked, s, weights_of(draw, s.C), flash=True)(draw(s.B, s.T, s.C))
+    answer.must_return()
+    if answer.reply.peak is None:
+        pytest.skip("this device does not say how much memory a call holds")
+    held = answer.reply.peak / matrix
+    expect(held < 1 / 4, f"flash=True holds {held:.2f} times B · nh · T² numbers at its peak", "delegated")

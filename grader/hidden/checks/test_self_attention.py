@@ -6,10 +6,12 @@ import re
 import torch
 
 from grader.judge import (
+    HALF_PRECISION,
     Layer,
     assert_finite,
     assert_gradients_match,
     assert_matches,
+    assert_near,
     assert_refused,
     assert_shape,
     assert_unmutated,
@@ -368,3 +370,18 @@ def test_dtype_and_argument(attempt, draw):
         assert_shape(answer, (s.B, s.T, s.d_out))
         expect(answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", suspect)
         assert_unmutated(answer, suspect="input_mutated")
+
+
+@check(
+    points=0,
+    layer=Layer.HYGIENE,
+    device="cuda",
+    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
+)
+def test_half_precision(attempt, reference, draw):
+    """stays finite and near under autocast, in float16 and in bfloat16"""
+    s = sizes_of(draw)
+    state, x = weights_of(draw, s), draw(s.B, s.T, s.d_in)
+    exact = head(reference, s, state)(x)
+    for dtype in HALF_PRECISION:
+        assert_near(head(attempt.asking(dtype="float32", autocast=dtype), s, state)(x), exact)

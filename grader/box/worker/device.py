@@ -1,0 +1,37 @@
+"""What a call asks of the device: lower precision, and to be told how much memory was held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
+    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; nothing where that is None."""
+    if dtype is None:
+        return nullcontext()
+    device = next((value.device.type for value in values if isinstance(value, Tensor)), "cpu")
+    return torch.autocast(device, getattr(torch, dtype))
+
+
+class Peak:
+    """`with Peak() as peak: …` and then `peak.bytes`."""
+
+    bytes: int | None = None  # held at once, beyond what was held before; None where the device does not say
+
+    def __enter__(self) -> Peak:
+        self._before = 0
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+            self._before = torch.cuda.memory_allocated()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+            self.bytes = torch.cuda.max_memory_allocated() - self._before

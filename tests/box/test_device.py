@@ -1,0 +1,99 @@
+"""Calls in lower precision, and calls that report their memory. In the real box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from grader.box.connection import Connection
+from grader.box.level import Box
+from grader.box.replies import BadReply, read_reply
+from grader.box.worker import wire
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Build, Call, Load, Reply
+from grader.box.worker.perform import perform
+
+X = torch.eye(2) / 3
+SOURCE = """
+import torch
+
+def product(x):
+    return x @ x
+
+def fault(x):
+    raise ValueError
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.inner(x)
+"""
+
+
+@pytest.fixture
+def attempt(box: Box) -> Iterator[Connection]:
+    connection = box.attempt(Limits())
+    assert connection.ask(Load(SOURCE, "attempt.py"), 10.0).raised is None
+    yield connection
+    connection.close()
+
+
+def dtype(attempt: Connection, call: Call) -> str | None:
+    (output,) = attempt.ask(call, 10.0).outputs
+    return output.dtype
+
+
+def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(attempt: Connection) -> None:
+    assert dtype(attempt, Call("product", (X,), autocast="bfloat16")) == "bfloat16"
+    assert dtype(attempt, Call(Build("Layer"), (X,), autocast="bfloat16")) == "bfloat16"
+    assert attempt.ask(Call("fault", (X,), autocast="bfloat16"), 10.0).raised is not None
+    assert dtype(attempt, Call("product", (X,))) == "float32"
+
+
+def test_float16_is_such_a_precision_too() -> None:
+    """Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not."""
+    reply = perform({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
+    assert [out.dtype for out in reply.outputs] == ["float16"]
+
+
+def test_on_a_cpu_no_memory_is_reported(attempt: Connection) -> None:
+    assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that torch can use")
+def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
+    x = torch.ones(1024, 1024, device="cuda")
+    namespace = {"three": lambda x: ((x + 1) + 1) + 1}
+    assert perform(namespace, Call("three", (x,)), "").peak is None
+    assert perform(namespace, Call("three", (x,), memory=True), "").peak == 2 * x.nbytes
+
+
+# As bytes
+
+
+def test_messages_that_ask_for_neither_are_the_bytes_that_they_were_before() -> None:
+    sent = wire.encode(Call("f", (X,))) + wire.encode(Reply())
+    assert not [word for word in (b"autocast", b"memory", b"peak") if word in sent]
+
+
+@pytest.mark.parametrize("call", [Call("f", autocast="float16"), Call("f", memory=True), Call("f")])
+def test_a_call_arrives_as_it_was_sent(call: Call) -> None:
+    assert wire.from_body(*wire.unpack(wire.encode(call)[wire.LENGTH.size :])) == call
+
+
+@pytest.mark.parametrize("peak", [None, 0, 805_306_368])
+def test_a_reply_arrives_as_it_was_sent(peak: int | None) -> None:
+    assert read_reply(wire.encode(Reply(peak=peak))[wire.LENGTH.size :]).peak == peak
+
+
+@pytest.mark.parametrize("peak", [-1, 1 << 40, 0.5, "0", True, [0]])
+def test_a_peak_that_is_no_number_of_bytes_is_no_answer(peak: object) -> None:
+    body = wire.to_body(Reply(peak=1), [])
+    assert isinstance(body, dict)
+    with pytest.raises(BadReply, match="'peak' is not as agreed"):
+        read_reply(wire.pack({**body, "peak": peak}, [])[wire.LENGTH.size :])

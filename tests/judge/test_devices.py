@@ -1,0 +1,60 @@
+"""Checks that one device alone has: elsewhere they do not exist, and they give no points anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.box.worker.messages import Build, Call, Device, Reply
+from grader.judge.attempt import Exchange
+from grader.judge.diagnosis.agree import comparable
+from grader.judge.marks import Layer, check
+from grader.judge.session import CheckSession
+
+CHECKS = '''
+from grader.judge import Layer, check
+
+@check(points=1, layer=Layer.SHAPE)
+def test_anywhere(attempt):
+    """is checked anywhere"""
+
+@check(points=0, layer=Layer.HYGIENE, device="cuda")
+def test_on_a_gpu(attempt):
+    """is checked on a GPU"""
+'''
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", ["anywhere"]), ("cuda", ["anywhere", "on_a_gpu"])])
+def test_a_session_collects_what_its_device_has(tmp_path: Path, device: str, expected: list[str]) -> None:
+    file = tmp_path / "test_of_devices.py"
+    file.write_text(CHECKS)
+    with CheckSession([file], device) as session:
+        collected = session.checks[file]
+    assert [outcome.id for outcome in collected] == expected
+    assert sum(outcome.points for outcome in collected) == 1
+
+
+def test_a_check_of_one_device_with_points_is_refused() -> None:
+    with pytest.raises(ValueError, match="a check that runs on cuda alone gives no points"):
+        check(points=0.5, layer=Layer.HYGIENE, device="cuda")
+
+
+X = torch.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        pytest.param(Call("f", (X,)), True, id="an ordinary call"),
+        pytest.param(Call("f", (X,), autocast="float16"), False, id="half precision"),
+        pytest.param(Call("f", (X,), memory=True), False, id="memory"),
+        pytest.param(Call("f", (2,), {"device": Device("cuda")}), False, id="a GPU by name"),
+        pytest.param(Call("f", (2,), {"device": Device("cpu")}), True, id="the CPU by name"),
+        pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
+        pytest.param(Call(Build("C"), (X,)), True, id="a module that stays"),
+    ],
+)
+def test_what_only_a_device_shows_is_never_compared_with_mutants(call: Call, expected: bool) -> None:
+    assert comparable(Exchange("check", call, Reply())) is expected
