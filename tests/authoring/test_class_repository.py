@@ -212,7 +212,7 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
     ("change", "says"),
     [
         pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "is not fit for release: its stub scores 3", id="a stub that earns points"),
-        pytest.param({"grader/public/trace.py": None}, "course check` as it is released: course: a fault of the grader's own: ModuleNotFoundError(\"No module named 'grader.public.trace'", id="an engine that lacks a module"),
+        pytest.param({"grader/errors.py": None}, "course check` as it is released: ModuleNotFoundError: No module named 'grader.errors'", id="an engine that lacks a module"),
     ],
 )  # fmt: skip
 def test_one_that_would_not_do_is_not_released(
