@@ -14,6 +14,7 @@ from pathlib import Path
 from .worker.limits import MIB, Limits
 
 ROOT = Path("/sys/fs/cgroup")
+PREFIX = "manyheads-"
 ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
 ZYGOTE_PROCESSES = 8
 
@@ -44,8 +45,9 @@ class Cgroup:
 
 def make_cgroup(limits: Limits) -> Cgroup:
     """A cgroup with these limits; one without folders where none can be made."""
+    _sweep()
     memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
-    name = f"manyheads-{os.getpid()}-{time.monotonic_ns()}"
+    name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
         folder = _make(_parent_v2() / name, {"memory.max": memory, "memory.swap.max": "0", "pids.max": pids})
         return Cgroup(() if folder is None else (folder,))
@@ -54,6 +56,15 @@ def make_cgroup(limits: Limits) -> Cgroup:
         _make(ROOT / "pids" / name, {"pids.max": pids}),
     )
     return Cgroup(tuple(folder for folder in made if folder is not None))
+
+
+def _sweep() -> None:
+    """Remove what judges that were killed left behind. The kernel keeps what still holds a process."""
+    for parent in {ROOT / "memory", ROOT / "pids", _parent_v2()}:
+        for folder in parent.glob(f"{PREFIX}*"):
+            if not Path("/proc", folder.name.removeprefix(PREFIX).partition("-")[0]).exists():
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
 
 def _make(folder: Path, settings: dict[str, str]) -> Path | None:

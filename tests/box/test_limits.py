@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +161,13 @@ def held_by_survivors(box: Box, body: str) -> float:
         return answer(box, body)
     except AttemptEnded:
         return 0.0
+
+
+def test_what_a_killed_judge_left_is_swept_away():
+    script = "import os; from grader.box.cgroup import *; print(*make_cgroup(Limits()).folders, flush=True); os.abort()"
+    left = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.split()
+    if not left:
+        pytest.skip("this machine lets nobody make a cgroup")
+    assert all(Path(folder).exists() for folder in left)
+    make_cgroup(LIMITS).remove()
+    assert not any(Path(folder).exists() for folder in left)
