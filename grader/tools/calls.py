@@ -43,8 +43,7 @@ class Look:
         if build is None:
             return f"{self.target}({called})"
         names = [p.name for p in self.signature.build or ()] if self.signature else []
-        kwargs = {k: v for k, v in build.kwargs.items() if k not in build.attributes}
-        return f"{self.target}({_arguments(build.args, {**kwargs, **build.attributes}, names)})({called})"
+        return f"{self.target}({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})({called})"
 
 
 def looks(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Look]:

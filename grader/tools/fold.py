@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 LONGEST = 60  # steps of one round
 
@@ -25,14 +25,14 @@ Item = int | Loop
 
 
 def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
-    """The order with loops folded: rounds of the same steps first, then rounds whose steps have the same key."""
-    items = _folded(list(order), lambda item: item, alike=True)
-    return _folded_loosely(items, key)
-
-
-def _folded_loosely(items: Sequence[Item], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
-    inside = [replace(i, body=_folded_loosely(i.body, key)) if isinstance(i, Loop) else i for i in items]
-    return tuple(_folded(inside, lambda item: _loosely(item, key), alike=False))
+    """The order with loops folded, the shortest rounds first: rounds are steps with the same keys, one by one."""
+    items: list[Item] = list(order)
+    length = 1
+    while length <= min(LONGEST, len(items) // 2):
+        shorter = _rounds(items, [_loosely(item, key) for item in items], length)
+        length = 1 if len(shorter) < len(items) else length + 1  # a folded loop may be in the round of an outer one
+        items = shorter
+    return tuple(items)
 
 
 def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
@@ -43,16 +43,7 @@ def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
     return body[0] if len(body) == 1 else body
 
 
-def _folded(items: list[Item], key: Callable[[Item], Hashable], *, alike: bool) -> list[Item]:
-    length = 1
-    while length <= min(LONGEST, len(items) // 2):
-        shorter = _rounds(items, [key(item) for item in items], length, alike)
-        length = 1 if len(shorter) < len(items) else length + 1  # a folded loop may be the round of an outer one
-        items = shorter
-    return items
-
-
-def _rounds(items: list[Item], keys: list[Hashable], length: int, alike: bool) -> list[Item]:
+def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
     """The items with every run of rounds of this length folded."""
     found: list[Item] = []
     at = 0
@@ -64,8 +55,7 @@ def _rounds(items: list[Item], keys: list[Hashable], length: int, alike: bool) -
             found.append(items[at])
             at += 1
             continue
-        body = tuple(items[at : at + length])
-        exact = alike or all(body == tuple(items[at + n * length : at + (n + 1) * length]) for n in range(times))
-        found.append(Loop(body, times, exact))
+        rounds = [tuple(items[at + n * length : at + (n + 1) * length]) for n in range(times)]
+        found.append(Loop(rounds[0], times, all(each == rounds[0] for each in rounds)))
         at += times * length
     return found

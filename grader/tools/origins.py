@@ -48,9 +48,9 @@ class Picture:
 
 
 def origins(look: Look, found: Tensor) -> Picture | None:
-    """The picture, where the call only moves numbers; None elsewhere."""
+    """The picture of an answer of the right shape, where the call only moves numbers; None elsewhere."""
     given = _only_tensor(look)
-    if given is None or look.signature is None or found.shape != look.expected.shape or found.dim() not in (3, 4):
+    if given is None or look.signature is None or found.dim() not in (3, 4):
         return None
     argument, tensor = given
     places = {value: i for i, value in enumerate(tensor.float().flatten().tolist())}

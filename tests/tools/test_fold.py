@@ -28,10 +28,20 @@ def test_a_loop_in_a_loop() -> None:
     assert fold([0, *[*[1] * 4, 2] * 3, 5], lambda i: i) == (0, Loop((inner, 2), 3, True), 5)
 
 
+def test_a_loop_of_two_steps_in_a_loop_of_two() -> None:
+    inner = Loop((1, 2), 2, True)
+    assert fold([1, 2, 1, 2, 3] * 3, lambda i: i) == (Loop((inner, 3), 3, True),)
+
+
 def test_rounds_whose_shapes_grow_are_rounds_of_the_same_lines() -> None:
     """Steps 10, 11, 12 … are one line with growing shapes."""
     order = [step for t in range(6) for step in (10 + t, 1)]
     assert fold(order, lambda i: min(i, 10)) == (Loop((10, 1), 6, False),)
+
+
+def test_the_first_round_of_a_growing_loop_may_be_a_single_step() -> None:
+    order = [10, 1, 10, 10, 1, 10, 10, 10, 1]
+    assert fold(order, lambda i: i) == (Loop((10, 1), 3, False),)
 
 
 def test_a_growing_loop_inside_a_loop_that_repeats() -> None:

@@ -25,6 +25,7 @@ WAYS = {
     "batch and heads in one": "q = q.flatten(0, 1)\n    return torch.bmm(q, q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
     "a loop over heads": "return [(q[:, h] @ q[:, h].mT).masked_fill(hidden, -math.inf).softmax(-1) for h in range(nh)]",
     "a loop over sequences and heads": "return [[(s @ s.mT).masked_fill(hidden, -math.inf).softmax(-1) for s in b] for b in q]",
+    "scores that sum to one": "s = q @ q.mT\n    s = s / s.sum(-1, keepdim=True)\n    return (q @ q.mT).masked_fill(hidden, -math.inf).softmax(-1)",
     "a softmax by hand": "e = (q @ q.mT).masked_fill(hidden, -math.inf).exp()\n    return e / e.sum(-1, keepdim=True)",
 }
 Q = torch.randn(B, NH, T, HD, generator=torch.Generator().manual_seed(4))

@@ -61,6 +61,7 @@ def test_the_merge_is_drawn_as_the_channels_of_each_token(explain: Explain) -> N
     ].picture
     assert picture is not None
     assert table(picture.blocks[0])[0] == [*range(7), *range(100, 107)]
+    assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 114))
 
 
 @pytest.mark.parametrize("id_", ["attention_scores", "fused_qkv"])

@@ -53,10 +53,10 @@ def test_the_picture_can_be_told_in_words(drawn: list[Band]) -> None:
 def test_hidden_in_both_is_no_difference_and_in_one_only_is_none_that_can_be_drawn() -> None:
     low = torch.finfo(torch.float32).min
     apart = difference(
-        torch.tensor([low, 1.0, 2.0, float("nan")]), torch.tensor([float("-inf"), float("-inf"), 0.5, 0.0])
+        torch.tensor([low, 1.0, 2.0, float("nan"), low]), torch.tensor([float("-inf"), float("-inf"), 0.5, 0.0, 1.0])
     )
     assert apart[[0, 2]].tolist() == [0.0, 1.5]
-    assert apart.isnan().tolist() == [False, True, False, True]
+    assert apart.isnan().tolist() == [False, True, False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,23 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
     assert merge.returned == ""
 
 
-def test_heads_one_after_the_other_are_folded_and_the_scale_is_named(explain: Explain) -> None:
+@pytest.mark.parametrize(
+    ("by", "takes"),
+    [
+        ("math.sqrt(C)", "(B, T, T) / 3.742 (√C)"),
+        ("torch.tensor(7.0).sqrt()", "(B, T, T), 2.646 (√hd)"),
+        ("1", "(B, T, T) / 1"),
+    ],
+)
+def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: str) -> None:
+    (told,) = explain("mha_by_loop", LOOPS.replace("math.sqrt(C)", by))
+    assert [op.takes for line in lines(told) for op in line.operations if op.name == "div"] == [takes]
+
+
+def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
     (told,) = explain("mha_by_loop", LOOPS)
     again = [entry for entry in told.entries if isinstance(entry, Again)]
     assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [("10", "11", 1, True)]
-    takes = [op.takes for line in lines(told) for op in line.operations if op.name == "div"]
-    assert takes == ["(B, T, T) / 3.742 (√C)"]
 
 
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
@@ -81,13 +92,17 @@ def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) ->
     [
         pytest.param("return x", "returns (B, T, C); (B, nh, T, hd) is asked", id="another shape"),
         pytest.param("return [x]", "returns list, not a tensor", id="no tensor"),
-        pytest.param("return x.view(*x.shape[:2], n_head, -1).mT.transpose(1, 3).mT > 0", "the right shape, other numbers", id="bool where numbers are asked"),
     ],
 )  # fmt: skip
 def test_what_came_back_is_said_in_the_lessons_words(explain: Explain, body: str, says: str) -> None:
     split, _ = explain("reshape_dance", f"def split_heads(x, n_head):\n    {body}\ndef merge_heads(y): ...\n")
     assert not split.right
     assert split.returned.endswith(says)
+
+
+def test_numbers_are_not_right_where_a_mask_of_bool_is_asked(explain: Explain) -> None:
+    source = "import torch\ndef causal_mask(T, device=None): return torch.ones(T, T).tril()\n"
+    assert explain("causal_mask", source)[0].returned == "returns (T, T): the right shape, other numbers"
 
 
 def test_what_is_not_written_yet_is_said_to_be_so(explain: Explain) -> None:
