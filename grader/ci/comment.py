@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..course import Course
 from ..report.markdown import CUT, LONGEST, results_section, text_block
 from ..report.words import points
-from ..result import Result
+from ..result import ExerciseResult, Result
 from .hygiene import why_not_on_a_gpu
 
 NotBegun = Collection[tuple[str, str]]  # ids (assignment, exercise)
@@ -66,8 +66,13 @@ def verdict(cpu: Run, gpu: Run, not_begun: NotBegun) -> Verdict:
     results = [*cpu.results, *(gpu.results or ())]
     begun = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_begun]
     score, most = sum(r.score for r in cpu.results), sum(r.max_score for r in cpu.results)
-    right = all(e.score == e.max_score for e in begun)
+    right = all(e.score == e.max_score and _nothing_fails(e) for e in begun)
     return Verdict("success" if right else "failure", f"{points(score)} / {points(most)}")
+
+
+def _nothing_fails(exercise: ExerciseResult) -> bool:
+    """Whatever it is worth: what only a GPU can show gives no points."""
+    return all(check.outcome in ("passed", "skipped") for check in exercise.checks)
 
 
 def body(course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_begun: NotBegun, commit: str) -> str:

@@ -37,7 +37,8 @@ def bench_report(bench: Bench) -> RenderableType:
 
 def heading(bench: Bench) -> str:
     """What was measured, and on a line of its own where."""
-    where = bench.machine if bench.device == "cuda" else f"{bench.machine}, {bench.threads} threads"
+    threads = f"{bench.threads} thread{'s' * (bench.threads != 1)}"
+    where = bench.machine if bench.device == "cuda" else f"{bench.machine}, {threads}"
     what = f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}"
     return f"{what}\n{bench.device}: {where}; torch {bench.torch}"
 

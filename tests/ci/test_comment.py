@@ -10,7 +10,7 @@ from grader.ci.comment import ENDINGS, Run, Verdict, body, cpu_run, gpu_run, ver
 from grader.ci.hygiene import why_not_on_a_gpu
 from grader.course import Course
 from grader.report.markdown import LONGEST
-from grader.result import Outcome, Result
+from grader.result import CheckResult, Outcome, Result
 
 MakeResult = Callable[..., Result]
 NO_GPU = Run(None, "none")
@@ -38,6 +38,22 @@ def test_what_is_not_begun_does_not_fail_a_pull_request(make_result: MakeResult)
 
 def test_what_fails_on_the_gpu_alone_fails_the_pull_request(make_result: MakeResult) -> None:
     assert verdict(Run([make_result()]), Run([make_result("failed")]), frozenset()) == Verdict("failure", "4 / 4")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "conclusion"),
+    [("failed", "failure"), ("error", "failure"), ("skipped", "success"), ("passed", "success")],
+)
+def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(
+    make_result: MakeResult, outcome: Outcome, conclusion: str
+) -> None:
+    extra = CheckResult(id="memory", title="holds little", outcome=outcome, score=0, max_score=0)
+    right = make_result()
+    (exercise,) = right.exercises
+    on_gpu = right.model_copy(
+        update={"exercises": (exercise.model_copy(update={"checks": (*exercise.checks, extra)}),), "device": "cuda"}
+    )
+    assert verdict(Run([right]), Run([on_gpu]), frozenset()) == Verdict(conclusion, "4 / 4")
 
 
 @pytest.mark.parametrize("ended", ["failure", "cancelled", "skipped"])
