@@ -14,7 +14,7 @@ from typing import TypeVar
 from .replies import BadReply, read_reply
 from .worker import wire
 from .worker.limits import MIB, Limits
-from .worker.messages import Call, Load, Reply, TraceCall
+from .worker.messages import Message, Reply
 
 Answer = TypeVar("Answer")
 
@@ -45,11 +45,11 @@ class Connection:
         self._data, self._limits, self._wait_status = data, limits, wait_status
         self._data.setblocking(False)
 
-    def ask(self, message: Load | Call, seconds: float) -> Reply:
+    def ask(self, message: Message, seconds: float) -> Reply:
         """Send a message and read its reply. Raises AttemptEnded."""
         return self.ask_for(read_reply, message, seconds)
 
-    def ask_for(self, read: Callable[[bytes], Answer], message: Load | Call | TraceCall, seconds: float) -> Answer:
+    def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
         """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
         deadline = time.monotonic() + seconds
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -44,6 +44,15 @@ class Limits(_Model):
         return WorkerLimits(**self.model_dump(exclude={"source_kib"}))
 
 
+class Trainable(_Model):
+    """A module (B, T, C) -> (B, T, C) that attends causally, for `course train` to put into a language model."""
+
+    module: str = Field(min_length=1, description="the class")
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(
+        description="the constructor's, by name: C channels, nh heads, T the most tokens"
+    )
+
+
 class Exercise(_Model):
     """One gradable unit."""
 
@@ -54,6 +63,8 @@ class Exercise(_Model):
     shapes: dict[str, Shapes | tuple[Shapes, ...]] = Field(
         {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
     )
+
+    train: Trainable | None = Field(None, description="the module that `course train` trains")
 
     def __hash__(self) -> int:
         """Of the id: a mapping has no hash, and banks are kept by course and exercise."""
@@ -128,6 +139,11 @@ class Course(_Model):
         """What a student's machine knows of the answers."""
         name = f"{assignment.stem(exercise)}.safetensors"
         return self.root / "exercises" / assignment.id / "fingerprints" / name
+
+    def curve(self, assignment: Assignment, exercise: Exercise) -> Path:
+        """How the reference learned, and what it had learned in the end."""
+        name = f"{assignment.stem(exercise)}.safetensors"
+        return self.root / "exercises" / assignment.id / "curves" / name
 
     def checks(self, exercise: Exercise) -> Path:
         """The hidden checks of an exercise."""

@@ -10,9 +10,10 @@ import types
 from collections.abc import Mapping
 
 from . import wire
-from .messages import Call, Load, Reply, TraceCall, Traced
+from .messages import Call, Load, Reply, TraceCall, Traced, Training
 from .perform import perform, raised_by
 from .tracing import trace
+from .training import Learner
 
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
@@ -21,6 +22,7 @@ def serve(connection: socket.socket) -> None:
     """Answer until the judge hangs up. Student code runs in here and nowhere else."""
     namespace: Mapping[str, object] = {}
     name = ""
+    learner = Learner()
     reply: Reply | Traced
     while (message := wire.receive(connection)) is not None:
         if isinstance(message, Load):
@@ -30,6 +32,8 @@ def serve(connection: socket.socket) -> None:
             reply = perform(namespace, message, name)
         elif isinstance(message, TraceCall):
             reply = trace(namespace, message, name)
+        elif isinstance(message, Training):
+            reply = learner.answer(namespace, message, name)
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
         connection.sendall(wire.encode(reply))

@@ -1,4 +1,4 @@
-"""What the judge asks (Load, Call, TraceCall) and what an attempt answers (Reply)."""
+"""What the judge asks (a Message) and what an attempt answers (Reply, Traced)."""
 
 from __future__ import annotations
 
@@ -110,6 +110,59 @@ class TraceCall:
     call: Call
     crop: tuple[int, ...] = ()
     times: int = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a small language model is made and trained. seed: of the first weights and of what it reads, step by step."""
+
+    vocabulary: int
+    n_layer: int
+    n_embd: int
+    block_size: int
+    batch: int
+    steps: int
+    rate: float  # the highest one
+    seed: int = 0
+    draws: int = 0  # seed of the first weights, apart from that of the reading
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Make a language model whose attention is what `attention` builds, in place of an earlier one.
+
+    text: (N,) uint8, token by token, to learn from; held_out: to examine it on. The answer is a Reply without outputs.
+    """
+
+    attention: Build
+    plan: Plan
+    text: Tensor
+    held_out: Tensor
+
+
+@dataclass(frozen=True)
+class Learn:
+    """Take so many steps; the answer is a Reply whose output is the loss of each."""
+
+    steps: int
+
+
+@dataclass(frozen=True)
+class Examine:
+    """The answer is a Reply whose output is the loss on the held-out text, each token predicted from the past alone."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """Go on after these tokens, `count` more; the answer is a Reply whose output they are."""
+
+    prompt: Tensor
+    count: int
+    seed: int = 0
+
+
+Training = Prepare | Learn | Examine | Write
+Message = Load | Call | TraceCall | Training
 
 
 @dataclass(frozen=True)

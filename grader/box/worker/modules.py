@@ -104,7 +104,7 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
     unloaded = []
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            if name not in state and not _at_most_two_values(parameter):
+            if name not in state and not at_most_two_values(parameter):
                 parameter.zero_()
         for name, value in state.items():
             target = _find(module, name)
@@ -118,7 +118,8 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
     return tuple(unloaded)
 
 
-def _at_most_two_values(tensor: Tensor) -> bool:
+def at_most_two_values(tensor: Tensor) -> bool:
+    """Whether this is no random weight: ones, zeros and ones, or nothing."""
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 

@@ -1,0 +1,69 @@
+"""A small language model, all of it given but the attention: nanoGPT's shape, small enough for a minute on a CPU.
+
+B sequences, T tokens (characters here), C channels, V characters that there are.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from .modules import at_most_two_values
+
+
+class Block(nn.Module):
+    """Attend, then think about each token by itself; both are added to what was there."""
+
+    def __init__(self, attention: nn.Module, channels: int) -> None:
+        super().__init__()
+        self.norm_1 = nn.LayerNorm(channels)
+        self.attention = attention
+        self.norm_2 = nn.LayerNorm(channels)
+        self.mlp = nn.Sequential(nn.Linear(channels, 4 * channels), nn.GELU(), nn.Linear(4 * channels, channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norm_1(x))  # (B, T, C)
+        thought: Tensor = self.mlp(self.norm_2(x))  # (B, T, C)
+        return x + thought
+
+
+class LanguageModel(nn.Module):
+    """Predict every next token from those before it, as far as its attention keeps to that."""
+
+    def __init__(self, attentions: Sequence[nn.Module], vocabulary: int, channels: int, block_size: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, channels)
+        self.positions = nn.Embedding(block_size, channels)
+        self.blocks = nn.ModuleList(Block(attention, channels) for attention in attentions)
+        self.norm = nn.LayerNorm(channels)
+        self.head = nn.Linear(channels, vocabulary, bias=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]  # (B, T) -> (B, T, C)
+        for block in self.blocks:
+            x = block(x)  # (B, T, C)
+        logits: Tensor = self.head(self.norm(x))  # (B, T, V)
+        return logits
+
+
+@torch.no_grad()
+def initialise(model: nn.Module, seed: int) -> None:
+    """Draw every weight from a generator of its own, seeded by its name: in whatever order layers were made, and with
+    whatever beside them, the same name begins with the same numbers.
+
+    A matrix gets variance 1 / its inputs, so that q and k have variance 1; embeddings 0.3²; biases begin at 0. What
+    holds at most two values (ones; a mask) is no random weight and keeps them.
+    """
+    for name, parameter in model.named_parameters():
+        if not parameter.is_floating_point() or at_most_two_values(parameter):
+            continue
+        if parameter.dim() < 2:
+            parameter.zero_()
+            continue
+        generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {name}".encode()))
+        embeds = name in ("tokens.weight", "positions.weight")
+        spread = 0.3 if embeds else parameter.shape[-1] ** -0.5
+        parameter.copy_(torch.randn(parameter.shape, generator=generator) * spread)

@@ -1,0 +1,81 @@
+"""How the reference learned, as it was recorded (`course release --curves`): data, for a machine without a reference."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from ..box.worker.messages import Plan
+from ..course import CourseError
+from ..course.model import Trainable
+from .curve import Curve
+from .text import Text
+
+_WEIGHT = "weight "  # before a weight's name
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The reference's run. luck: how far its losses move with other first weights, at each step that was examined.
+
+    weights: the model's in the end, by name. setup: of what it was recorded with.
+    """
+
+    curve: Curve
+    luck: Mapping[int, float]
+    weights: Mapping[str, Tensor]
+    setup: str
+
+
+def setup_of(trainable: Trainable, text: Text, plan: Plan) -> str:
+    """A hash of all that decides a curve, but for the module's code and torch."""
+    content = json.dumps([trainable.model_dump(), text.vocabulary, asdict(plan)], sort_keys=True)
+    return hashlib.sha256(content.encode() + bytes(text.ids.tolist())).hexdigest()
+
+
+def save(recorded: Recorded) -> bytes:
+    """The file's bytes: the same for the same content. Weights are kept in half precision."""
+    examined = sorted(recorded.curve.held_out)
+    tensors = {
+        "losses": torch.tensor(recorded.curve.losses),
+        "held_out": torch.tensor([recorded.curve.held_out[step] for step in examined]),
+        "luck": torch.tensor([recorded.luck[step] for step in examined]),
+        **{_WEIGHT + name: weight.detach().half().contiguous() for name, weight in recorded.weights.items()},
+    }
+    body = {"examined": examined, "setup": recorded.setup}
+    return bytes(safetensors.torch.save(tensors, metadata={"body": json.dumps(body)}))
+
+
+def read(path: Path) -> Recorded:
+    """Read a recorded curve. Raises CourseError."""
+    try:
+        return _read(path.read_bytes())
+    except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
+        problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
+        raise CourseError(
+            f"{path} {problem}. Next: git checkout {path}, or as an instructor: course release --curves"
+        ) from error
+
+
+def _read(data: bytes) -> Recorded:
+    tensors = safetensors.torch.load(data)
+    length = int.from_bytes(data[:8], "little")
+    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    examined = [int(step) for step in body["examined"]]
+
+    def by_step(name: str) -> dict[int, float]:
+        return dict(zip(examined, tensors[name].tolist(), strict=True))
+
+    weights = {name.removeprefix(_WEIGHT): t.float() for name, t in tensors.items() if name.startswith(_WEIGHT)}
+    return Recorded(
+        Curve(tuple(tensors["losses"].tolist()), by_step("held_out")), by_step("luck"), weights, str(body["setup"])
+    )

@@ -1,0 +1,71 @@
+"""What two curves say: how an attempt learns beside the reference."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .curve import Curve
+from .recorded import Recorded
+
+SAME = 0.005  # two runs that differ by rounding alone stay closer, from the first step to the last
+ROUNDING = 1e-3  # of the first loss, before anything is learned
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`well`: as far as can be seen here, nothing is wrong. `sentence`: what that means."""
+
+    well: bool
+    sentence: str
+
+
+def verdict(yours: Curve, recorded: Recorded) -> Verdict:
+    """Compare at the last step at which both were examined."""
+    reference = recorded.curve
+    begins_alike = abs(yours.losses[0] - reference.losses[0]) <= ROUNDING
+    common = sorted(yours.held_out.keys() & reference.held_out.keys())
+    if not common:
+        if begins_alike:
+            return Verdict(True, "Yours begins as the reference does; more steps would say more.")
+        return Verdict(
+            False, "Yours begins elsewhere than the reference, with the same weights: it computes something else."
+        )
+    step = common[-1]
+    apart = yours.held_out[step] - reference.held_out[step]
+    ahead = reference.recent(step) - yours.recent(step)
+    luck = recorded.luck[step]
+    if ahead > luck and apart > luck:
+        return Verdict(False, _sees_ahead(yours, reference, step))
+    if begins_alike:
+        if abs(apart) <= SAME:
+            return Verdict(True, "Yours learns as the reference does: the two curves are one.")
+        return Verdict(
+            False,
+            f"Yours begins as the reference does and ends {_beside(apart)}: its answers are right, but it learns "
+            "differently. Does every weight get its gradient, and keep what it learned?",
+        )
+    if abs(apart) <= luck:
+        return Verdict(
+            False,
+            "Yours learns about as well as the reference, but it is not the same computation: the losses differ before "
+            "anything is learned. Some mistakes cost nothing here; the check names them.",
+        )
+    return Verdict(False, f"Yours ends {_beside(apart)} and begins elsewhere, too: it computes something else.")
+
+
+def _sees_ahead(yours: Curve, reference: Curve, step: int) -> str:
+    return (
+        f"Yours sees what it is to predict: while learning its loss is {yours.recent(step):.2f}, below the reference's "
+        f"{reference.recent(step):.2f}, but in writing, where there is no future to look at, it is "
+        f"{yours.held_out[step]:.2f}, above {reference.held_out[step]:.2f}."
+    )
+
+
+def _beside(apart: float) -> str:
+    return f"{abs(apart):.2g} {'above' if apart > 0 else 'below'} it" if abs(apart) >= 0.01 else "a hair beside it"
+
+
+def choices(loss: float) -> str:
+    """A loss in words: among how many characters, all equally likely, one would be as unsure."""
+    return f"{math.exp(loss):.1f}" if loss < 5 else f"{math.exp(min(loss, 20)):.0f}"
