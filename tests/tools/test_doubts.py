@@ -47,3 +47,8 @@ def test_it_says_how_far_a_step_was_and_is() -> None:
 )  # fmt: skip
 def test_a_view_that_keeps_tokens_is_not(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
     assert doubt_about(step(name, before, after), AXES) == ""
+
+
+def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch() -> None:
+    axes = Axes({"B": 3, "T": 5, "C": 12})
+    assert doubt_about(step("view", (3, 5, 36), (15, 3, 12)), axes) == ""

@@ -1,0 +1,106 @@
+"""Which recorded call is looked at: the one that explains itself best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.box.worker.messages import Build, Call
+from grader.course import Exercise
+from grader.judge.marks import Layer
+from grader.public.file import Content, Fingerprints, PublicCheck
+from grader.public.trace import Trace
+from grader.tools.calls import Look, looks
+
+SHAPES = {
+    "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",
+    "Module": "(n_embd: nh * hd, n_head: nh)(x: (B, T, C)) -> (B, T, C)",
+}
+
+
+def split(batch: int, tokens: int, channels: int, heads: int, **options: Any) -> tuple[Call, Tensor]:
+    """A call and its answer."""
+    x = torch.arange(float(batch * tokens * channels)).reshape(batch, tokens, channels) / 1000
+    return Call("split", (x, heads), **options), x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def module(**attributes: bool) -> tuple[Call, Tensor]:
+    return Call(Build("Module", (20, 4), attributes=attributes), (torch.ones(2, 7, 20),)), torch.ones(2, 7, 20)
+
+
+def chosen(
+    *recorded: tuple[Call, Tensor], layers: Sequence[int] = (), refused: Sequence[int] = (), **options: Any
+) -> list[Look]:
+    """The looks at these calls; each belongs to a check of its layer, by default of values."""
+    names = range(len(recorded))
+    checks = [
+        PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",))
+        for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
+    ]
+    traces = tuple((Trace(raised="refused" if i in refused else None),) for i in names)
+    content = Content(exercise="e", stub="", checks=tuple(checks), traces=traces, mutants=(), words={})
+    fingerprints = Fingerprints(content, tuple(call for call, _ in recorded), tuple(answer for _, answer in recorded))
+    targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
+    shapes = {name: text for name, text in SHAPES.items() if name in targets}
+    return looks(Exercise(id="e", title="E", points=1, hint="h", shapes=shapes), fingerprints, **options)
+
+
+def sizes(look: Look) -> tuple[int, ...]:
+    return tuple(look.axes.sizes[name] for name in ("B", "T", "C", "nh"))
+
+
+def test_sizes_that_differ_come_before_sizes_that_do_not() -> None:
+    (look,) = chosen(split(2, 3, 12, 3), split(2, 5, 12, 3))
+    assert sizes(look) == (2, 5, 12, 3)
+
+
+def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
+    """B·nh = 8 is T as well; with one sequence less it is not."""
+    (look,) = chosen(split(4, 8, 14, 2))
+    assert sizes(look) == (3, 8, 14, 2)
+    x = look.call.args[0]
+    assert isinstance(x, Tensor)
+    assert torch.equal(look.expected, x.unflatten(-1, (2, -1)).transpose(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("other", "options"),
+    [
+        pytest.param(split(2, 5, 12, 4, random=True), {}, id="one at random"),
+        pytest.param(split(2, 5, 12, 4), {"layers": [Layer.FINITE, Layer.VALUES]}, id="one with extreme numbers"),
+        pytest.param(split(2, 5, 12, 4), {"refused": [0]}, id="one that is refused"),
+        pytest.param(split(2, 5, 12, 4, runs=2), {}, id="one that runs twice"),
+        pytest.param(split(2, 5, 12, 4, only_build=True), {}, id="one that is not called"),
+        pytest.param(split(2, 5, 12, 4), {"layers": [Layer.HYGIENE, Layer.VALUES]}, id="one of another layer"),
+    ],
+)
+def test_what_is_out_of_the_ordinary_comes_last(other: tuple[Call, Tensor], options: dict[str, Any]) -> None:
+    (look,) = chosen(other, split(2, 5, 24, 4), **options)
+    assert sizes(look) == (2, 5, 24, 4)
+
+
+def test_for_the_eye_ordinary_numbers_matter_more() -> None:
+    call, answer = split(2, 5, 12, 4)
+    large = Call(call.subject, (call.args[0] * 1000, 4))  # type: ignore[operator]
+    assert sizes(chosen((large, answer), split(2, 5, 24, 4))[0]) == (2, 5, 12, 4)
+    assert sizes(chosen((large, answer), split(2, 5, 24, 4), by_head=True)[0]) == (2, 5, 24, 4)
+
+
+def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> None:
+    found = chosen(module(flash=True), module(flash=False), split(2, 5, 12, 4))
+    assert [look.title for look in found] == [
+        "split(x, n_head=4)",
+        "Module(n_embd=20, n_head=4, flash=False)(x)",
+        "Module(n_embd=20, n_head=4, flash=True)(x)",
+    ]
+
+
+def test_without_shapes_calls_are_looked_at_without_names() -> None:
+    call, answer = split(2, 5, 12, 4)
+    content = Content(exercise="e", stub="", checks=(), traces=((Trace(),),), mutants=(), words={})
+    (look,) = looks(Exercise(id="e", title="E", points=1, hint="h"), Fingerprints(content, (call,), (answer,)))
+    assert (look.title, look.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")
