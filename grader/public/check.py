@@ -180,9 +180,9 @@ def _cover(fingerprints: Fingerprints, unexplained: dict[int, _Seen]) -> list[tu
 
 
 def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: dict[int, _Seen]) -> bool:
-    """Whether the mutant answers as the attempt or as the reference does, on every call."""
+    """Whether the mutant answers as the attempt or as the reference does, on every call that a check asks."""
     content = fingerprints.content
-    for index in range(len(content.traces)):
+    for index in sorted({call for check in content.checks for call in check.calls}):
         trace = content.answer(content.mutants[mutant], index)
         if trace is None or trace.agrees(content.right(index), _facets_of(fingerprints, index)):
             continue

@@ -6,6 +6,7 @@ import ast
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -246,3 +247,13 @@ def test_what_counts_as_a_refusal(type_: str, stage: str, subject: str | Build, 
 def test_where_nothing_is_refused_an_exception_is_one() -> None:
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
     assert trace_beside(Trace(), Call(Build("Layer")), Reply(raised=raised)).raised == "other"
+
+
+def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
+    fingerprints: Fingerprints, mutants: tuple[Mutant, ...]
+) -> None:
+    content = fingerprints.content
+    checks = tuple(check for check in content.checks if check.id != "gradients")  # its call stays in the file
+    fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
+    wrong = next(m for m in mutants if m.id == "counts_all")
+    assert names(check_attempt(fewer, LocalSubject(wrong.namespace))) == ["counts_all"]
