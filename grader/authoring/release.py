@@ -70,6 +70,9 @@ def _of_exercise(
     notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
     yield Released(course.released(assignment, exercise, ".ipynb"), notebook.encode())
     yield Released(course.fingerprints(assignment, exercise), record(course, catalogue, assignment, exercise, stub))
+    curve = course.curve(assignment, exercise)
+    if exercise.train is not None and curve.exists():  # carried over: to record it takes a minute (`--curves`)
+        yield Released(curve, curve.read_bytes())
 
 
 def groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:

@@ -18,6 +18,7 @@ from .report import report
 from .similar import similar
 from .status import status
 from .trace import trace
+from .train import train
 from .verify import verify
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ for command in (
     hint,
     trace,
     plot,
+    train,
     bench,
     grade,
     report,

@@ -26,6 +26,10 @@ def release(
         str | None, typer.Option(help="Who reviews changes there: a login or team [default: as before].")
     ] = None,
     course: CourseOption = None,
+    *,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="Train the references anew for `course train`: minutes.")
+    ] = False,
 ) -> None:
     """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
 
@@ -38,11 +42,25 @@ def release(
     from ..judge.catalogue import Catalogue
 
     console = Console(highlight=False)
+    if curves:
+        _record_curves(console, loaded)
     with Catalogue(loaded) as catalogue:
         written = write_release(loaded, catalogue)
         console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: course verify", soft_wrap=True)
         if out is not None:
             console.print(_class_repository(loaded, catalogue, written, out, owner), soft_wrap=True, markup=False)
+
+
+def _record_curves(console: Console, course: Course) -> None:
+    from ..authoring.curves import record_curve, trained_exercises
+
+    for assignment, exercise, trainable in trained_exercises(course):
+        with console.status(f"training the reference of {exercise.id}"):
+            data = record_curve(course, assignment, exercise, trainable)
+        path = course.curve(assignment, exercise)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        console.print(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB", soft_wrap=True, markup=False)
 
 
 def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:

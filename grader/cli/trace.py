@@ -77,12 +77,12 @@ def follow_own(
 
     with open_own_box() as box:  # before anything here runs an operation of torch
         source = own_attempt(course, assignment, exercise)
-        _refuse_unbegun(course, assignment, exercise, source, command)
+        refuse_unbegun(course, assignment, exercise, source, command)
         chosen = _looks_named(exercise, fingerprint_path(course, assignment, exercise), function, command, by_head)
         return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
 
 
-def _refuse_unbegun(
+def refuse_unbegun(
     course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, command: str
 ) -> None:
     """Say so and leave with status 1 where there is nothing of the student's to run."""

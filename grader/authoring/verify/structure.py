@@ -8,6 +8,7 @@ from ...course import Course
 from ...judge.catalogue import Catalogue
 from ...judge.diagnosis import load_bank
 from ...judge.diagnosis.table_file import table_path
+from ..curves import stale_curves, trained_exercises
 from ..leaks import leaks
 from ..release import released_files, stray_files
 from .claim import Claim
@@ -30,6 +31,10 @@ def verify_structure(course: Course, catalogue: Catalogue) -> Iterator[Claim]:
     yield Claim(
         "release", "exercises/ is exactly what solutions/ yields", len(files) - len(stale), len(files), tuple(stale)
     )
+    if curves := len(list(trained_exercises(course))):
+        stale_ones = tuple(stale_curves(course))
+        says = "every curve was recorded with today's text and plan"
+        yield Claim("release", says, curves - len(stale_ones), curves, stale_ones)
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     yield Claim(
         "release", "no line of a solution, check or mutant is released", len(files) - len(found), len(files), found

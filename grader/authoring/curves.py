@@ -1,0 +1,75 @@
+"""Record how an exercise's reference learns, for `course train` on machines that have no reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+from ..box.worker.training import Learner
+from ..course import Assignment, Course, CourseError, Exercise
+from ..course.model import Trainable
+from ..judge.references import namespace_of
+from ..training.curve import Curve
+from ..training.plan import attention_of, plan_for
+from ..training.recorded import Recorded, read, save, setup_of
+from ..training.study import Stopped, Study, local
+from ..training.text import Text, read_text
+
+DRAWS = 4  # of first weights: how far apart these runs come is luck
+
+
+def trained_exercises(course: Course) -> Iterator[tuple[Assignment, Exercise, Trainable]]:
+    """Those that course.yaml gives a module to train."""
+    for assignment in course.assignments:
+        for exercise in assignment.exercises:
+            if exercise.train is not None:
+                yield assignment, exercise, exercise.train
+
+
+def record_curve(course: Course, assignment: Assignment, exercise: Exercise, trainable: Trainable) -> bytes:
+    """The file of this exercise: a run for each draw, some twenty seconds each. Raises CourseError."""
+    torch.set_num_threads(1)  # as an attempt's process has it
+    text = read_text()
+    namespace = namespace_of(course.solution(assignment, exercise))
+    curves = []
+    learner = Learner()
+    for draw in reversed(range(DRAWS)):  # the first one last: its weights are kept
+        learner = Learner()
+        study = Study(local(namespace, learner), text, plan_for(text, draws=draw))
+        curves.append(_run(study, trainable, exercise))
+    spread = {
+        step: max(c.held_out[step] for c in curves) - min(c.held_out[step] for c in curves)
+        for step in curves[-1].held_out
+    }
+    setup = setup_of(trainable, text, plan_for(text))
+    return save(Recorded(curves[-1], spread, dict(learner.weights()), setup))
+
+
+def stale_curves(course: Course) -> list[str]:
+    """A sentence for every curve that was not recorded with today's text and plan, or not at all."""
+    text = read_text()
+    return [
+        f"{path.relative_to(course.root)} was not recorded with today's text and plan. Next: course release --curves"
+        for assignment, exercise, trainable in trained_exercises(course)
+        if not _is_current(path := course.curve(assignment, exercise), trainable, text)
+    ]
+
+
+def _is_current(path: Path, trainable: Trainable, text: Text) -> bool:
+    try:
+        return read(path).setup == setup_of(trainable, text, plan_for(text))
+    except CourseError:
+        return False
+
+
+def _run(study: Study, trainable: Trainable, exercise: Exercise) -> Curve:
+    try:
+        study.prepare(attention_of(trainable))
+        *_, curve = study.learn()
+    except Stopped as stopped:
+        raise CourseError(
+            f"the reference of {exercise.id} does not train: {stopped} Next: mend it, or `train` in course.yaml"
+        ) from None
+    return curve

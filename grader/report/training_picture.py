@@ -1,0 +1,41 @@
+"""Two curves as one PNG. Needs matplotlib."""
+
+from __future__ import annotations
+
+import io
+from statistics import fmean
+
+from ..training.curve import Curve
+from .bench_picture import need_matplotlib
+
+YOURS, REFERENCE = "#0072b2", "#e69f00"  # Okabe and Ito's blue and orange, which the colour-blind can tell apart
+SMOOTH = 10  # steps that are averaged
+
+
+def png(yours: Curve, reference: Curve, title: str) -> bytes:
+    """Loss by step: thin while learning, with marks in writing."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+    ax = figure.subplots()
+    for name, curve, colour, width in (("reference", reference, REFERENCE, 4.0), ("yours", yours, YOURS, 1.6)):
+        ax.plot(*smoothed(curve), color=colour, linewidth=width, alpha=0.9)
+        ax.plot(*zip(*sorted(curve.held_out.items()), strict=True) if curve.held_out else ((), ()), "o", color=colour,
+                markersize=width + 3, markerfacecolor="white", label=f"{name}, writing")  # fmt: skip
+        ax.plot([], [], color=colour, linewidth=width, label=f"{name}, learning")
+    ax.set_title(title, fontsize=11, fontweight="bold")
+    ax.set_xlabel("step")
+    ax.set_ylabel("loss (lower is better)")
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
+def smoothed(curve: Curve) -> tuple[list[float], list[float]]:
+    """(steps, losses), each the average of a few."""
+    starts = range(0, curve.steps, SMOOTH)
+    parts = [curve.losses[start : start + SMOOTH] for start in starts]
+    return [start + (len(part) + 1) / 2 for start, part in zip(starts, parts, strict=True)], [fmean(p) for p in parts]
