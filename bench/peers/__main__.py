@@ -72,7 +72,7 @@ def _chosen(options: argparse.Namespace) -> dict[str, Measurement]:
     def full(place: Path, record: Record) -> str:
         from .full import full_course  # torch and the real course
 
-        return full_course(place, students, max(4, students // 10), record)
+        return full_course(place, students, max(10, students // 10), record)
 
     def field(place: Path) -> Field:
         return Field(options.work, place)

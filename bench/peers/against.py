@@ -64,7 +64,7 @@ def against_floor(field: Field, size: int, pairs: int, record: Record) -> str:
         costs = [cost for of_floor in of_jobs for cost, _ in of_floor]
         ratios = [str(spread(cost.wall / floor.wall for cost, floor in of_floor)) for of_floor in of_jobs]
         rows.append([name, *_milliseconds(costs), *ratios])
-    return table(["", "wall ms a submission", "CPU ms", *(f"times {name}" for name in floors)], rows)
+    return table(["", "wall ms a submission", "CPU ms", *(f"wall time / {name}" for name in floors)], rows)
 
 
 def _rounds(

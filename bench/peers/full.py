@@ -33,7 +33,15 @@ def full_course(place: Path, students: int, right_students: int, record: Record)
         share = _share_of_faults(place / "results")
         rows.append([f"{name} ({share:.0%} of attempts below full marks)", str(size), f"{whole.wall:.1f}"])
         rows[-1] += _each(whole.each(size), floor)
-    head = ["the full course", "students", "whole run, s", "wall s a student", "CPU s a student", "wall time / floor"]
+    head = [
+        "the full course",
+        "students",
+        "whole run, s",
+        "wall s a student",
+        "CPU s",
+        "wall time / floor",
+        "CPU time / floor",
+    ]
     return table(head, rows)
 
 
@@ -64,4 +72,5 @@ def _share_of_faults(results: Path) -> float:
 
 
 def _each(cost: Cost, floor: Cost) -> Sequence[str]:
-    return [f"{cost.wall:.3f}", f"{cost.cpu:.3f}", f"{cost.wall / floor.wall:.2f}"]
+    ratios = (cost.wall / floor.wall, cost.cpu / floor.cpu)
+    return [f"{cost.wall:.3f}", f"{cost.cpu:.3f}", *(f"{ratio:.2f}" for ratio in ratios)]

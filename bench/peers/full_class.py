@@ -68,12 +68,15 @@ def class_of(root: Path, size: int, faulty: float, seed: int = 0) -> Iterator[tu
     chance = random.Random(seed)
     assignment = course.assignments[0]
     makers = {exercise.id: _Attempts(course, assignment, exercise) for exercise in assignment.exercises}
+    attempts = size * len(assignment.exercises)
+    flags = [i < round(faulty * attempts) for i in range(attempts)]
+    chance.shuffle(flags)
     for number in range(size):
         student = f"s{number:04d}"
         files = {}
         for exercise in assignment.exercises:
-            attempts = makers[exercise.id]
-            file = attempts.wrong(chance) if chance.random() < faulty else attempts.right(chance)
+            maker = makers[exercise.id]
+            file = maker.wrong(chance) if flags.pop() else maker.right(chance)
             files[assignment.stem(exercise)] = file.signed(student)
         yield student, files
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from .cost import Cost
 from .spread import spread
 
+QUIET = 0.1  # cores
+
 
 class Record:
     """Every cost is told to it as it comes."""
@@ -32,6 +34,8 @@ class Record:
         words = f"`{command}`, {_today()}, {_machine()}."
         if self._beside:
             words += f" Cores that other programs kept busy meanwhile: {spread(self._beside)}."
+            if spread(self._beside).middle > QUIET:
+                words += " The machine was not quiet: measure again before you quote this."
         return words
 
 
