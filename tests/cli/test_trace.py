@@ -71,6 +71,9 @@ def test_each_line_is_explained_whatever_it_prints(run_course: Run, student_copy
         ["cumsum", "(T)", "→", "(T)"],
         ["div", "(T),", "int64", "(T)"],
     ]
+    numbers = lines[4].split()
+    assert len(numbers) > 2
+    assert float(numbers[0])
     assert "  ✓ returns (T): the right numbers" in lines
     assert lines[-1] == "Next: course check running_mean"
 
