@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
+from ..box.worker.model import LanguageModel
 from ..box.worker.training import Learner
 from ..course import Assignment, Course, CourseError, Exercise
 from ..course.model import Trainable
 from ..judge.references import namespace_of
 from ..training.curve import Curve
 from ..training.plan import attention_of, plan_for
-from ..training.recorded import Recorded, read, save, setup_of
+from ..training.recorded import SENTENCE, Recorded, read, save, setup_of
 from ..training.study import Stopped, Study, local
 from ..training.text import Text, read_text
 
@@ -33,18 +35,17 @@ def record_curve(course: Course, assignment: Assignment, exercise: Exercise, tra
     torch.set_num_threads(1)  # as an attempt's process has it
     text = read_text()
     namespace = namespace_of(course.solution(assignment, exercise))
-    curves = []
-    learner = Learner()
+    curves, learner = [], Learner()
     for draw in reversed(range(DRAWS)):  # the first one last: its weights are kept
-        learner = Learner()
         study = Study(local(namespace, learner), text, plan_for(text, draws=draw))
         curves.append(_run(study, trainable, exercise))
     spread = {
         step: max(c.held_out[step] for c in curves) - min(c.held_out[step] for c in curves)
         for step in curves[-1].held_out
     }
-    setup = setup_of(trainable, text, plan_for(text))
-    return save(Recorded(curves[-1], spread, dict(learner.weights()), setup))
+    sentence = _on_sentence(learner.model, text)
+    weights = dict(learner.model.named_parameters())
+    return save(Recorded(curves[-1], spread, weights, setup_of(trainable, text, plan_for(text)), sentence))
 
 
 def stale_curves(course: Course) -> list[str]:
@@ -62,6 +63,22 @@ def _is_current(path: Path, trainable: Trainable, text: Text) -> bool:
         return read(path).setup == setup_of(trainable, text, plan_for(text))
     except CourseError:
         return False
+
+
+@torch.no_grad()
+def _on_sentence(model: LanguageModel, text: Text) -> tuple[tuple[Tensor, Tensor], ...]:
+    """What the attention of each block takes and gives for the sentence, with weights rounded as they are saved."""
+    seen: list[tuple[Tensor, Tensor]] = []
+    for parameter in model.parameters():
+        parameter.copy_(parameter.half())
+    hooks = [
+        block.get_submodule("attention").register_forward_hook(lambda _, args, given: seen.append((args[0], given)))
+        for block in model.blocks
+    ]
+    model.eval()(text.encode(SENTENCE).long()[None])
+    for hook in hooks:
+        hook.remove()
+    return tuple(seen)
 
 
 def _run(study: Study, trainable: Trainable, exercise: Exercise) -> Curve:

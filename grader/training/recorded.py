@@ -20,20 +20,23 @@ from ..course.model import Trainable
 from .curve import Curve
 from .text import Text
 
-_WEIGHT = "weight "  # before a weight's name
+SENTENCE = "The keys to the cabinet were on the table"
+_WEIGHT, _TAKEN, _GIVEN = "weight ", "taken ", "given "  # before a weight's name, before a block's number
 
 
 @dataclass(frozen=True)
 class Recorded:
     """The reference's run. luck: how far its losses move with other first weights, at each step that was examined.
 
-    weights: the model's in the end, by name. setup: of what it was recorded with.
+    weights: the model's in the end, by name. setup: of what it was recorded with. sentence: what the attention of each
+    block took and gave for SENTENCE, (1, T, C) each.
     """
 
     curve: Curve
     luck: Mapping[int, float]
     weights: Mapping[str, Tensor]
     setup: str
+    sentence: tuple[tuple[Tensor, Tensor], ...] = ()
 
 
 def setup_of(trainable: Trainable, text: Text, plan: Plan) -> str:
@@ -50,6 +53,8 @@ def save(recorded: Recorded) -> bytes:
         "held_out": torch.tensor([recorded.curve.held_out[step] for step in examined]),
         "luck": torch.tensor([recorded.luck[step] for step in examined]),
         **{_WEIGHT + name: weight.detach().half().contiguous() for name, weight in recorded.weights.items()},
+        **{f"{_TAKEN}{i}": taken for i, (taken, _) in enumerate(recorded.sentence)},
+        **{f"{_GIVEN}{i}": given for i, (_, given) in enumerate(recorded.sentence)},
     }
     body = {"examined": examined, "setup": recorded.setup}
     return bytes(safetensors.torch.save(tensors, metadata={"body": json.dumps(body)}))
@@ -76,6 +81,7 @@ def _read(data: bytes) -> Recorded:
         return dict(zip(examined, tensors[name].tolist(), strict=True))
 
     weights = {name.removeprefix(_WEIGHT): t.float() for name, t in tensors.items() if name.startswith(_WEIGHT)}
-    return Recorded(
-        Curve(tuple(tensors["losses"].tolist()), by_step("held_out")), by_step("luck"), weights, str(body["setup"])
-    )
+    blocks = range(sum(name.startswith(_TAKEN) for name in tensors))
+    sentence = tuple((tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"]) for i in blocks)
+    curve = Curve(tuple(tensors["losses"].tolist()), by_step("held_out"))
+    return Recorded(curve, by_step("luck"), weights, str(body["setup"]), sentence)

@@ -9,7 +9,7 @@ from .curve import Curve
 from .recorded import Recorded
 
 SAME = 0.005  # two runs that differ by rounding alone stay closer, from the first step to the last
-ROUNDING = 1e-3  # of the first loss, before anything is learned
+ROUNDING = 2e-5  # of the first loss, before anything is learned
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,10 @@ class Learner:
         except BaseException as error:  # a student's SystemExit is an answer too
             return Reply(raised=raised_by(error, stage, source))
 
-    def weights(self) -> dict[str, nn.Parameter]:
-        """The model's own, by name."""
-        return dict(self._ready().model.named_parameters())
+    @property
+    def model(self) -> LanguageModel:
+        """The one that was prepared."""
+        return self._ready().model
 
     def _outputs(self, namespace: Mapping[str, object], message: Training) -> tuple[Output, ...]:
         if isinstance(message, Prepare):
