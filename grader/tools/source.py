@@ -15,8 +15,13 @@ class Source:
     def code(self, number: int) -> str:
         """The line without its indentation, as it may be shown; empty where there is no such line."""
         line = self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
-        return "".join(c if c.isprintable() else " " for c in line)
+        return printable(line)
 
     def label(self, number: int) -> str:
         """What the student calls this line."""
         return self.labels[number - 1] if 0 < number <= len(self.labels) else str(number)
+
+
+def printable(text: str) -> str:
+    """The text without what would move a terminal's cursor."""
+    return "".join(c if c.isprintable() else " " for c in text)

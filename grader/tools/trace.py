@@ -17,7 +17,7 @@ from .calls import Look
 from .doubts import doubt_about
 from .fold import Item, Loop, fold
 from .origins import Picture, origins
-from .source import Source
+from .source import Source, printable
 
 _SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
 _PLAIN = ("float32", "float64")
@@ -149,13 +149,13 @@ def _operation(step: Step, axes: Axes) -> Operation:
         data = f"{data}, not contiguous" if data else "not contiguous"
     corner = step.crops[0] if step.crops else None
     whole = step.outputs[0].shape if step.outputs else ()
-    return Operation(step.name, takes, gives, data, doubt_about(step, axes), step.raised, corner, whole)
+    return Operation(printable(step.name), takes, gives, data, doubt_about(step, axes), step.raised, corner, whole)
 
 
 def _tensor(seen: Seen, axes: Axes) -> str:
     if seen.value is not None and "(" in (number := axes.number(seen.value)):
         return number
-    return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{seen.dtype} {axes.shape(seen.shape)}"
+    return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {axes.shape(seen.shape)}"
 
 
 def _joined(shapes: Sequence[str], count: int) -> str:

@@ -123,6 +123,18 @@ def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[
     assert [told.right for told in explain("causal_mask", source)] == [True, True, True]
 
 
+def test_nothing_of_the_students_moves_the_cursor(explain: Explain) -> None:
+    source = """
+import torch
+layer = type("\\x1b[2Jgone", (torch.nn.Identity,), {"forward": lambda self, x: torch.neg(x)})()
+def split_heads(x, n_head): return layer(x)  # \x1b[2J
+def merge_heads(y): return y
+"""
+    told = repr(explain("reshape_dance", source)[0])
+    assert "[2J" in told
+    assert "x1b" not in told
+
+
 def test_numbers_are_kept_on_demand(explain: Explain) -> None:
     (told,) = explain("fused_qkv", crop=(2, 3))
     corners = [op.corner for line in lines(told) for op in line.operations]
