@@ -23,17 +23,18 @@ def plot(
     *,
     out: Annotated[Path | None, typer.Option("--out", help="The PNG to write [default: plots/EXERCISE.png].")] = None,
 ) -> None:
-    """Draw your answers beside the expected ones, head by head, and the weights of your heads.
+    """Draw your answers beside the expected ones, head by head, and what your heads attend to.
 
     Example: `course plot causal_mask`
     """
     loaded = course_of(course)
     seen = follow_own(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
     from ..report.figures import png
-    from ..tools.plot import all_bands, summary
+    from ..tools.plot import summary
+    from ..tools.sentence import every_band
 
     console = Console(highlight=False)
-    shown = all_bands(seen.looks, seen.followed.traced)
+    shown = every_band(seen.looks, seen.followed.traced)
     for line in summary(shown):
         console.print(line, soft_wrap=True, markup=False)
     if seen.followed.ended:

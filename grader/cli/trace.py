@@ -74,11 +74,14 @@ def follow_own(
     assignment, exercise = exercise_named(course, name, command)
     from ..box.forked import open_own_box
     from ..tools.follow import follow
+    from ..tools.sentence import sentence_looks
 
     with open_own_box() as box:  # before anything here runs an operation of torch
         source = own_attempt(course, assignment, exercise)
         refuse_unbegun(course, assignment, exercise, source, command)
         chosen = _looks_named(exercise, fingerprint_path(course, assignment, exercise), function, command, by_head)
+        if by_head and function is None:
+            chosen += sentence_looks(course, assignment, exercise)
         return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
 
 

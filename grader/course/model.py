@@ -51,6 +51,7 @@ class Trainable(_Model):
     arguments: dict[str, Literal["C", "nh", "T"]] = Field(
         description="the constructor's, by name: C channels, nh heads, T the most tokens"
     )
+    shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 
 class Exercise(_Model):

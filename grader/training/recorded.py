@@ -41,7 +41,9 @@ class Recorded:
 
 def setup_of(trainable: Trainable, text: Text, plan: Plan) -> str:
     """A hash of all that decides a curve, but for the module's code and torch."""
-    content = json.dumps([trainable.model_dump(), text.vocabulary, asdict(plan)], sort_keys=True)
+    content = json.dumps(
+        [trainable.model_dump(include={"module", "arguments"}), text.vocabulary, asdict(plan)], sort_keys=True
+    )
     return hashlib.sha256(content.encode() + bytes(text.ids.tolist())).hexdigest()
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .messages import Seen, dtype_name
 
-ELEMENTS = 4096  # numbers of a corner
+ELEMENTS = 16_384  # numbers of a corner
 T = TypeVar("T")
 Noted = tuple[Tensor, int, int]  # a tensor, its memory and its version at one moment
 

@@ -1,0 +1,73 @@
+"""What heads attend to in a sentence: the trained weights go into an attempt's module, and its weights are drawn."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+import torch
+
+from grader.box.worker.messages import TraceCall, Traced
+from grader.box.worker.tracing import trace
+from grader.judge.candidate import cast
+from grader.tools.corners import TABLES, TIMES
+from grader.tools.plot import Band, summary
+from grader.tools.sentence import SentenceLook, every_band, sentence_looks
+from tests.tools.real import course, exercise_of, solution
+
+SENTENCE = "The keys to the cabinet were on the table"
+TRAINED = [exercise.id for exercise in course().assignments[0].exercises if exercise.train]
+
+
+def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[SentenceLook], list[Traced]]:
+    module = types.ModuleType("attempt")
+    monkeypatch.setitem(sys.modules, "attempt", module)
+    exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
+    looks = sentence_looks(course(), course().assignments[0], exercise_of(id_))
+    traced = [trace(vars(module), TraceCall(cast(look.call, "float32"), TABLES, TIMES), "a.py") for look in looks]
+    return looks, traced
+
+
+def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Band]:
+    return every_band(*looked(id_, source, monkeypatch))
+
+
+@pytest.mark.parametrize("id_", TRAINED)
+def test_the_solutions_heads_are_the_references(id_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = drawn(id_, solution(id_), monkeypatch)
+    assert [band.title for band in shown] == [
+        f"“{SENTENCE}”, block {block} of a trained model: your heads, as the reference's" for block in (1, 2)
+    ]
+    for band in shown:
+        assert "".join(band.row_labels) == "".join(band.column_labels) == SENTENCE.replace(" ", "␣")
+        for panel in band.panels:
+            assert panel.values is not None
+            assert panel.values.shape == (len(SENTENCE), len(SENTENCE))
+            torch.testing.assert_close(panel.values.sum(-1), torch.ones(len(SENTENCE)))
+            assert not panel.values.triu(1).any()
+
+
+def test_a_head_of_the_first_block_has_learned_to_look_one_character_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = drawn("fused_qkv", solution("fused_qkv"), monkeypatch)[0]
+    back = [panel.values.diagonal(-1).mean().item() for panel in first.panels if panel.values is not None]
+    assert max(back) > 0.8
+
+
+def test_wrong_heads_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
+    assert wrong != solution("fused_qkv")
+    lines = summary(drawn("fused_qkv", wrong, monkeypatch))
+    assert lines == [
+        f"“{SENTENCE}”, block {block} of a trained model: your heads, not as the reference's: 4 heads"
+        for block in (1, 2)
+    ]
+
+
+def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "from torch import nn\nclass CausalSelfAttention(nn.Module):\n    pass\n"
+    assert drawn("fused_qkv", source, monkeypatch) == []
+
+
+def test_an_exercise_without_a_module_has_no_sentence() -> None:
+    assert sentence_looks(course(), course().assignments[0], exercise_of("causal_mask")) == []

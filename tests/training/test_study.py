@@ -1,0 +1,110 @@
+"""The reference's recorded curve is today's, every right way to attend gives it, and odd answers are told."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.authoring.curves import stale_curves
+from grader.box.worker.messages import Build, Output, Prepare, Reply, Training
+from grader.box.worker.training import Learner
+from grader.course import Exercise
+from grader.judge.references import namespace_of
+from grader.training.plan import EXAMINE_EVERY, attention_of, plan_for
+from grader.training.recorded import Recorded, read
+from grader.training.study import Stopped, Study, local
+from grader.training.text import Text
+from grader.training.verdict import ROUNDING
+from tests.tools.real import REPOSITORY, course, exercise_of
+
+TRAINED = [exercise.id for exercise in course().assignments[0].exercises if exercise.train]
+RIGHT = REPOSITORY / "grader" / "hidden" / "right"
+OTHER_WAYS = (
+    "fused_qkv/einsum.py",
+    "fused_qkv/loop_over_heads.py",
+    "fused_qkv/vmap_heads.py",
+    "fused_qkv/own_softmax_channels_first.py",
+)
+LOSS_ALIKE = 1e-3  # some steps on: rounding, on any machine; a wrong one is further away at the first step already
+
+
+def recorded(exercise: Exercise) -> Recorded:
+    return read(course().curve(course().assignments[0], exercise))
+
+
+def first_losses(path: Path, exercise: Exercise, text: Text, steps: int) -> list[float]:
+    torch.set_num_threads(1)
+    assert exercise.train is not None
+    study = Study(local(namespace_of(path), Learner()), text, plan_for(text))
+    study.prepare(attention_of(exercise.train))
+    *_, curve = study.learn(steps)
+    return list(curve.losses)
+
+
+@pytest.mark.parametrize("id_", TRAINED)
+def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: Text) -> None:
+    exercise = exercise_of(id_)
+    found = first_losses(course().solution(course().assignments[0], exercise), exercise, text, 4)
+    curve = recorded(exercise).curve
+    assert found[0] == pytest.approx(curve.losses[0], abs=ROUNDING)
+    assert found == pytest.approx(curve.losses[:4], abs=LOSS_ALIKE)
+
+
+@pytest.mark.parametrize("name", OTHER_WAYS)
+def test_another_right_way_gives_the_same_curve(name: str, text: Text) -> None:
+    exercise = exercise_of(Path(name).parent.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = first_losses(RIGHT / name, exercise, text, 3)
+    assert found == pytest.approx(recorded(exercise).curve.losses[:3], abs=LOSS_ALIKE)
+
+
+@pytest.mark.parametrize("id_", TRAINED)
+def test_a_recorded_curve_is_whole_and_falls(id_: str, text: Text) -> None:
+    plan, found = plan_for(text), recorded(exercise_of(id_))
+    assert found.curve.steps == plan.steps
+    examined = list(range(EXAMINE_EVERY, plan.steps + 1, EXAMINE_EVERY))
+    assert list(found.curve.held_out) == list(found.luck) == examined
+    assert found.curve.held_out[plan.steps] < 1.7 < 2.4 < found.curve.held_out[EXAMINE_EVERY]
+    assert all(0 < luck < 0.15 for luck in found.luck.values())
+    assert course().curve(course().assignments[0], exercise_of(id_)).stat().st_size < 300_000
+
+
+def test_no_curve_is_stale() -> None:
+    assert stale_curves(course()) == []
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param((Output("tensor", torch.ones(3)),), id="more losses than steps"),
+        pytest.param((Output("tensor", torch.ones(1, 1)),), id="another shape"),
+        pytest.param((Output("str"),), id="no tensor"),
+        pytest.param((Output("tensor", torch.ones(1)), Output("tensor", torch.ones(1))), id="two answers"),
+    ],
+)
+def test_an_answer_must_be_what_was_asked(text: Text, attention: Build, outputs: tuple[Output, ...]) -> None:
+    def ask(message: Training) -> Reply:
+        return Reply() if isinstance(message, Prepare) else Reply(outputs=outputs)
+
+    study = Study(ask, text, plan_for(text))
+    study.prepare(attention)
+    with pytest.raises(Stopped, match=r"^The attempt sent something that is not an answer, at step 1 of 600\.$"):
+        next(study.learn())
+
+
+def test_every_question_ends_where_it_is_to_be_examined(text: Text) -> None:
+    asked: list[Training] = []
+
+    def ask(message: Training) -> Reply:
+        asked.append(message)
+        steps = getattr(message, "steps", None)
+        return Reply(outputs=(Output("tensor", torch.ones(()) if steps is None else torch.ones(steps)),))
+
+    *_, curve = Study(ask, text, plan_for(text)).learn(2 * EXAMINE_EVERY + 7)
+    assert curve.steps == 2 * EXAMINE_EVERY + 7
+    assert curve.held_out == {EXAMINE_EVERY: 1.0, 2 * EXAMINE_EVERY: 1.0}
