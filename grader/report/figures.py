@@ -140,6 +140,7 @@ def _label(ax: Any, band: Band, *, first: bool) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.yaxis.get_major_locator().set_params(integer=True)
     if band.column_labels:
-        ax.set_xticks(range(len(band.column_labels)), band.column_labels, rotation=60, ha="right")
+        slanted = {"rotation": 60, "ha": "right"} if max(map(len, band.column_labels)) > 1 else {}
+        ax.set_xticks(range(len(band.column_labels)), band.column_labels, **slanted)
     if band.row_labels:
         ax.set_yticks(range(len(band.row_labels)), band.row_labels)
