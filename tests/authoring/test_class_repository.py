@@ -180,6 +180,7 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
     says = subprocess.run(
         ["make", "--dry-run", "check", "EXERCISE=running_mean", "PYTHON=python3"],
         cwd=whole,
+        env={name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))},
         capture_output=True,
         text=True,
         check=True,

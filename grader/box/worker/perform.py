@@ -15,6 +15,7 @@ from .device import Peak, autocast
 from .messages import Build, Call, Output, Raised, Reply, StandIn, dtype_name
 from .modules import Built, build_module, lookup, plain_argument
 from .watch import Watch
+from .wire import bare
 
 MESSAGE_LIMIT = 2000  # characters of a student's exception that travel
 
@@ -148,7 +149,7 @@ def _identical(a: Tensor, b: Tensor) -> bool:
 
 def _output(result: object) -> Output:
     if isinstance(result, Tensor):
-        value = result.detach()
+        value = bare(result)
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
         if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
             return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")

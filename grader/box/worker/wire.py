@@ -73,7 +73,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if isinstance(value, Tensor) and value.device.type == "meta":
         return {"$": "meta", "shape": list(value.shape), "dtype": messages.dtype_name(value.dtype)}
     if isinstance(value, Tensor):
-        tensors.append(value.detach().resolve_neg().contiguous())
+        tensors.append(bare(value).contiguous())
         return {"$": "tensor", "index": len(tensors) - 1}
     if isinstance(value, _SEQUENCES):
         return [to_body(item, tensors) for item in value]
@@ -85,6 +85,12 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
         return {"$": type(value).__name__, **body}
     assert isinstance(value, Mapping)
     return {"$": "map", "items": {key: to_body(item, tensors) for key, item in value.items()}}
+
+
+def bare(tensor: Tensor) -> Tensor:
+    """The tensor itself, whatever a subclass says of it."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return Tensor.detach(tensor).as_subclass(Tensor).resolve_neg()
 
 
 def from_body(body: object, tensors: list[Tensor]) -> object:

@@ -32,7 +32,12 @@ class Fault:
 
 
 def explain_values(
-    bank: Bank, table: Table, subject: Performer, reference: LocalPerformer, exchanges: Sequence[Exchange]
+    bank: Bank,
+    table: Table,
+    subject: Performer,
+    reference: LocalPerformer,
+    exchanges: Sequence[Exchange],
+    most_pairs: int = CONFIRMED_PAIRS,
 ) -> tuple[Fault, ...] | None:
     """What explains these exchanges: () for nothing wrong, one fault, or two. None: nothing in the bank does.
 
@@ -55,11 +60,11 @@ def explain_values(
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without a probe everybody is a candidate
     for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
         fits[:, column] = table.answers[k].agree_with(reply)
-    found = _found(bank, table, every, fits, replies, device, exchanges)
+    found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
     if found is None and asked != every:
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
-        found = _found(bank, table, every, fits, replies, device, exchanges)
+        found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
     return _nearly(bank, table, fits, reference, exchanges) if found is None else found
 
 
@@ -99,6 +104,7 @@ def _found(
     replies: Sequence[Sketches],
     device: str,
     exchanges: Sequence[Exchange],
+    most_pairs: int,
 ) -> tuple[Fault, ...] | None:
     """The mutant, or the pair, that no probe rules out and that explains every exchange."""
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
@@ -111,7 +117,7 @@ def _found(
         for a, b in _pairs(table, fits, used, replies)
         for namespace in combined(bank, table.classes[a], table.classes[b])
     )
-    for classes, namespace in islice(both, CONFIRMED_PAIRS):
+    for classes, namespace in islice(both, most_pairs):
         if _explains(LocalPerformer(namespace, device), exchanges):
             return tuple(
                 _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted(classes)
