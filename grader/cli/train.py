@@ -17,6 +17,9 @@ from .plot import FOLDER
 from .trace import refuse_unbegun
 
 if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..course.model import Trainable
+    from ..submission import AttemptSource
     from ..training.curve import Curve
 
 PROMPT, CHARACTERS = "Alice ", 240
@@ -42,38 +45,53 @@ def train(
         raise CourseError(f"{wanted.id} has no module to train. Next: {_another(loaded)}")
     from ..box.forked import open_own_box
 
+    console = Console(highlight=False)
     with open_own_box() as box:  # before anything here runs an operation of torch
         source = own_attempt(loaded, assignment, wanted)
         refuse_unbegun(loaded, assignment, wanted, source, "train")
-        from ..report.training import training_report
-        from ..training.own import own_study
-        from ..training.plan import attention_of, plan_for
         from ..training.recorded import read
-        from ..training.study import Stopped
-        from ..training.text import read_text
-        from ..training.verdict import verdict
 
-        console = Console(highlight=False)
         recorded = read(loaded.curve(assignment, wanted))
-        text = read_text()
-        attention, plan = attention_of(wanted.train), plan_for(text)
-        try:
-            with own_study(box, loaded.limits.for_worker(), source, attention, text, plan) as study:
-                curve = _shown(console, study.learn(steps), recorded.curve, min(steps or plan.steps, plan.steps))
-                written = study.write(PROMPT, CHARACTERS)
-        except Stopped as stopped:
-            console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
-            console.print(f"Next: course check {wanted.id}")
-            raise typer.Exit(1) from None
+        curve, written = _learned(console, box, loaded, wanted.train, source, recorded.curve, steps, wanted.id)
+    from ..report.training import training_report, written_report
+    from ..training.verdict import verdict
+
     found = verdict(curve, recorded)
     console.print(training_report(curve, recorded.curve, found), soft_wrap=True)
-    console.print("It writes:", soft_wrap=True)
-    for line in f"{PROMPT}{written}".splitlines():
-        console.print(f"  {line}", soft_wrap=True, markup=False)
+    console.print(written_report(PROMPT + written))
     _draw(console, out or loaded.root / FOLDER / f"{wanted.id}_training.png", curve, recorded.curve, wanted.title)
     console.print(f"Next: course check {wanted.id}")
     if not found.well:
         raise typer.Exit(1)
+
+
+def _learned(
+    console: Console,
+    box: Box,
+    course: Course,
+    trainable: Trainable,
+    source: AttemptSource,
+    reference: Curve,
+    steps: int | None,
+    id_: str,
+) -> tuple[Curve, str]:
+    """The attempt's curve and what it writes. Leaves with status 1 where it cannot be trained."""
+    from ..training.own import own_study
+    from ..training.plan import attention_of, plan_for
+    from ..training.study import Stopped
+    from ..training.text import read_text
+
+    text = read_text()
+    plan = plan_for(text)
+    total = min(steps or plan.steps, plan.steps)
+    try:
+        with own_study(box, course.limits.for_worker(), source, attention_of(trainable), text, plan) as study:
+            curve = _shown(console, study.learn(total), reference, total)
+            return curve, study.write(PROMPT, CHARACTERS)
+    except Stopped as stopped:
+        console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
+        console.print(f"Next: course check {id_}")
+        raise typer.Exit(1) from None
 
 
 def _another(course: Course) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from ..training.curve import Curve
@@ -32,11 +33,17 @@ def meaning(curve: Curve) -> list[str]:
     """What the last loss means in characters; nothing where there is none."""
     if not curve.held_out:
         return []
-    step, loss = max(curve.held_out.items())
-    first = choices(curve.losses[0])
+    _, loss = max(curve.held_out.items())
+    now, first = choices(loss), choices(curve.losses[0])
     return [
-        f"After {step} steps it is as unsure of the next character as among {choices(loss)}; at first, among {first}."
+        f"A loss of {loss:.2f} is to be as unsure as among {now} equally likely characters; at first it was {first}."
     ]
+
+
+def written_report(text: str) -> RenderableType:
+    """What it writes, indented, a line a paragraph."""
+    lines = (Text(line, overflow="fold") for line in text.splitlines())
+    return Group(Text("It writes:"), Padding(Group(*lines), (0, 2)))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from grader.report.training import WIDTH, spark, training_report
+from grader.report.training import WIDTH, spark, training_report, written_report
 from grader.report.training_picture import png, smoothed
 from grader.training.curve import Curve
 from grader.training.verdict import Verdict
@@ -33,13 +33,26 @@ def test_both_curves_stand_on_one_scale_up_to_the_same_step() -> None:
     assert (yours.split()[1][-1], reference.split()[1][-1]) == ("▅", "▁")
     assert len(yours.split()[1]) == WIDTH
     assert mark == "✗ Yours is slow."
-    assert words == "After 150 steps it is as unsure of the next character as among 25.8; at first, among 54.6."
+    assert words == "A loss of 3.25 is to be as unsure as among 25.8 equally likely characters; at first it was 54.6."
 
 
 def test_a_few_steps_have_a_short_curve_and_no_loss_in_writing() -> None:
     _, yours, reference, _ = shown(YOURS.until(3))
     assert yours.split()[2:] == ["3.99", "–"]
     assert len(yours.split()[1]) == len(reference.split()[1]) == 3
+
+
+def test_what_it_writes_is_folded_between_words() -> None:
+    out = Console(file=StringIO(), width=20)
+    out.print(written_report("Alice was beginning\nto get very tired of [bold]"))
+    assert isinstance(out.file, StringIO)
+    assert [line.rstrip() for line in out.file.getvalue().splitlines()] == [
+        "It writes:",
+        "  Alice was",
+        "  beginning",
+        "  to get very",
+        "  tired of [bold]",
+    ]
 
 
 def test_a_small_curve_is_as_high_as_its_losses() -> None:
