@@ -1,8 +1,7 @@
-"""The students' class repository: complete by itself, the same bytes every time, and nobody's work overwritten."""
+"""The students' class repository: complete by itself, and the same bytes every time."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from grader.authoring.bundle import MANIFEST, bundle
-from grader.authoring.hand_over import HandOverError, hand_over
+from grader.authoring.hand_over import hand_over
 from grader.authoring.trial import alone, try_out
 from grader.course import Course, CourseError, load_course
 from grader.judge.catalogue import Catalogue
@@ -24,8 +23,6 @@ TINY = REPOSITORY / "tests" / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
-SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
-REFUSED = ": nothing is written"
 
 
 def released(course: Course) -> list[Path]:
@@ -40,12 +37,6 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=school", "-c", "user.email=school@example.org")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def files(tiny: Course) -> dict[str, bytes]:
     """The class repository of the tiny course."""
@@ -58,25 +49,6 @@ def whole(tiny: Course, files: dict[str, bytes], tmp_path_factory: pytest.TempPa
     folder = tmp_path_factory.mktemp("whole") / "class"
     hand_over(tiny, folder, files)
     return folder
-
-
-@pytest.fixture(scope="module")
-def few(files: dict[str, bytes]) -> dict[str, bytes]:
-    """A class repository of a few files, for where it does not matter which."""
-    names = ("LICENSE", "Makefile", "README.md", SCRIPT, "tools/build-venv", "tools/find-python")
-    return listed({name: files[name] for name in names})
-
-
-def listed(files: dict[str, bytes]) -> dict[str, bytes]:
-    digests = {name: hashlib.sha256(text).hexdigest() for name, text in files.items() if name != MANIFEST}
-    return {**files, MANIFEST: json.dumps({"owner": "@school", "files": digests}).encode()}
-
-
-@pytest.fixture
-def folder(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> Path:
-    """These few files, handed over."""
-    hand_over(tiny, tmp_path / "class", few)
-    return tmp_path / "class"
 
 
 # What is in it
@@ -241,150 +213,6 @@ def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("seconds_per_call: 2", "seconds_per_call: 0.000001"))
     try_with(load_course(tiny_copy), files | {"course.yaml": path.read_bytes()})
-
-
-# Where it is put
-
-
-def test_into_a_folder_with_other_things_nothing_is_written(
-    tiny: Course, few: dict[str, bytes], tmp_path: Path
-) -> None:
-    (tmp_path / "thesis.tex").write_text("my own")
-    with pytest.raises(HandOverError, match=f"{tmp_path} holds other things than an earlier release{REFUSED}"):
-        hand_over(tiny, tmp_path, few)
-    assert content(tmp_path) == {"thesis.tex": b"my own"}
-
-
-def test_a_new_git_repository_may_be_filled(tiny: Course, few: dict[str, bytes], tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet")
-    assert set(hand_over(tiny, tmp_path, few)) == few.keys() - {MANIFEST}
-
-
-def test_an_earlier_release_is_brought_up_to_date_and_what_others_added_stays(
-    tiny: Course, few: dict[str, bytes], folder: Path
-) -> None:
-    git(folder, "init", "--quiet")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "as released")
-    (folder / "syllabus.md").write_text("Week 1: averages\n")
-    kept = {
-        name: text for name, text in few.items() if name not in ("LICENSE", "tools/build-venv", "tools/find-python")
-    }
-    newer = listed(kept | {"README.md": b"# Averages, again\n", "exercises/new.py": b"pass\n"})
-    changed = hand_over(tiny, folder, newer)
-    assert sorted(changed) == ["LICENSE", "README.md", "exercises/new.py", "tools/build-venv", "tools/find-python"]
-    assert content(folder) == {**newer, "syllabus.md": b"Week 1: averages\n"}
-    assert not (folder / "tools").exists()
-
-
-def test_twice_the_same_release_changes_nothing(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    assert hand_over(tiny, folder, few) == []
-
-
-def test_a_release_that_was_cut_off_can_be_repeated(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    newer = dict(few) | {"README.md": b"# newer\n", "Makefile": b"newer:\n"}
-    (folder / "README.md").write_bytes(newer["README.md"])  # as far as it got
-    assert hand_over(tiny, folder, newer) == ["Makefile"]
-
-
-Work = Callable[[Path], object]
-
-
-@pytest.mark.parametrize(
-    ("work", "says"),
-    [
-        pytest.param(lambda f: (f / SCRIPT).write_text(RIGHT), f"{SCRIPT} has changed since it was released", id="an attempt"),
-        pytest.param(lambda f: (f / "README.md").write_text("my notes"), "README.md has changed", id="another file"),
-        pytest.param(lambda f: ((f / "LICENSE").unlink(), (f / "LICENSE").mkdir()), "LICENSE has changed", id="a folder in a file's place"),
-        pytest.param(lambda f: (shutil.move(f / "tools", f / "mine"), (f / "tools").symlink_to("mine")), "tools is a link", id="a link in a folder's place"),
-        pytest.param(lambda f: (f / MANIFEST).write_text("{"), "released.json cannot be read", id="a manifest that is damaged"),
-    ],
-)  # fmt: skip
-def test_somebodys_work_is_never_overwritten(
-    tiny: Course, few: dict[str, bytes], folder: Path, work: Work, says: str
-) -> None:
-    work(folder)
-    before = content(folder)
-    newer = listed({name: text + b"\n" for name, text in few.items() if name != MANIFEST})
-    with pytest.raises(HandOverError) as error:
-        hand_over(tiny, folder, newer)
-    assert says in str(error.value)
-    assert ": nothing is written" in str(error.value)
-    assert content(folder) == before
-
-
-# What was hidden before
-
-
-def commit(folder: Path, name: str, text: str, message: str = "more") -> None:
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
-    git(folder, "add", "--all", "--force")
-    git(folder, "commit", "--quiet", "--message", message)
-
-
-NOTEBOOK_WITH_IT = json.dumps({"cells": [], "metadata": {"old": [f"    {SOLUTION}\n"]}})
-
-
-@pytest.mark.parametrize(
-    ("publish", "says"),
-    [
-        pytest.param(lambda f: commit(f, "notes.py", f"    {SOLUTION}\n"), "holds a hidden line", id="a line of the solution"),
-        pytest.param(lambda f: commit(f, "old.ipynb", NOTEBOOK_WITH_IT), "old.ipynb holds a hidden line", id="a line in a notebook"),
-        pytest.param(lambda f: commit(f, "a.txt", "a", f"as in\n\n{SOLUTION}"), "a message holds a hidden line", id="a line in a message"),
-        pytest.param(lambda f: commit(f, "grader/hidden/tables/t.bin", "\0"), "grader/hidden/tables/t.bin is the instructor's alone", id="a hidden file"),
-        pytest.param(lambda f: git(f, "tag", "--annotate", "v1", "--message", SOLUTION), "holds a hidden line", id="a line in a tag"),
-    ],
-)  # fmt: skip
-def test_what_the_history_has_published_stops_a_release(
-    tiny: Course, few: dict[str, bytes], folder: Path, publish: Work, says: str
-) -> None:
-    git(folder, "init", "--quiet", "--initial-branch", "main")
-    commit(folder, "syllabus.md", "Week 1\n")
-    assert hand_over(tiny, folder, few) == []
-    publish(folder)
-    tip = git(folder, "rev-parse", "HEAD")
-    git(folder, "reset", "--quiet", "--hard", "HEAD~1" if git(folder, "rev-list", "--count", "HEAD") == "2" else "HEAD")
-    git(folder, "branch", "older", tip)
-    before = content(folder)
-    with pytest.raises(HandOverError, match=rf"^the git history of .*{says}.*{REFUSED}"):
-        hand_over(tiny, folder, few)
-    assert content(folder) == before
-
-
-def test_a_file_that_waits_to_be_committed_stops_a_release(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    git(folder, "init", "--quiet")
-    (folder / "notes.py").write_text(f"    {SOLUTION}\n")
-    git(folder, "add", "notes.py")
-    (folder / "notes.py").unlink()
-    with pytest.raises(HandOverError, match=r"the git history of .*notes\.py holds a hidden line"):
-        hand_over(tiny, folder, few)
-
-
-def test_a_file_beside_the_release_stops_it(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    (folder / "exercises" / "mine.py").write_text(f"    # {SOLUTION}\n")
-    with pytest.raises(HandOverError, match=rf"exercises/mine.py holds a hidden line: .*{REFUSED}"):
-        hand_over(tiny, folder, few)
-
-
-def test_students_branches_that_were_fetched_stop_nothing(tiny: Course, few: dict[str, bytes], folder: Path) -> None:
-    git(folder, "init", "--quiet", "--initial-branch", "main")
-    commit(folder, "syllabus.md", "Week 1\n")
-    commit(folder, SCRIPT, f"import torch\n\n\ndef running_mean(x):\n    {SOLUTION}\n")
-    git(folder, "update-ref", "refs/remotes/origin/ada", "HEAD")
-    git(folder, "reset", "--quiet", "--hard", "HEAD~1")
-    assert hand_over(tiny, folder, few) == []
-
-
-def test_the_secret_is_never_released(few: dict[str, bytes], tiny_copy: Path, tmp_path: Path) -> None:
-    secret = "5ec2e7" * 10
-    (tiny_copy / ".course").mkdir()
-    (tiny_copy / ".course" / "secret").write_text(secret)
-    course = load_course(tiny_copy)
-    spoilt = few | {"grader/course/notes.md": f"the secret is {secret}".encode()}
-    with pytest.raises(HandOverError, match=r"grader/course/notes\.md holds the course's secret: nothing is written"):
-        hand_over(course, tmp_path / "class", spoilt)
-    assert not (tmp_path / "class").exists()
 
 
 # The command

@@ -16,7 +16,8 @@ from grader.authoring.bundle import bundle
 from grader.authoring.hand_over import hand_over
 from grader.course import load_course
 from tests.workflows.hosted.actions import ACTIONS
-from tests.workflows.hosted.runner import JobRun, Repository, Run, StepRun, load_workflow
+from tests.workflows.hosted.records import JobRun, Repository, StepRun, load_workflow
+from tests.workflows.hosted.runner import Run
 from tests.workflows.hosted.service import Service
 
 REPOSITORY = Path(__file__).parents[2]

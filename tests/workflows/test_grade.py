@@ -9,7 +9,7 @@ import jupytext
 import pytest
 
 from grader.ci.comment import MARK
-from tests.workflows.hosted.runner import JobRun, StepRun
+from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School
 
 NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."

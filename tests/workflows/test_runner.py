@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.hosted.expressions import UnknownExpression
-from tests.workflows.hosted.runner import ActionFailed, JobRun, Repository, Run, Step, load_workflow
+from tests.workflows.hosted.records import ActionFailed, JobRun, Repository, load_workflow
+from tests.workflows.hosted.runner import Run, Step
 from tests.workflows.hosted.service import Service
 
 HEAD = """

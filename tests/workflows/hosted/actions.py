@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .runner import ActionFailed, Step
+from .records import ActionFailed
+from .runner import Step
 
 VENV = Path(sys.executable).parents[1]
 LONG_AGO = 1_000_000_000  # so that make finds the environment newer than what it is made from

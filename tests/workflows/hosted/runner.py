@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from .expressions import Contexts, UnknownExpression, condition, fill
+from .records import ActionFailed, JobRun, Repository, StepRun, pairs
 from .service import Service
 
 Action = Callable[["Step"], None]  # raises ActionFailed
@@ -24,48 +23,6 @@ JOB_KEYS = set(
 STEP_KEYS = set("name id if uses with env run".split())
 SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"]}
 SECONDS = 240  # for one step, on a busy machine
-
-
-class ActionFailed(Exception):
-    """An action ends its step with this problem."""
-
-
-@dataclass(frozen=True)
-class Repository:
-    """What its settings hold. `environments`: name → (secrets, variables)."""
-
-    full_name: str
-    variables: Mapping[str, str] = field(default_factory=dict)
-    environments: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = field(default_factory=dict)
-
-
-@dataclass
-class StepRun:
-    """How one step went."""
-
-    name: str
-    outcome: str
-    said: str = ""
-
-
-@dataclass
-class JobRun:
-    """How one job went, and the folder that it had for itself."""
-
-    id: str
-    folder: Path
-    token: str
-    result: str = "skipped"
-    label: str = ""
-    outputs: dict[str, str] = field(default_factory=dict)
-    summary: str = ""
-    steps: list[StepRun] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)  # of its steps, to the runner, through their output
-
-    @property
-    def said(self) -> str:
-        """All that its steps said."""
-        return "\n".join(step.said for step in self.steps)
 
 
 @dataclass
@@ -241,9 +198,9 @@ class _Job:
         self._known.commands += [
             line for line in ended.stdout.splitlines() if re.match(r"\s*::", line) or "##[" in line
         ]
-        self._env |= _pairs(files["GITHUB_ENV"])
+        self._env |= pairs(files["GITHUB_ENV"])
         self._paths[:0] = files["GITHUB_PATH"].read_text().splitlines()
-        self._steps[step.get("id", f"__{number}")]["outputs"] = _pairs(files["GITHUB_OUTPUT"])
+        self._steps[step.get("id", f"__{number}")]["outputs"] = pairs(files["GITHUB_OUTPUT"])
         self._known.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         return "failure" if ended.returncode else "success"
 
@@ -270,12 +227,6 @@ class _Job:
 _FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 
 
-def load_workflow(text: str) -> dict[str, Any]:
-    """A workflow's YAML; its `on`, which YAML reads as true, under its own name."""
-    workflow = yaml.safe_load(text)
-    return {("on" if key is True else key): value for key, value in workflow.items()}
-
-
 def _needs(job: Mapping[str, Any]) -> list[str]:
     needs = job.get("needs", [])
     return [needs] if isinstance(needs, str) else list(needs)
@@ -285,25 +236,3 @@ def _know(given: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
     unknown = given.keys() - set(keys)
     if unknown:
         raise UnknownExpression(f"{sorted(unknown)} in {where}")
-
-
-def _pairs(path: Path) -> dict[str, str]:
-    """NAME=value lines and NAME<<MARK blocks, as the runner reads them."""
-    found: dict[str, str] = {}
-    lines = iter(path.read_text().splitlines())
-    for line in lines:
-        if match := re.fullmatch(r"([^=<]+)<<(.+)", line):
-            block = []
-            for inner in lines:
-                if inner == match[2]:
-                    break
-                block.append(inner)
-            else:
-                raise ValueError(f"{match[1]}: the block never ends")
-            found[match[1]] = "\n".join(block)
-        elif "=" in line:
-            name, _, value = line.partition("=")
-            found[name] = value
-        elif line:
-            raise ValueError(f"not a pair: {line!r}")
-    return found
