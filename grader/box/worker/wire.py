@@ -73,7 +73,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if isinstance(value, Tensor) and value.device.type == "meta":
         return {"$": "meta", "shape": list(value.shape), "dtype": messages.dtype_name(value.dtype)}
     if isinstance(value, Tensor):
-        tensors.append(bare(value).contiguous())
+        tensors.append(bare(value).resolve_neg().contiguous())
         return {"$": "tensor", "index": len(tensors) - 1}
     if isinstance(value, _SEQUENCES):
         return [to_body(item, tensors) for item in value]
@@ -90,7 +90,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
 def bare(tensor: Tensor) -> Tensor:
     """The tensor itself, whatever a subclass says of it."""
     with torch._C.DisableTorchFunctionSubclass():
-        return Tensor.detach(tensor).as_subclass(Tensor).resolve_neg()
+        return tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
 
 
 def from_body(body: object, tensors: list[Tensor]) -> object:
