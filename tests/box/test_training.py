@@ -105,6 +105,20 @@ def test_an_examination_on_the_way_changes_nothing(prepared: Prepared) -> None:
     assert [*first, *losses(learner, 3)] == losses(other, 6)
 
 
+def test_every_step_reads_other_windows_and_every_run_the_same(prepared: Prepared) -> None:
+    def read() -> list[Tensor]:
+        learner, seen = prepared(), []
+        learner.model.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+        losses(learner, 3)
+        return seen
+
+    first, second = read(), read()
+    assert len({tuple(window.tolist()) for batch in first for window in batch}) == 3 * PLAN.batch
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    windows = TEXT.long().unfold(0, PLAN.block_size, 1)
+    assert all((windows == window).all(-1).any() for batch in first for window in batch)
+
+
 def test_it_learns(prepared: Prepared) -> None:
     found = losses(prepared(), 20)
     assert sum(found[-5:]) < sum(found[:5])

@@ -97,6 +97,14 @@ def test_an_answer_must_be_what_was_asked(text: Text, attention: Build, outputs:
         next(study.learn())
 
 
+@pytest.mark.parametrize("number", [-1, 64, 1 << 40])
+def test_what_it_writes_must_be_characters_that_there_are(text: Text, number: int) -> None:
+    assert len(text.vocabulary) == 64
+    study = Study(lambda _: Reply(outputs=(Output("tensor", torch.tensor([0, number])),)), text, plan_for(text))
+    with pytest.raises(Stopped, match=r"^The attempt sent characters that there are not\.$"):
+        study.write("Alice", 2)
+
+
 def test_every_question_ends_where_it_is_to_be_examined(text: Text) -> None:
     asked: list[Training] = []
 
