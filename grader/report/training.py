@@ -43,7 +43,7 @@ def meaning(curve: Curve) -> list[str]:
 def written_report(text: str) -> RenderableType:
     """What it writes, indented, a line a paragraph."""
     lines = (Text(line, overflow="fold") for line in text.splitlines())
-    return Group(Text("It writes:"), Padding(Group(*lines), (0, 2)))
+    return Group(Text("It writes:"), Padding(Group(*lines), (0, 2), expand=False))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:
