@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
+from textwrap import wrap
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from ..training.curve import Curve
 from ..training.verdict import Verdict, choices
 
-WIDTH = 40  # of a small curve
+WIDTH, FOLD = 40, 76  # columns of a small curve, and of what is written
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -41,9 +41,9 @@ def meaning(curve: Curve) -> list[str]:
 
 
 def written_report(text: str) -> RenderableType:
-    """What it writes, indented, a line a paragraph."""
-    lines = (Text(line, overflow="fold") for line in text.splitlines())
-    return Group(Text("It writes:"), Padding(Group(*lines), (0, 2), expand=False))
+    """What it writes, indented and folded between words."""
+    lines = [part for line in text.splitlines() for part in wrap(line, FOLD)]
+    return Group(Text("It writes:"), *(Text(f"  {line}") for line in lines))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:
