@@ -15,7 +15,7 @@ from ..course.model import Trainable
 from ..judge.references import namespace_of
 from ..training.curve import Curve
 from ..training.plan import attention_of, plan_for
-from ..training.recorded import SENTENCE, Recorded, read, save, setup_of
+from ..training.recorded import SENTENCE, Recorded, drawn_here, read, save, setup_of
 from ..training.study import Stopped, Study, local
 from ..training.text import Text, read_text
 
@@ -45,7 +45,8 @@ def record_curve(course: Course, assignment: Assignment, exercise: Exercise, tra
     }
     sentence = _on_sentence(learner.model, text)
     weights = dict(learner.model.named_parameters())
-    return save(Recorded(curves[-1], spread, weights, setup_of(trainable, text, plan_for(text)), sentence))
+    setup = setup_of(trainable, text, plan_for(text))
+    return save(Recorded(curves[-1], spread, weights, setup, sentence, drawn_here()))
 
 
 def stale_curves(course: Course) -> list[str]:

@@ -20,6 +20,7 @@ from ..course.model import Trainable
 from .curve import Curve
 from .text import Text
 
+ALIKE = 1e-4  # of a random number, on whatever processor
 SENTENCE = "The keys to the cabinet were on the table"
 _WEIGHT, _TAKEN, _GIVEN = "weight ", "taken ", "given "  # before a weight's name, before a block's number
 
@@ -29,7 +30,7 @@ class Recorded:
     """The reference's run. luck: how far its losses move with other first weights, at each step that was examined.
 
     weights: the model's in the end, by name. setup: of what it was recorded with. sentence: what the attention of each
-    block took and gave for SENTENCE, (1, T, C) each.
+    block took and gave for SENTENCE, (1, T, C) each. drawn: what `drawn_here` gave where it was recorded.
     """
 
     curve: Curve
@@ -37,6 +38,20 @@ class Recorded:
     weights: Mapping[str, Tensor]
     setup: str
     sentence: tuple[tuple[Tensor, Tensor], ...] = ()
+    drawn: tuple[float, ...] = ()
+
+    @property
+    def begins_here(self) -> bool:
+        """Whether this machine's torch draws the same numbers, so that the same model begins with the same loss."""
+        here = drawn_here()
+        return len(here) == len(self.drawn) and all(abs(a - b) < ALIKE for a, b in zip(here, self.drawn, strict=True))
+
+
+def drawn_here() -> tuple[float, ...]:
+    """A few random numbers of the two kinds that a run draws, with a fixed seed."""
+    generator = torch.Generator().manual_seed(0)
+    normal, whole = torch.randn(64, generator=generator), torch.randint(1 << 16, (4,), generator=generator)
+    return (*normal[:4].tolist(), *(float(number) for number in whole))
 
 
 def setup_of(trainable: Trainable, text: Text, plan: Plan) -> str:
@@ -58,7 +73,7 @@ def save(recorded: Recorded) -> bytes:
         **{f"{_TAKEN}{i}": taken for i, (taken, _) in enumerate(recorded.sentence)},
         **{f"{_GIVEN}{i}": given for i, (_, given) in enumerate(recorded.sentence)},
     }
-    body = {"examined": examined, "setup": recorded.setup}
+    body = {"examined": examined, "setup": recorded.setup, "drawn": recorded.drawn}
     return bytes(safetensors.torch.save(tensors, metadata={"body": json.dumps(body)}))
 
 
@@ -86,4 +101,5 @@ def _read(data: bytes) -> Recorded:
     blocks = range(sum(name.startswith(_TAKEN) for name in tensors))
     sentence = tuple((tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"]) for i in blocks)
     curve = Curve(tuple(tensors["losses"].tolist()), by_step("held_out"))
-    return Recorded(curve, by_step("luck"), weights, str(body["setup"]), sentence)
+    drawn = tuple(float(number) for number in body["drawn"])
+    return Recorded(curve, by_step("luck"), weights, str(body["setup"]), sentence, drawn)

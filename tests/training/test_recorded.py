@@ -18,14 +18,14 @@ from grader.training.text import Text
 CURVE = Curve((4.5, 3.25, 2.0), {2: 3.0, 3: 2.5})
 WEIGHTS = {"blocks.0.attention.qkv.weight": torch.randn(6, 2), "norm.bias": torch.zeros(2)}
 SENTENCE = ((torch.randn(1, 4, 2), torch.randn(1, 4, 2)), (torch.randn(1, 4, 2), torch.randn(1, 4, 2)))
-RECORDED = Recorded(CURVE, {2: 0.5, 3: 0.25}, WEIGHTS, "abc", SENTENCE)
+RECORDED = Recorded(CURVE, {2: 0.5, 3: 0.25}, WEIGHTS, "abc", SENTENCE, (1.5, 2.0))
 
 
 def test_what_is_saved_is_read(tmp_path: Path) -> None:
     path = tmp_path / "curve.safetensors"
     path.write_bytes(save(RECORDED))
     found = read(path)
-    assert (found.curve, found.luck, found.setup) == (CURVE, RECORDED.luck, "abc")
+    assert (found.curve, found.luck, found.setup, found.drawn) == (CURVE, RECORDED.luck, "abc", (1.5, 2.0))
     assert found.weights.keys() == WEIGHTS.keys()
     for name, weight in WEIGHTS.items():
         torch.testing.assert_close(found.weights[name], weight, rtol=1e-3, atol=1e-3)

@@ -14,7 +14,7 @@ from grader.box.worker.training import Learner
 from grader.course import Exercise
 from grader.judge.references import namespace_of
 from grader.training.plan import EXAMINE_EVERY, attention_of, plan_for
-from grader.training.recorded import Recorded, read
+from grader.training.recorded import Recorded, drawn_here, read
 from grader.training.study import Stopped, Study, local
 from grader.training.text import Text
 from grader.training.verdict import ROUNDING
@@ -47,6 +47,8 @@ def first_losses(path: Path, exercise: Exercise, text: Text, steps: int) -> list
 @pytest.mark.parametrize("id_", TRAINED)
 def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: Text) -> None:
     exercise = exercise_of(id_)
+    if not recorded(exercise).begins_here:
+        pytest.skip("torch draws other numbers here than where the curve was recorded")
     found = first_losses(course().solution(course().assignments[0], exercise), exercise, text, 4)
     curve = recorded(exercise).curve
     assert found[0] == pytest.approx(curve.losses[0], abs=ROUNDING)
@@ -56,6 +58,8 @@ def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: Text
 @pytest.mark.parametrize("name", OTHER_WAYS)
 def test_another_right_way_gives_the_same_curve(name: str, text: Text) -> None:
     exercise = exercise_of(Path(name).parent.name)
+    if not recorded(exercise).begins_here:
+        pytest.skip("torch draws other numbers here than where the curve was recorded")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = first_losses(RIGHT / name, exercise, text, 3)
@@ -65,6 +69,7 @@ def test_another_right_way_gives_the_same_curve(name: str, text: Text) -> None:
 @pytest.mark.parametrize("id_", TRAINED)
 def test_a_recorded_curve_is_whole_and_falls(id_: str, text: Text) -> None:
     plan, found = plan_for(text), recorded(exercise_of(id_))
+    assert len(found.drawn) == len(drawn_here())
     assert found.curve.steps == plan.steps
     examined = list(range(EXAMINE_EVERY, plan.steps + 1, EXAMINE_EVERY))
     assert list(found.curve.held_out) == list(found.luck) == examined

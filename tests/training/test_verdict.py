@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from grader.training.curve import Curve
-from grader.training.recorded import Recorded
+from grader.training.recorded import Recorded, drawn_here
 from grader.training.verdict import choices, verdict
 
 REFERENCE = Curve((4.4, *(3.0 - i / 100 for i in range(99))), {50: 2.6, 100: 2.1})
-RECORDED = Recorded(REFERENCE, {50: 0.02, 100: 0.04}, {}, "setup")
+RECORDED = Recorded(REFERENCE, {50: 0.02, 100: 0.04}, {}, "setup", drawn=drawn_here())
 
 
 def moved(first: float, learning: float, writing: float, steps: int = 100) -> Curve:
@@ -60,6 +62,30 @@ def test_a_verdict_is_one_sentence(yours: Curve, well: bool, sentence: str) -> N
     found = verdict(yours, RECORDED)
     assert found.sentence == sentence
     assert found.well is well
+
+
+@pytest.mark.parametrize(
+    ("yours", "well", "sentence"),
+    [
+        pytest.param(
+            moved(0.1, 0.05, 0.05),
+            True,
+            "Yours learns about as well as the reference; torch draws other numbers here, so no more can be said.",
+            id="a right one",
+        ),
+        pytest.param(
+            moved(0.1, 0.2, 0.3),
+            False,
+            "Yours ends 0.3 above it, which is more than other random numbers would do.",
+            id="a wrong one",
+        ),
+        pytest.param(moved(0.1, 0, 0, 9), True, "More steps would say more.", id="a few steps"),
+    ],
+)
+def test_where_torch_draws_other_numbers_only_the_end_is_compared(yours: Curve, well: bool, sentence: str) -> None:
+    elsewhere = replace(RECORDED, drawn=tuple(number + 1 for number in drawn_here()))
+    found = verdict(yours, elsewhere)
+    assert (found.well, found.sentence) == (well, sentence)
 
 
 def test_a_loss_is_a_number_of_choices() -> None:
