@@ -24,7 +24,8 @@ from .worker.zygote import READY
 START_SECONDS = 90.0  # a cold disk reads torch slowly
 _FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
 _UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
-_BOUND = "--die-with-parent --new-session --cap-drop ALL --clearenv --hostname box".split()
+# CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up with their user namespace.
+_BOUND = "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN --clearenv --hostname box".split()
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",

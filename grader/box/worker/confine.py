@@ -1,8 +1,8 @@
 """Namespaces of its own for one attempt, inside the box: step by step from the warm process to the bound one.
 
-`own_namespaces` runs in the keeper, before it forks the attempt (a PID namespace
-holds the children of the process that made it). `bind_down` runs in the attempt,
-right before student code. Source: unshare(2), user_namespaces(7), capabilities(7).
+`PidNamespaces` is the warm process's (a PID namespace holds the children of the
+process that made it); `own_namespaces` and `bind_down` run in the attempt, right
+before student code. Source: unshare(2), user_namespaces(7), capabilities(7).
 """
 
 from __future__ import annotations
@@ -32,10 +32,26 @@ def die_first() -> None:
         file.write("1000")
 
 
+class PidNamespaces:
+    """Each child of this process is PID 1 of a PID namespace of its own."""
+
+    def __init__(self) -> None:
+        """Needs CAP_SYS_ADMIN in the box's own user namespace, which no attempt inherits: it enters one of its own."""
+        self._ours = os.open("/proc/self/ns/pid", os.O_RDONLY)
+        self._used = False
+
+    def next(self) -> None:
+        """A fresh one for the next child."""
+        if self._used:  # only from its own namespace may a process make one for its children
+            _check(_libc.setns(self._ours, _NEW_PID), "setns")
+        _check(_libc.unshare(_NEW_PID), "unshare")
+        self._used = True
+
+
 def own_namespaces(limits: Limits) -> None:
-    """User, PID, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm and no /proc."""
+    """User, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm and no /proc."""
     uid, gid = os.geteuid(), os.getegid()
-    _check(_libc.unshare(_NEW_USER | _NEW_PID | _NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
+    _check(_libc.unshare(_NEW_USER | _NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)

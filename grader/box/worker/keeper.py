@@ -1,0 +1,113 @@
+"""Keeps the attempts that a warm process has forked: starts each, ends each, and says how it ended.
+
+Every attempt has a lifeline, a socket to the judge. When the judge shuts it, or
+dies, the attempt is killed, and with it, being PID 1 of a PID namespace of its own,
+whatever it left running. When the attempt ends the keeper says how, over the
+lifeline: the wait status as a decimal number.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import confine
+from .limits import Limits
+
+Run = Callable[[Limits, int], None]  # what an attempt's process does with its connection; never returns
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One that lives."""
+
+    pid: int
+    ended: int  # a pidfd: readable when the process has ended
+    lifeline: socket.socket
+    folder: tempfile.TemporaryDirectory[str] | None  # its own, where it has no /tmp of its own
+
+
+class Keeper:
+    """Serves start requests from the control socket until it closes; then nothing is left."""
+
+    def __init__(self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None) -> None:
+        """`namespaces`: None where attempts get none of their own."""
+        self._control, self._run, self._namespaces = control, run, namespaces
+        self._attempts: list[_Attempt] = []
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+
+    def serve(self) -> None:
+        """Returns when the judge is gone."""
+        while True:
+            ready = {descriptor for descriptor, _ in self._poll.poll()}
+            for attempt in list(self._attempts):
+                if attempt.ended in ready:
+                    self._bury(attempt)
+                elif attempt.lifeline.fileno() in ready:
+                    self._kill(attempt)
+            if self._control.fileno() in ready and not self._accept():
+                break
+        for attempt in list(self._attempts):
+            self._kill(attempt)
+            self._bury(attempt)
+
+    def _accept(self) -> bool:
+        """Start what the judge asks for; False where it is gone."""
+        request, descriptors = _receive(self._control)
+        if request:
+            connection, lifeline = descriptors
+            self._start(Limits(**json.loads(request)), connection, socket.socket(fileno=lifeline))
+        return bool(request)
+
+    def _start(self, limits: Limits, connection: int, lifeline: socket.socket) -> None:
+        folder = None if self._namespaces else tempfile.TemporaryDirectory(prefix="course-check-")
+        if self._namespaces is not None:
+            self._namespaces.next()
+        pid = os.fork()
+        if pid == 0:
+            if folder is not None:
+                os.chdir(folder.name)
+            self._run(limits, connection)
+        os.close(connection)
+        attempt = _Attempt(pid, os.pidfd_open(pid), lifeline, folder)
+        self._attempts.append(attempt)
+        self._poll.register(attempt.ended, select.POLLIN)
+        self._poll.register(attempt.lifeline, select.POLLIN)
+
+    def _kill(self, attempt: _Attempt) -> None:
+        """It is buried when the kernel says that it has ended."""
+        self._poll.unregister(attempt.lifeline)
+        os.kill(attempt.pid, signal.SIGKILL)  # it is our child and not waited for: no other has its number
+
+    def _bury(self, attempt: _Attempt) -> None:
+        self._attempts.remove(attempt)
+        status = os.waitpid(attempt.pid, 0)[1]
+        self._poll.unregister(attempt.ended)
+        os.close(attempt.ended)
+        if attempt.folder is not None:
+            with contextlib.suppress(ProcessLookupError):  # no PID namespace that ends with the attempt
+                os.killpg(attempt.pid, signal.SIGKILL)
+            attempt.folder.cleanup()
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(attempt.lifeline)
+        with attempt.lifeline, contextlib.suppress(OSError):
+            attempt.lifeline.sendall(str(status).encode())
+
+
+def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
+    """One request and the two descriptors that came with it."""
+    descriptors = array.array("i")
+    request, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_LEN(2 * descriptors.itemsize))
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return request, list(descriptors)
