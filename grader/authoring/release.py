@@ -9,7 +9,9 @@ from pathlib import Path
 from ..course import Assignment, Course, CourseError, Exercise
 from ..judge.catalogue import Catalogue
 from ..judge.plugin import CheckOutcome
+from ..public.file import loaded
 from .fingerprints import record
+from .heads import record_heads
 from .notebook import Group, stub_notebook
 from .strip import strip
 
@@ -69,7 +71,10 @@ def _of_exercise(
     yield Released(course.released(assignment, exercise), stub.encode())
     notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
     yield Released(course.released(assignment, exercise, ".ipynb"), notebook.encode())
-    yield Released(course.fingerprints(assignment, exercise), record(course, catalogue, assignment, exercise, stub))
+    recorded = record(course, catalogue, assignment, exercise, stub)
+    yield Released(course.fingerprints(assignment, exercise), recorded)
+    if heads := record_heads(course, assignment, exercise, loaded(recorded)):
+        yield Released(course.heads(assignment, exercise), heads)
     curve = course.curve(assignment, exercise)
     if exercise.train is not None and curve.exists():  # carried over: to record it takes a minute (`--curves`)
         yield Released(curve, curve.read_bytes())

@@ -73,6 +73,8 @@ def follow_own(
     """Follow the attempt in exercises/ in a process of its own. Raises CourseError; leaves where nothing is begun."""
     assignment, exercise = exercise_named(course, name, command)
     from ..box.forked import open_own_box
+    from ..public.heads import read
+    from ..tools.calls import with_heads
     from ..tools.follow import follow
     from ..tools.sentence import sentence_looks
 
@@ -80,8 +82,9 @@ def follow_own(
         source = own_attempt(course, assignment, exercise)
         refuse_unbegun(course, assignment, exercise, source, command)
         chosen = _looks_named(exercise, fingerprint_path(course, assignment, exercise), function, command, by_head)
-        if by_head and function is None:
-            chosen += sentence_looks(course, assignment, exercise)
+        if by_head:
+            sentence = sentence_looks(course, assignment, exercise) if function is None else []
+            chosen = with_heads([*chosen, *sentence], read(course.heads(assignment, exercise)))
         return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
 
 

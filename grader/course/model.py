@@ -141,6 +141,11 @@ class Course(_Model):
         name = f"{assignment.stem(exercise)}.safetensors"
         return self.root / "exercises" / assignment.id / "fingerprints" / name
 
+    def heads(self, assignment: Assignment, exercise: Exercise) -> Path:
+        """What the reference's heads attend to."""
+        name = f"{assignment.stem(exercise)}.safetensors"
+        return self.root / "exercises" / assignment.id / "heads" / name
+
     def curve(self, assignment: Assignment, exercise: Exercise) -> Path:
         """How the reference learned, and what it had learned in the end."""
         name = f"{assignment.stem(exercise)}.safetensors"

@@ -15,7 +15,7 @@ import torch
 
 from ..box.worker.messages import TraceCall, Traced
 from ..box.worker.tracing import trace
-from ..course import Exercise, find_course, load_course
+from ..course import Assignment, Course, Exercise, find_course, load_course
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..judge.candidate import cast
@@ -30,26 +30,36 @@ CellName = Callable[[str], str | None]
 class Here:
     """An exercise of the course that this notebook stands in."""
 
-    id: str
-    fingerprints: Fingerprints
+    course: Course
+    assignment: Assignment
     exercise: Exercise
-    notes: Path  # the folder for our notes
+    fingerprints: Fingerprints
+
+    @property
+    def id(self) -> str:
+        """The exercise's."""
+        return self.exercise.id
+
+    @property
+    def notes(self) -> Path:
+        """The folder for our notes."""
+        return self.course.root / FOLDER
 
 
 def here(name: str, namespace: Mapping[str, object]) -> Here:
     """The exercise of that name; where it is empty, the one whose functions are defined. Raises CourseFault."""
     course = load_course(find_course(Path.cwd()))
-    every = [(a.stem(e), e, course.fingerprints(a, e)) for a in course.assignments for e in a.exercises]
+    every = [(a, e) for a in course.assignments for e in a.exercises]
     if name:
-        found = [each for each in every if Path(name).stem in (each[1].id, each[0], each[0].split("_")[0])]
+        found = [(a, e) for a, e in every if Path(name).stem in (e.id, a.stem(e), a.stem(e).split("_")[0])]
     else:
-        found = [each for each in every if each[1].shapes and all(target in namespace for target in each[1].shapes)]
+        found = [(a, e) for a, e in every if e.shapes and all(target in namespace for target in e.shapes)]
     if len(found) != 1:
-        known = ", ".join(exercise.id for _, exercise, _ in every)
+        known = ", ".join(exercise.id for _, exercise in every)
         what = f"there is no exercise {name!r}" if name else "it is not clear which exercise this notebook is"
         raise CourseFault(f"{what}; there are: {known}. Next: %check {every[0][1].id}")
-    _, exercise, path = found[0]
-    return Here(exercise.id, read(path), exercise, course.root / FOLDER)
+    assignment, exercise = found[0]
+    return Here(course, assignment, exercise, read(course.fingerprints(assignment, exercise)))
 
 
 @contextmanager

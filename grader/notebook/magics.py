@@ -14,14 +14,16 @@ from rich.text import Text
 from ..errors import CourseFault
 from ..judge.local import LocalSubject
 from ..public.check import check_attempt
+from ..public.heads import read
 from ..report.figures import png
 from ..report.notebook import Shown, checked, picture, shown
 from ..report.trace import LEGEND, trace_report
 from ..result import ExerciseResult
-from ..tools.calls import Look, looks
+from ..tools.calls import Look, looks, with_heads
 from ..tools.corners import CORNER, TABLES, TIMES
 from ..tools.hints import next_hint
-from ..tools.plot import all_bands, summary
+from ..tools.plot import summary
+from ..tools.sentence import every_band, sentence_looks
 from ..tools.trace import explained
 from .kernel import Cells, Here, here, trace_here, undisturbed
 
@@ -75,8 +77,10 @@ class Magics:
 
     def _plot(self, found: Here, *names: str) -> Shown:
         cells = self._cells()
-        chosen = _chosen(found, names, "plot", by_head=True)
-        every = all_bands(chosen, [trace_here(self._shell.user_ns, look, cells, TABLES, TIMES) for look in chosen])
+        sentence = [] if names else sentence_looks(found.course, found.assignment, found.exercise)
+        recorded = read(found.course.heads(found.assignment, found.exercise))
+        chosen = with_heads([*_chosen(found, names, "plot", by_head=True), *sentence], recorded)
+        every = every_band(chosen, [trace_here(self._shell.user_ns, look, cells, TABLES, TIMES) for look in chosen])
         data = png(every, f"{found.exercise.title}: expected, yours, difference")
         return shown(picture(base64.b64encode(data).decode(), summary(every)))
 

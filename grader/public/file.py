@@ -93,7 +93,7 @@ def save(fingerprints: Fingerprints) -> bytes:
 def read(path: Path) -> Fingerprints:
     """Read a fingerprint file. Raises CourseError."""
     try:
-        return _read(path.read_bytes())  # the same bytes again cost nothing
+        return loaded(path.read_bytes())  # the same bytes again cost nothing
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
         problem = type(error).__name__
         raise CourseError(
@@ -102,7 +102,8 @@ def read(path: Path) -> Fingerprints:
 
 
 @lru_cache(maxsize=16)
-def _read(data: bytes) -> Fingerprints:
+def loaded(data: bytes) -> Fingerprints:
+    """What `save` made bytes of. Raises what reading foreign bytes may raise."""
     named = safetensors.torch.load(data)
     length = int.from_bytes(data[:8], "little")
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])

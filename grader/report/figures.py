@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..tools.plot import HIDDEN, NONE, Band, Panel
+from ..tools.plot import HIDDEN, NONE, Band, Panel, is_none
 
 # Maps that the colour-blind read as others do: from dark to light, and for differences two ends around white.
 _MAPS = {"numbers": "viridis", "weights": "cividis", "mask": "Greys_r", "difference": "PuOr"}
@@ -25,15 +25,32 @@ def png(bands: Sequence[Band], title: str) -> bytes:
         from matplotlib.figure import Figure
     except ImportError:
         raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
-    heights = [_height(band) for band in bands]
-    figure = Figure(figsize=(max(map(_width, bands)), sum(heights) + 0.5), layout="constrained")
+    rows = _rows(bands)
+    heights = [max(map(_height, row)) for row in rows]
+    widest = max(sum(map(_width, row)) for row in rows)
+    figure = Figure(figsize=(widest, sum(heights) + 0.5), layout="constrained")
     figure.suptitle(title, fontsize=12, fontweight="bold")
-    rows = figure.subfigures(len(bands), 1, height_ratios=heights, squeeze=False)
-    for row, band in zip(rows[:, 0], bands, strict=True):
-        _draw_band(row, band)
+    places = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for place, row in zip(places, rows, strict=True):
+        widths = [_width(band) for band in row]
+        widths.append(max(widest - sum(widths), 0.01))  # nothing: cells stay as wide as they are high
+        parts = place.subfigures(1, len(widths), width_ratios=widths, squeeze=False)[0]
+        for part, band in zip(parts, row, strict=False):
+            _draw_band(part, band)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=110, facecolor="white")
     return out.getvalue()
+
+
+def _rows(bands: Sequence[Band]) -> list[list[Band]]:
+    """Those that belong beside each other in one row."""
+    rows: list[list[Band]] = []
+    for band in bands:
+        if rows and band.beside:
+            rows[-1].append(band)
+        else:
+            rows.append([band])
+    return rows
 
 
 def _height(band: Band) -> float:
@@ -77,12 +94,7 @@ def _title(panel: Panel) -> str:
 
 def _is_none(panel: Panel) -> bool:
     """Whether this is a difference that is none."""
-    values = panel.values
-    return (
-        panel.kind == "difference"
-        and values is not None
-        and not bool(values.isnan().any() or (values.abs() > NONE).any())
-    )
+    return panel.kind == "difference" and panel.values is not None and is_none(panel.values)
 
 
 def _draw(ax: Any, panel: Panel, limits: tuple[float, float]) -> Any:
@@ -116,7 +128,8 @@ def _text(value: float, panel: Panel) -> str:
         return "1" if value else "0"
     if value == 0 or (panel.kind == "difference" and abs(value) < NONE):
         return "0"
-    return f"{value:.2f}".replace("-", "−")
+    shown = f"{value:.0f}" if panel.kind == "difference" and value in (-1, 1) else f"{value:.2f}"
+    return shown.replace("-", "−")
 
 
 def _limits(band: Band, panel: Panel) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 from torch import Tensor
 
@@ -14,25 +14,36 @@ from ..course.shapes import Axis, Signature
 from ..judge.candidate import map_call
 from ..judge.marks import Layer
 from ..public.file import Fingerprints
+from ..public.heads import Heads, key_of
 from .axes import SAME, Axes, axes_of
 
 _LARGE = 6.0
+AnyLook = TypeVar("AnyLook", bound="Look")
 
 
 @dataclass(frozen=True)
 class Look:
-    """A recorded call, what the reference answered, and what its sizes are called. `judged`: only that is right."""
+    """A recorded call, what the reference answered, and what its sizes are called. `judged`: only that is right.
+
+    heads: what the reference's heads attend to, where that is recorded.
+    """
 
     call: Call
     expected: Tensor
     judged: bool
     signature: Signature | None
     axes: Axes
+    heads: Heads | None = field(default=None, kw_only=True)
 
     @property
     def target(self) -> str:
         """The function or class."""
         return target_of(self.call)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether a module attends here, so that there may be heads to see."""
+        return bool(self.axes.packed) and self.expected.dim() > 0
 
     @property
     def title(self) -> str:
@@ -59,6 +70,11 @@ def looks(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = Fal
             best[key] = (rank, look)
     order = list(exercise.shapes) or [target for target, _ in best]
     return sorted((look for _, look in best.values()), key=lambda look: (order.index(look.target), _setting(look.call)))
+
+
+def with_heads(chosen: Sequence[AnyLook], recorded: Mapping[str, Heads]) -> list[AnyLook]:
+    """The same calls, each with the reference's heads where they are recorded."""
+    return [replace(look, heads=recorded.get(key_of(look.expected))) for look in chosen]
 
 
 def _rank(look: Look, layers: set[int], by_head: bool) -> tuple[int, ...]:

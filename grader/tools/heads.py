@@ -1,29 +1,22 @@
 """What each head of a student's module attends to, found among the operations of a followed call.
 
 Weights are known by what they are, not by what they are called: a (T, T) table whose rows are not negative and sum to
-one. Where nothing is like that, the output of a softmax is shown as it is.
+one, with what was done to it afterwards. Scores are the first table whose softmax the weights are. Where nothing is
+like that, the output of a softmax is shown as it is, with what came before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from ..box.worker.messages import Step, Traced
+from ..public.heads import Heads
 from .axes import Axes
 
 _ROUNDING = 1e-3
-
-
-@dataclass(frozen=True)
-class Heads:
-    """(nh, T, T) each, for the first sequence. `scores`: the last ones before the weights, None where none were seen."""
-
-    weights: Tensor
-    scores: Tensor | None
 
 
 def heads_of(traced: Traced, axes: Axes) -> Heads | None:
@@ -37,9 +30,17 @@ def heads_of(traced: Traced, axes: Axes) -> Heads | None:
         at = next((i for i, (step, _) in enumerate(tables) if step.name.lower() == "softmax"), None)
     if at is None:
         return None
-    weights = tables[at][1]
-    before = [table for _, table in tables[:at] if table.shape == weights.shape]
-    return Heads(weights, before[-1] if before else None)
+    same = [(i, table) for i, (_, table) in enumerate(tables) if table.shape == tables[at][1].shape]
+    return Heads(same[-1][1], _scores([table for i, table in same if i < at], tables[at][1]))
+
+
+def _scores(before: Sequence[Tensor], weights: Tensor) -> Tensor | None:
+    """The first of these tables whose softmax is the weights, over the keys or another axis; else the last."""
+    for table in before:
+        for axis in (-1, -2, -3):
+            if torch.allclose(table.softmax(axis), weights, atol=_ROUNDING):
+                return table
+    return before[-1] if before else None
 
 
 def _tables(traced: Traced, axes: Axes, tokens: int) -> Iterator[tuple[Step, Tensor]]:
@@ -59,7 +60,7 @@ def _tables(traced: Traced, axes: Axes, tokens: int) -> Iterator[tuple[Step, Ten
 def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes) -> Tensor | None:
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
     if len(whole) == 4:
-        return step.crops[0]
+        return step.crops[0] if whole[1] == heads else None
     if len(whole) == 3 and whole[0] in (heads, batch * heads) and (whole[0] != batch or heads == 1):
         return step.crops[0][:heads]
     if len(whole) == 3 and whole[0] == batch:  # a loop over heads

@@ -1,4 +1,4 @@
-"""What `course plot` shows: what the reference recorded beside yours beside the difference, and your own heads."""
+"""What `course plot` shows: what the reference recorded beside yours beside the difference, head by head."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Traced
 from ..judge.explain import explain
+from ..public.heads import Heads
 from .calls import Look
 from .heads import heads_of
 
@@ -19,6 +20,7 @@ HIDDEN = -1e4  # a score this low is as good as −∞
 NONE = 1e-4  # a difference this small is rounding
 Kind = Literal["numbers", "weights", "mask", "difference"]
 _APART = "yours − expected"
+_SIDES = ("query position", "key position")
 _AXES = {"T_q": "query position", "T_k": "key position", "T": "token"}
 
 
@@ -34,7 +36,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Band:
-    """Panels side by side. Those of one kind share one scale. labels: of rows and columns, where they have names."""
+    """Panels side by side. Those of one kind share one scale. labels: of rows and columns, where they have names.
+
+    beside: it belongs to the right of the band before it, where there is room.
+    """
 
     title: str
     panels: tuple[Panel, ...]
@@ -42,6 +47,18 @@ class Band:
     columns: str
     row_labels: tuple[str, ...] = ()
     column_labels: tuple[str, ...] = ()
+    beside: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether there are numbers of the student's here, and they are not the expected ones."""
+        last = self.panels[-1]
+        return last.kind == "difference" and last.values is not None and not is_none(last.values)
+
+
+def is_none(apart: Tensor) -> bool:
+    """Whether this difference is rounding."""
+    return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
 
 
 def all_bands(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
@@ -51,7 +68,7 @@ def all_bands(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
 
 
 def bands(look: Look, traced: Traced, heads: int = HEADS) -> list[Band]:
-    """The bands of one call: a band a head where the answer has heads; for a module also its own heads."""
+    """The bands of one call: a band a head where the answer has heads; for a module also what its heads attend to."""
     raised = traced.reply.raised
     found = None if raised is not None or not traced.reply.outputs else traced.reply.outputs[0].tensor
     if raised is not None:
@@ -61,20 +78,25 @@ def bands(look: Look, traced: Traced, heads: int = HEADS) -> list[Band]:
     else:
         note = f"yours has the shape {look.axes.shape(found.shape)}"
     shown = [_compared(look, title, index, found, note) for title, index in _tables(look, heads)]
-    if look.axes.packed and look.expected.dim() and raised is None:
-        shown += _own_heads(look, traced)
-    return shown
+    return [*shown, *_heads(look, traced)] if look.has_heads and raised is None else shown
 
 
 def _compared(look: Look, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
     wanted = _table(look.expected, index)
+    if found is not None and found.shape == look.expected.shape:
+        return compared(title, wanted, _table(found, index), _kind(wanted), *_names(look))
     kind = _kind(wanted)
-    if found is None or found.shape != look.expected.shape:
-        panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note)
-        return Band(title, (*panels, Panel(_APART, None, "difference")), *_names(look))
-    mine = _table(found, index)
+    panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note), Panel(_APART, None, "difference")
+    return Band(title, panels, *_names(look))
+
+
+def compared(
+    title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str, *, beside: bool = False
+) -> Band:
+    """What is expected beside yours beside the difference."""
     panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
-    return Band(title, (*panels, Panel(_APART, difference(mine, wanted), "difference")), *_names(look))
+    apart = Panel(_APART, difference(mine, wanted), "difference")
+    return Band(title, (*panels, apart), rows, columns, beside=beside)
 
 
 def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
@@ -106,7 +128,7 @@ def _names(look: Look) -> tuple[str, str]:
         return "", ""
     row, column = (["", *(str(axis.factors[0]) for axis in look.signature.returns)])[-2:]
     if row == column:
-        return "query position", "key position"
+        return _SIDES
     return _AXES.get(row, row), _AXES.get(column, "channel")
 
 
@@ -118,15 +140,52 @@ def _kind(values: Tensor) -> Kind:
     return "weights" if weights else "numbers"
 
 
-def _own_heads(look: Look, traced: Traced) -> list[Band]:
-    found = heads_of(traced, look.axes)
+def _heads(look: Look, traced: Traced) -> list[Band]:
+    """Mask, scores and weights of each head beside the reference's; only the student's where no others are known."""
+    found, wanted = heads_of(traced, look.axes), look.heads
     if found is None:
         return []
-    sides = ("query position", "key position")
-    shown: list[Band] = []
+    if wanted is None or wanted.weights.shape != found.weights.shape:
+        return _own_heads(look, found)
+    shown = _masks(look, wanted.weights != 0, found.weights != 0)
+    scores = _scores(wanted, found)
+    for h, (expected, mine) in enumerate(zip(wanted.weights[:HEADS], found.weights[:HEADS], strict=True)):
+        where = f"{look.target}, head {h}"
+        if scores is not None:
+            shown.append(compared(f"scores in {where}", scores[0][h], scores[1][h], "numbers", *_SIDES))
+        title = f"weights in {where}"
+        shown.append(compared(title, expected, mine, "weights", *_SIDES, beside=scores is not None))
+    return shown
+
+
+def _scores(wanted: Heads, found: Heads) -> tuple[Tensor, Tensor] | None:
+    """The expected and the student's, where they can be held against each other.
+
+    Right weights can come from other numbers than scores, as where a softmax is written by hand: these are no fault.
+    """
+    if wanted.scores is None or found.scores is None:
+        return None
+    alike = is_none(difference(found.scores, wanted.scores))
+    weights_alike = is_none(difference(found.weights, wanted.weights))
+    return None if weights_alike and not alike else (wanted.scores, found.scores)
+
+
+def _masks(look: Look, wanted: Tensor, found: Tensor) -> list[Band]:
+    """Which keys each query sees: one band where that is the same for all heads."""
+    pairs = list(zip(wanted, found, strict=True))
+    if all(torch.equal(a, wanted[0]) and torch.equal(b, found[0]) for a, b in pairs):
+        return [compared(f"mask in {look.target}", wanted[0], found[0], "mask", *_SIDES)]
+    return [
+        compared(f"mask in {look.target}, head {h}", a, b, "mask", *_SIDES, beside=h % 2 == 1)
+        for h, (a, b) in enumerate(pairs[:HEADS])
+    ]
+
+
+def _own_heads(look: Look, found: Heads) -> list[Band]:
+    shown = [Band(f"your weights in {look.title}", _by_head(found.weights, "weights"), *_SIDES)]
     if found.scores is not None:
-        shown.append(Band(f"your scores in {look.title}", _by_head(found.scores, "numbers"), *sides))
-    return [*shown, Band(f"your weights in {look.title}", _by_head(found.weights, "weights"), *sides)]
+        shown.insert(0, Band(f"your scores in {look.title}", _by_head(found.scores, "numbers"), *_SIDES))
+    return shown
 
 
 def _by_head(tables: Tensor, kind: Kind) -> tuple[Panel, ...]:
@@ -141,11 +200,14 @@ def summary(shown: Sequence[Band]) -> list[str]:
 def _in_words(band: Band) -> str:
     last = band.panels[-1]
     if last.kind != "difference":
-        return f"{len(band.panels)} heads"
+        return f"{len(band.panels)} head{'' if len(band.panels) == 1 else 's'}"
     if last.values is None:
         return next((panel.note for panel in band.panels if panel.note), "nothing to compare")
     astray = int(last.values.isnan().sum())
     if astray:
         return f"{astray} of {last.values.numel()} numbers are hidden in one of the two only"
-    largest = float(last.values.abs().max())
-    return "as expected" if largest <= NONE else f"the largest difference is {largest:.2g}"
+    if is_none(last.values):
+        return "as expected"
+    if band.panels[0].kind == "mask":
+        return f"{int(last.values.count_nonzero())} of {last.values.numel()} differ"
+    return f"the largest difference is {float(last.values.abs().max()):.2g}"

@@ -9,6 +9,7 @@ import torch
 
 from ..box.worker.messages import Call, Traced
 from ..course import Assignment, Course, Exercise
+from ..public.heads import Heads
 from ..training.plan import attention_of
 from ..training.recorded import SENTENCE, Recorded, read
 from .axes import axes_of
@@ -60,23 +61,33 @@ def every_band(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
     pairs = list(zip(chosen, traced, strict=False))
     plain = [(look, each) for look, each in pairs if not isinstance(look, SentenceLook)]
     shown = all_bands([look for look, _ in plain], [each for _, each in plain])
-    of_sentence = [sentence_band(look, each) for look, each in pairs if isinstance(look, SentenceLook)]
-    return [*shown, *(band for band in of_sentence if band is not None)]
+    of_sentence = [
+        band for look, each in pairs if isinstance(look, SentenceLook) for band in sentence_bands(look, each)
+    ]
+    return [*shown, *of_sentence]
 
 
-def sentence_band(look: SentenceLook, traced: Traced) -> Band | None:
-    """A panel for each head, its rows and columns the sentence's characters; None where no weights were seen."""
+def sentence_bands(look: SentenceLook, traced: Traced) -> list[Band]:
+    """The student's heads, and below them the reference's where these are other ones; nothing where none were seen."""
     found = heads_of(traced, look.axes)
     if found is None:
-        return None
-    panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(found.weights))
+        return []
+    alike = _is_alike(look, traced)
+    shown = [_band(f"your heads, {'as' if alike else 'not as'} the reference's", look, found)]
+    if not alike and look.heads is not None:
+        shown.append(_band("the reference's heads", look, look.heads))
+    return shown
+
+
+def _band(whose: str, look: SentenceLook, heads: Heads) -> Band:
+    """A panel for each head, its rows and columns the sentence's characters."""
+    panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(heads.weights))
     labels = tuple(_SPACE if character == " " else character for character in SENTENCE)
-    title = f"“{SENTENCE}”, {look.title}: your heads{_beside_reference(look, traced)}"
-    return Band(title, panels, "query", "key", labels, labels)
+    return Band(f"“{SENTENCE}”, {look.title}: {whose}", panels, "query", "key", labels, labels)
 
 
-def _beside_reference(look: SentenceLook, traced: Traced) -> str:
+def _is_alike(look: SentenceLook, traced: Traced) -> bool:
     output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
-    if output is None or output.shape != look.expected.shape or not torch.allclose(output, look.expected, atol=_ALIKE):
-        return ", not as the reference's"
-    return ", as the reference's"
+    if output is None or output.shape != look.expected.shape:
+        return False
+    return torch.allclose(output, look.expected, atol=_ALIKE)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from grader.box.worker.messages import Traced
 from grader.course import Course, Exercise, load_course
+from grader.public import heads
 from grader.public.file import read
-from grader.tools.calls import Look, looks
+from grader.tools.calls import Look, looks, with_heads
 from grader.tools.trace import Explained
 
 REPOSITORY = Path(__file__).parents[2]
@@ -32,8 +33,9 @@ def exercise_of(id_: str) -> Exercise:
 @cache
 def looks_at(id_: str, by_head: bool = False) -> list[Look]:
     """The recorded calls of an exercise that are looked at."""
-    exercise = exercise_of(id_)
-    return looks(exercise, read(course().fingerprints(course().assignments[0], exercise)), by_head=by_head)
+    assignment, exercise = course().assignments[0], exercise_of(id_)
+    chosen = looks(exercise, read(course().fingerprints(assignment, exercise)), by_head=by_head)
+    return with_heads(chosen, heads.read(course().heads(assignment, exercise))) if by_head else chosen
 
 
 def solution(id_: str) -> str:

@@ -50,20 +50,38 @@ def test_the_weights_of_the_first_sequence_head_by_head(way: str) -> None:
     assert torch.allclose(found.weights, expected(), atol=1e-5)
 
 
-def test_the_scores_are_the_last_table_before_the_weights() -> None:
-    found = seen(WAYS["all heads at once"])
+@pytest.mark.parametrize("way", ["all heads at once", "scores that sum to one", "a softmax by hand"])
+def test_the_scores_are_the_table_whose_softmax_the_weights_are(way: str) -> None:
+    found = seen(WAYS[way])
     assert found is not None
     assert found.scores is not None
-    assert torch.equal(found.scores.softmax(-1), found.weights)
+    assert torch.allclose(found.scores.softmax(-1), found.weights, atol=1e-6)
     assert found.scores[0, 0, 1] == float("-inf")
 
 
-def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
-    found = seen("return (q @ q.mT).softmax(-2) @ q")
+def test_a_mask_after_the_softmax_is_part_of_the_weights() -> None:
+    found = seen("return (q @ q.mT).softmax(-1).masked_fill(hidden, 0) @ q")
     assert found is not None
+    assert found.scores is not None
+    assert not found.weights.triu(1).any()
+    assert torch.allclose(found.scores, Q[0] @ Q[0].mT)
+
+
+def test_a_softmax_over_the_wrong_axis_is_shown_as_it_is() -> None:
+    found = seen("s = q @ q.mT\n    return (s - s.amax(-2, True)).softmax(-2) @ q")
+    assert found is not None
+    assert found.scores is not None
     assert torch.allclose(found.weights.sum(-2), torch.ones(NH, T))
+    assert torch.allclose(found.scores, Q[0] @ Q[0].mT)
 
 
-@pytest.mark.parametrize("body", ["return torch.nn.functional.scaled_dot_product_attention(q, q, q)", "return q * 2"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return torch.nn.functional.scaled_dot_product_attention(q, q, q)",
+        "return q * 2",
+        "q = q.transpose(0, 1)\n    return (q @ q.mT).softmax(-1) @ q",  # sequences where heads should be
+    ],
+)
 def test_where_no_weights_are_computed_none_are_shown(body: str) -> None:
     assert seen(body) is None

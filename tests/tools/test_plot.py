@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from grader.tools.corners import TABLES, TIMES
-from grader.tools.plot import Band, all_bands, difference, summary
-from tests.tools.real import FollowSource
+from grader.tools.plot import Band, all_bands, bands, difference, summary
+from tests.tools.real import FollowSource, solution
 
 ZEROS = """
 import torch
@@ -82,3 +84,52 @@ def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> No
         "attend(q, k, v), head 0",
         "attend(q, k, v), head 1",
     ]
+
+
+HIDDEN_LINE = "        scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)\n"
+
+
+def drawn_heads(follow_source: FollowSource, source: str) -> list[Band]:
+    followed = follow_source("fused_qkv", source, by_head=True, crop=TABLES, times=TIMES)
+    return [band for look, traced in followed for band in bands(look, traced) if " in " in band.title]
+
+
+def test_mask_scores_and_weights_of_a_module_stand_beside_the_references(follow_source: FollowSource) -> None:
+    assert HIDDEN_LINE in solution("fused_qkv")
+    shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, ""))
+    names = [f"{what} in CausalSelfAttention, head {h}" for h in range(2) for what in ("scores", "weights")]
+    assert [band.title for band in shown] == ["mask in CausalSelfAttention", *names]
+    assert [band.beside for band in shown] == [False, False, True, False, True]
+    assert all([panel.title for panel in band.panels] == ["expected", "yours", "yours − expected"] for band in shown)
+    mask, scores, weights = (band.panels[0].values for band in shown[:3])
+    assert mask is not None
+    assert scores is not None
+    assert torch.equal(mask, torch.ones_like(mask).tril())
+    torch.testing.assert_close(scores.softmax(-1), weights)
+    assert summary(shown)[0] == "mask in CausalSelfAttention: 21 of 49 differ"
+    assert summary(shown)[1].endswith(": 21 of 49 numbers are hidden in one of the two only")
+
+
+def test_heads_with_masks_of_their_own_have_a_band_each(follow_source: FollowSource) -> None:
+    some = HIDDEN_LINE.replace("scores = scores.masked", "scores[:, 1:] = scores[:, 1:].masked")
+    shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, some))
+    assert [(band.title, band.differs) for band in shown[:2]] == [
+        ("mask in CausalSelfAttention, head 0", True),
+        ("mask in CausalSelfAttention, head 1", False),
+    ]
+
+
+def test_numbers_that_right_weights_come_from_are_no_fault(follow_source: FollowSource) -> None:
+    by_hand = (
+        HIDDEN_LINE.replace("scores = ", "e = ").rstrip() + ".exp()\n        scores = (e / e.sum(-1, True)).log()\n"
+    )
+    by_hand = by_hand.replace("scores.masked", "(scores - 3).masked")
+    shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, by_hand))
+    assert [(band.title.split(" ")[0], band.differs) for band in shown] == [("mask", False), *[("weights", False)] * 2]
+
+
+def test_where_no_heads_are_recorded_the_students_are_shown_alone(follow_source: FollowSource) -> None:
+    followed = follow_source("self_attention", by_head=True, crop=TABLES, times=TIMES)
+    alone = [band for look, traced in followed for band in bands(replace(look, heads=None), traced)][1:]
+    assert [band.title.split(" in ")[0] for band in alone] == ["your scores", "your weights"]
+    assert summary(alone)[0].endswith(": 1 head")

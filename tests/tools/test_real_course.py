@@ -21,6 +21,13 @@ RIGHT = sorted(
     for path in (REPOSITORY / "grader" / "hidden" / "right" / id_).glob("*.py")
     if re.search(r"\.(view|reshape|flatten|unflatten)\(", path.read_text(encoding="utf-8"))
 )
+# Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head by head.
+ATTENDING = sorted(
+    path
+    for id_ in ("self_attention", "weight_split", "mha_by_loop", "fused_qkv")
+    for path in (REPOSITORY / "grader" / "hidden" / "right" / id_).glob("*.py")
+    if re.search("by_hand|renormalised|float32_softmax|chunk_and_stack|flat|vmap|loop_over_heads|log", path.stem)
+)
 
 
 def operations(explained: Explained) -> list[Operation]:
@@ -43,7 +50,7 @@ def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
     shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
     assert shown
-    assert {line.rpartition(": ")[2] for line in summary(shown)} <= {"as expected", "1 heads", "2 heads", "4 heads"}
+    assert {line.rpartition(": ")[2] for line in summary(shown)} == {"as expected"}
 
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -61,6 +68,14 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
 def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
     shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
-    own = [band for band in shown if band.title.startswith("your weights in ")]
-    assert len(own) == 1
-    assert len(own[0].panels) == heads
+    titles = [band.title.split(" in ")[0] for band in shown if " in " in band.title]
+    assert titles == ["mask", *["scores", "weights"] * heads]
+
+
+@pytest.mark.parametrize("path", ATTENDING, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.filterwarnings("ignore")
+def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source: FollowSource, path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    followed = follow_source(path.parent.name, source, by_head=True, crop=TABLES, times=TIMES)
+    shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    assert [band.title for band in shown if band.differs] == []

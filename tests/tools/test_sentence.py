@@ -11,6 +11,8 @@ import torch
 from grader.box.worker.messages import TraceCall, Traced
 from grader.box.worker.tracing import trace
 from grader.judge.candidate import cast
+from grader.public import heads
+from grader.tools.calls import with_heads
 from grader.tools.corners import TABLES, TIMES
 from grader.tools.plot import Band, summary
 from grader.tools.sentence import SentenceLook, every_band, sentence_looks
@@ -24,7 +26,8 @@ def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
-    looks = sentence_looks(course(), course().assignments[0], exercise_of(id_))
+    assignment, exercise = course().assignments[0], exercise_of(id_)
+    looks = with_heads(sentence_looks(course(), assignment, exercise), heads.read(course().heads(assignment, exercise)))
     traced = [trace(vars(module), TraceCall(cast(look.call, "float32"), TABLES, TIMES), "a.py") for look in looks]
     return looks, traced
 
@@ -54,14 +57,18 @@ def test_a_head_of_the_first_block_has_learned_to_look_one_character_back(monkey
     assert max(back) > 0.8
 
 
-def test_wrong_heads_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_heads_stand_above_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = solution("fused_qkv").replace("math.sqrt(self.head_dim)", "math.sqrt(C)")
     assert wrong != solution("fused_qkv")
-    lines = summary(drawn("fused_qkv", wrong, monkeypatch))
-    assert lines == [
-        f"“{SENTENCE}”, block {block} of a trained model: your heads, not as the reference's: 4 heads"
+    right, shown = drawn("fused_qkv", solution("fused_qkv"), monkeypatch), drawn("fused_qkv", wrong, monkeypatch)
+    assert summary(shown) == [
+        f"“{SENTENCE}”, block {block} of a trained model: {whose}: 4 heads"
         for block in (1, 2)
+        for whose in ("your heads, not as the reference's", "the reference's heads")
     ]
+    for expected, reference in zip(right, shown[1::2], strict=True):
+        for panel, recorded in zip(expected.panels, reference.panels, strict=True):
+            torch.testing.assert_close(recorded.values, panel.values)
 
 
 def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
