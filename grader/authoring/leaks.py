@@ -19,7 +19,7 @@ from .strip import solution_parts, strip
 
 SHORTEST = 16  # characters: "else:" and "return out" are everybody's
 LONG = 40  # characters: nobody writes this many in a row by chance
-INSTRUCTORS = ("solutions/", "grader/hidden/", f"{FOLDER}/")
+INSTRUCTORS = ("solutions/", "grader/hidden/", "docs/misconceptions.md", f"{FOLDER}/")
 
 
 @dataclass(frozen=True)

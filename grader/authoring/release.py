@@ -10,6 +10,8 @@ from ..course import Assignment, Course, CourseError, Exercise
 from ..judge.catalogue import Catalogue
 from ..judge.plugin import CheckOutcome
 from ..public.file import loaded
+from .bank_page import bank_page, page_path
+from .caught import write_caught
 from .fingerprints import record
 from .heads import record_heads
 from .notebook import Group, stub_notebook
@@ -32,16 +34,22 @@ def released_files(course: Course, catalogue: Catalogue) -> Iterator[Released]:
 
 
 def write_release(course: Course, catalogue: Catalogue) -> list[Path]:
-    """Write exercises/, and take away what no longer belongs there; the paths written."""
+    """Write exercises/, and take away what no longer belongs there; the paths written.
+
+    Beside them, for instructors: the diagnosis tables, and the bank as a page.
+    """
     files = list(released_files(course, catalogue))
     for assignment in course.assignments:
         for exercise in assignment.exercises:
             catalogue.tables.write(assignment, exercise)
+            write_caught(course, catalogue, assignment, exercise)
     for file in files:
         file.path.parent.mkdir(parents=True, exist_ok=True)
         file.path.write_bytes(file.content)
     for stray in stray_files(course, files):
         stray.unlink()
+    page_path(course).parent.mkdir(exist_ok=True)
+    page_path(course).write_text(bank_page(course, catalogue), encoding="utf-8")
     return [file.path for file in files]
 
 

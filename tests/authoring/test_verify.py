@@ -23,6 +23,8 @@ POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
 TABLES = "every diagnosis table is current"
+PAGE = "docs/misconceptions.md is what the bank says"
+RECORDED = "every mutant is caught as it is recorded"
 LEAK = "no line of a solution, check or mutant is released"
 CAUGHT = "every mutant fails a check"
 NAMED = "every mutant is named first"
@@ -38,6 +40,8 @@ SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/hidden/checks/test_running_mean.py"
 BANK = "grader/hidden/misconceptions/running_mean.py"
 TEXTS = "grader/hidden/misconceptions/texts.yaml"
+CAUGHT_FILE = "grader/hidden/tables/running_mean.caught.json"
+PAGE_FILE = "docs/misconceptions.md"
 TABLE = "grader/hidden/tables/running_mean.safetensors"
 STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
@@ -109,10 +113,12 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         WORDS: (7, 7),
         RELEASED: (3, 3),
         TABLES: (1, 1),
+        PAGE: (1, 1),
         LEAK: (3, 3),
         CAUGHT: (7, 7),
         NAMED: (7, 7),
         USED: (4, 4),
+        RECORDED: (7, 7),
         PAIRS: (14, 14),
         STUB: (1, 1),
         WRONG: (1, 1),
@@ -161,6 +167,32 @@ TANGLED = """\
             lambda folder: (folder / TABLE).unlink(),
             {TABLES: [f"{TABLE} is not made from today's files. Next: course release"]},
             id="a table that is missing",
+        ),
+        pytest.param(
+            edit(PAGE_FILE, "You summed without dividing. *", "You forgot to divide. *"),
+            {PAGE: [f"{PAGE_FILE} is not made from today's bank. Next: course release"]},
+            id="a page that somebody edited",
+        ),
+        pytest.param(
+            edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
+            {
+                PAGE: [f"{PAGE_FILE} is not made from today's bank. Next: course release"],
+                RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
+            },
+            id="words that were edited after the page was made",
+        ),
+        pytest.param(
+            lambda folder: (folder / CAUGHT_FILE).unlink(),
+            {PAGE: [f"{PAGE_FILE} is not made from today's bank. Next: course release"]},
+            id="a record that is missing",
+        ),
+        pytest.param(
+            edit(CAUGHT_FILE, '"1110"', '"1111"'),
+            {
+                PAGE: [PAGE_FILE],
+                RECORDED: [f"only_last (form='last') is caught otherwise. Next: rm {CAUGHT_FILE}, then course release"],
+            },
+            id="a record that is not true",
         ),
         pytest.param(
             edit(YAML, "points: 4", "points: 5"),

@@ -8,6 +8,7 @@ from ...course import Course
 from ...judge.catalogue import Catalogue
 from ...judge.diagnosis import load_bank
 from ...judge.diagnosis.table_file import table_path
+from .. import bank_page
 from ..curves import stale_curves, trained_exercises
 from ..leaks import leaks
 from ..release import released_files, stray_files
@@ -19,6 +20,7 @@ def verify_structure(course: Course, catalogue: Catalogue) -> Iterator[Claim]:
     yield _points(course, catalogue)
     yield _words(course)
     yield _tables(course, catalogue)
+    yield _page(course, catalogue)
     files = list(released_files(course, catalogue))
     stale = [
         f"{f.path.relative_to(course.root)} is not what solutions/ yields. Next: course release"
@@ -60,6 +62,12 @@ def _tables(course: Course, catalogue: Catalogue) -> Claim:
         if not catalogue.tables.is_current(a, e)
     ]
     return Claim("tables", "every diagnosis table is current", len(every) - len(stale), len(every), tuple(stale))
+
+
+def _page(course: Course, catalogue: Catalogue) -> Claim:
+    current = bank_page.is_current(course, catalogue)
+    stale = () if current else (f"{bank_page.NAME} is not made from today's bank. Next: course release",)
+    return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale)
 
 
 def _words(course: Course) -> Claim:
