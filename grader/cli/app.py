@@ -23,7 +23,8 @@ from .verify import verify
 
 app = typer.Typer(
     name="course",
-    help="Build multi-head attention, stub by stub; grade it where it can do no harm.",
+    help="Build multi-head attention, stub by stub; grade it where it can do no harm.\n\n"
+    "Example: `course status` (students), `course grade submitted` (instructors). Every command has a `--help` of its own.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -11,7 +11,10 @@ import typer
 from ..box.names import Device
 from .options import CourseOption, course_of
 
-ci = typer.Typer(no_args_is_help=True, help="The steps of the workflow that grades pull requests.")
+ci = typer.Typer(
+    no_args_is_help=True,
+    help="The steps of the workflow that grades pull requests.\n\nExample: `course ci grade`, after `course ci collect`.",
+)
 
 Submitted = Annotated[Path, typer.Option(help="What `course ci collect` wrote.")]
 

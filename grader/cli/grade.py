@@ -34,17 +34,18 @@ MOST_ROWS = 200  # students in the table at the end
 
 
 def grade(
-    submitted: Annotated[Path, typer.Argument(help="The folder with <student>/<assignment>/ folders.")],
+    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
     out: Annotated[
-        Path, typer.Option(file_okay=False, help="Where results go: OUT/<student>/<assignment>.json.")
+        Path, typer.Option(file_okay=False, help="Where results go: `OUT/<student>/<assignment>.json`.")
     ] = Path("results"),
     device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
     exercise: Annotated[
         list[str] | None,
         typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Judges that work at once [default: one a core].")] = os.cpu_count()
-    or 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, show_default="one a core", help="Judges that work at once.")
+    ] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),

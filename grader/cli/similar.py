@@ -19,9 +19,9 @@ CAUTION = (
 
 
 def similar(
-    submitted: Annotated[Path, typer.Argument(help="The folder with <student>/<assignment>/ folders.")],
+    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
     out: Annotated[
-        Path, typer.Option(file_okay=False, help="Where pages go: OUT/<assignment>/<exercise>/index.html.")
+        Path, typer.Option(file_okay=False, help="Where pages go: `OUT/<assignment>/<exercise>/index.html`.")
     ] = Path("similar"),
     exercise: Annotated[list[str] | None, typer.Option(help="Only this exercise. May be given again.")] = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs shown for each exercise, most alike first.")] = 10,

@@ -7,11 +7,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import pytest
+import typer
 
 from grader.cli.app import app
 
@@ -40,11 +42,25 @@ def student_copy(tmp_path: Path) -> Path:
 # Help
 
 
-@pytest.mark.parametrize("name", [command.callback.__name__ for command in app.registered_commands])
-def test_help_shows_an_example_that_is_a_command(run_course: Run, name: str) -> None:
-    done = run_course(name, "--help")
+def all_commands(command: Any, *names: str) -> Iterator[tuple[str, ...]]:
+    yield names
+    for name, each in getattr(command, "commands", {}).items():
+        yield from all_commands(each, *names, name)
+
+
+@pytest.mark.parametrize(
+    "names", list(all_commands(typer.main.get_command(app))), ids=lambda names: " ".join(names) or "course"
+)
+def test_help_shows_an_example_that_is_a_command(run_course: Run, names: tuple[str, ...]) -> None:
+    done = run_course(*names, "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(rf"Example: `?course {name}\b", words(done.stdout)), done.stdout
+    assert re.search(rf"Example: {' '.join(('course', *names))}\b", words(done.stdout)), done.stdout
+
+
+@pytest.mark.parametrize("name", ["grade", "similar"])
+def test_help_says_how_folders_are_laid_out(run_course: Run, name: str) -> None:
+    """What stands in angle brackets is HTML to Markdown, and once was not shown."""
+    assert "with <student>/<assignment>/ folders" in words(run_course(name, "--help").stdout.replace("│", ""))
 
 
 def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
