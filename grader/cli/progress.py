@@ -23,12 +23,14 @@ class Shown(Protocol):
 
 
 @contextmanager
-def progress(console: Console, total: int, before: int) -> Iterator[Shown]:
+def progress(
+    console: Console, total: int, before: int, doing: str = "grading", what: str = "submissions"
+) -> Iterator[Shown]:
     """Show submissions as they are graded; `before`: how many are from an earlier run."""
     if not console.is_terminal:
-        yield _Lines(console, total, before)
+        yield _Lines(console, total, before, doing, what)
         return
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.fields[stopped]}"), console=console, transient=True) as bar:
         yield _Bar(bar, total, before)
 
@@ -55,6 +57,8 @@ class _Lines:
     console: Console
     total: int
     before: int
+    doing: str
+    what: str
     done: int = 0
     stopped: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -69,8 +73,8 @@ class _Lines:
         self.last = now
         rate = self.done / (now - self.started)
         left = (self.total - self.before - self.done) / rate
-        so_far = f"{self.before + self.done} of {self.total} submissions, {rate:.1f}/s, {left:.0f} s left"
-        self.console.print(f"grading: {so_far}{', ' if self.stopped else ''}{_said(self.stopped)}", soft_wrap=True)
+        so_far = f"{self.before + self.done} of {self.total} {self.what}, {rate:.1f}/s, {left:.0f} s left"
+        self.console.print(f"{self.doing}: {so_far}{', ' if self.stopped else ''}{_said(self.stopped)}", soft_wrap=True)
 
 
 def _said(stopped: int) -> str:

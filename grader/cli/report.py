@@ -12,20 +12,27 @@ from ..report.aggregate import class_view
 from ..report.rows import row_of
 from ..report.terminal import class_table, exercise_view
 from ..result import read_what_can_be
+from .options import CourseOption, course_of
+from .pictures import draw_class
 
 
 def report(
     results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
     students: Annotated[bool, typer.Option(help="Also a line for every student.")] = False,
+    submitted: Annotated[
+        Path | None,
+        typer.Option(help="What was graded: draws wrong answers beside the expected ones, by running them again."),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
     ] = None,
+    course: CourseOption = None,
 ) -> None:
     """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
 
     The pages need no network: open index.html from the disk, or hand a student's page to its student. It names nobody else.
 
-    Example: `course report results`
+    Example: `course report results`, or `course report results --submitted submitted` for pages with pictures.
     """
     from ..report.pages import write_pages
 
@@ -39,7 +46,8 @@ def report(
         console.print(exercise_view(view))
     levels = ", ".join(sorted({result.isolation for result in found}))
     console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
-    page = write_pages(found, [str(error) for error in broken], html or results / "report")
+    drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
+    page = write_pages(found, [str(error) for error in broken], html or results / "report", drawn)
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
     if broken:
         raise broken[0]

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..tools.plot import HIDDEN, NONE, Band, Panel, is_none
+from ..tools.plot import HIDDEN, Band, Panel
+from .panels import FEW, heading, is_no_difference, limits, number
 
 # Maps that the colour-blind read as others do: from dark to light, and for differences two ends around white.
 _MAPS = {"numbers": "viridis", "weights": "cividis", "mask": "Greys_r", "difference": "PuOr"}
 _HIDDEN_GREY = "#d0d0d0"
 _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and a panel at least and at most
-_FEW = 8  # cells in a row up to which their numbers are written
 
 
 def png(bands: Sequence[Band], title: str) -> bytes:
@@ -69,80 +69,40 @@ def _draw_band(row: Any, band: Band) -> None:
     axes = row.subplots(1, len(band.panels), squeeze=False)[0]
     drawn: dict[str, list[tuple[Any, Any]]] = {}
     for ax, panel in zip(axes, band.panels, strict=True):
-        ax.set_title(_title(panel), fontsize=9)
+        ax.set_title(heading(panel), fontsize=9)
         if panel.values is None:
             ax.axis("off")
             ax.text(0.5, 0.5, panel.note, ha="center", va="center", fontsize=8, wrap=True, transform=ax.transAxes)
             continue
-        image = _draw(ax, panel, _limits(band, panel))
+        image = _draw(ax, panel, limits(band, panel))
         _label(ax, band, first=ax is axes[0])
-        if panel.kind != "mask" and not _is_none(panel):
+        if panel.kind != "mask" and not is_no_difference(panel):
             drawn.setdefault(panel.kind, []).append((image, ax))
     for images in drawn.values():
         bar = row.colorbar(images[-1][0], ax=[ax for _, ax in images], fraction=0.05, pad=0.02)
         bar.ax.tick_params(labelsize=7)
 
 
-def _title(panel: Panel) -> str:
-    if panel.values is None:
-        return panel.title
-    if _is_none(panel):
-        return f"{panel.title}: none"
-    hidden = panel.kind == "numbers" and bool((panel.values < HIDDEN).any())
-    return f"{panel.title} (grey: −∞)" if hidden else panel.title
-
-
-def _is_none(panel: Panel) -> bool:
-    """Whether this is a difference that is none."""
-    return panel.kind == "difference" and panel.values is not None and is_none(panel.values)
-
-
-def _draw(ax: Any, panel: Panel, limits: tuple[float, float]) -> Any:
+def _draw(ax: Any, panel: Panel, scale: tuple[float, float]) -> Any:
     from matplotlib import colormaps
 
     assert panel.values is not None
     values = panel.values.double()
     shown = torch.where(values.isfinite() & (values > HIDDEN), values, torch.nan)
     colours = colormaps[_MAPS[panel.kind]].with_extremes(bad=_HIDDEN_GREY)
-    image = ax.imshow(shown.numpy(), cmap=colours, vmin=limits[0], vmax=limits[1], aspect="auto")
-    if max(values.shape) <= _FEW:
-        _write_numbers(ax, panel, values, limits, image)
+    image = ax.imshow(shown.numpy(), cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
+    if max(values.shape) <= FEW:
+        _write_numbers(ax, panel, values, image)
     return image
 
 
-def _write_numbers(ax: Any, panel: Panel, values: Tensor, limits: tuple[float, float], image: Any) -> None:
+def _write_numbers(ax: Any, panel: Panel, values: Tensor, image: Any) -> None:
     for i, row in enumerate(values.tolist()):
         for j, value in enumerate(row):
-            text = _text(value, panel)
+            text = number(value, panel)
             red, green, blue, _ = image.cmap(image.norm(value)) if value > HIDDEN else (0.8, 0.8, 0.8, 1)
             dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
             ax.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
-
-
-def _text(value: float, panel: Panel) -> str:
-    if value != value:
-        return "≠" if panel.kind == "difference" else "NaN"
-    if value < HIDDEN:
-        return "−∞"
-    if panel.kind == "mask":
-        return "1" if value else "0"
-    if value == 0 or (panel.kind == "difference" and abs(value) < NONE):
-        return "0"
-    shown = f"{value:.0f}" if panel.kind == "difference" and value in (-1, 1) else f"{value:.2f}"
-    return shown.replace("-", "−")
-
-
-def _limits(band: Band, panel: Panel) -> tuple[float, float]:
-    """One scale for all panels of the kind; a difference is symmetric around 0."""
-    tables = [p.values.double().flatten() for p in band.panels if p.values is not None and p.kind == panel.kind]
-    values = torch.cat(tables)
-    values = values[values.isfinite() & (values > HIDDEN)]
-    if panel.kind in ("mask", "weights"):
-        return 0.0, 1.0
-    if panel.kind == "difference":
-        largest = float(values.abs().max()) if values.numel() else 0.0
-        return (-largest, largest) if largest > NONE else (-1.0, 1.0)
-    return (float(values.min()), float(values.max())) if values.numel() else (0.0, 1.0)
 
 
 def _label(ax: Any, band: Band, *, first: bool) -> None:

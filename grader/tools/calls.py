@@ -11,7 +11,6 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
-from ..judge.candidate import map_call
 from ..judge.marks import Layer
 from ..public.file import Fingerprints
 from ..public.heads import Heads, key_of
@@ -140,7 +139,9 @@ def _smaller(look: Look) -> Iterator[Look]:
 
 def _bare(call: Call) -> Call:
     """Without what a check adds to a module's output."""
-    return map_call(call, lambda tensor: tensor, lambda build: replace(build, added={}))
+    subject, *args = (replace(v, added={}) if isinstance(v, Build) else v for v in (call.subject, *call.args))
+    kwargs = {k: replace(v, added={}) if isinstance(v, Build) else v for k, v in call.kwargs.items()}
+    return replace(call, subject=cast(str | Build, subject), args=tuple(args), kwargs=kwargs)
 
 
 def _setting(call: Call) -> str:

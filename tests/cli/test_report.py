@@ -87,3 +87,28 @@ def test_a_folder_that_cannot_be_written_is_status_2_after_the_view(
     assert done.returncode == 2
     assert "2 submissions" in done.stdout
     assert done.stderr.endswith("Next: course report --html ANOTHER_FOLDER\n")
+
+
+def test_submitted_draws_wrong_answers_beside_the_expected_ones(
+    run_course: Run, results: Path, tmp_path: Path, tiny_copy: Path
+) -> None:
+    for student, divided_by in (("ada", "torch.arange(1, len(x) + 1)"), ("ben", "len(x)")):
+        folder = tmp_path / "handed in" / student / "averages"
+        folder.mkdir(parents=True)
+        source = f"import torch\ndef running_mean(x):\n    return x.cumsum(0) / {divided_by}\n"
+        (folder / "01_running_mean.py").write_text(source)
+    done = run_course("report", "results", "--submitted", "handed in", "--course", tiny_copy)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\n1 of 1 wrong attempt has pictures, drawn in " in done.stdout
+    page = (results / "report" / "students" / "ben.html").read_text(encoding="utf-8")
+    assert "running_mean(x): the largest difference is " in page
+    assert "<svg" not in (results / "report" / "students" / "ada.html").read_text(encoding="utf-8")
+
+
+def test_a_folder_that_holds_nobody_of_these_results_is_named(run_course: Run, results: Path, tiny_copy: Path) -> None:
+    submitted = tiny_copy / "handed in"
+    (submitted / "zoe" / "averages").mkdir(parents=True)
+    done = run_course("report", results, "--submitted", submitted, "--course", tiny_copy)
+    assert done.returncode == 2
+    assert f"course: {submitted} holds nobody of these results. Next: course report " in done.stderr
+    assert not (results / "report").exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+import torch
 from rich.console import Console
 
 from grader.errors import CourseFault
@@ -17,6 +18,7 @@ from grader.report.pages import write_pages
 from grader.report.pages.write import page_of
 from grader.report.terminal import exercise_report
 from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from grader.tools.plot import compared
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
 NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip
@@ -232,3 +234,15 @@ def test_a_folder_that_cannot_be_written_is_one_sentence_with_a_next_command(tmp
         CourseFault, match=r"file cannot be written \(.+\)\. Next: course report --html ANOTHER_FOLDER$"
     ):
         write_pages([graded("ada", GOOD)], [], tmp_path / "file")
+
+
+def test_pictures_stand_with_the_attempt_they_are_of_and_on_no_other_page(tmp_path: Path) -> None:
+    shown = compared("weights, head 1", torch.eye(2), torch.eye(2) * 0.5, "weights", "query", "key")
+    results = [graded("ada", BAD, CRASHED.model_copy(update={"id": "other"})), graded("ben", BAD)]
+    write_pages(results, [], tmp_path, {("ada", "heads", "dance"): [shown], ("ada", "heads", "gone"): [shown]})
+    ada, ben, whole = (Seen(tmp_path / name) for name in ("students/ada.html", "students/ben.html", "index.html"))
+    assert [tag for tag, _ in ada.elements].count("figure") == 1
+    assert "weights, head 1: the largest difference is 0.5" in ada.text
+    assert ada.text.index("weights, head 1") < ada.text.index("other")
+    assert "course plot dance draws yours" in ada.text
+    assert not any(tag == "figure" for page in (ben, whole) for tag, _ in page.elements)

@@ -7,10 +7,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.report.pages import write_pages
 from grader.report.pages.write import page_of
 from grader.result import Result
+from grader.tools.plot import compared
 
 PHONE = 375
 SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -28,7 +30,9 @@ LEAST_CONTRAST = """(() => {
   while (texts.nextNode()) {
     const e = texts.currentNode.parentElement;
     if (!texts.currentNode.data.trim() || !e.checkVisibility()) continue;
-    const [a, b] = [numbers(getComputedStyle(e).color).slice(0, 3), behind(e).slice(0, 3)].map(luminance);
+    if (e.closest("svg g[fill]")) continue;  // on a cell: test_heatmap
+    const own = getComputedStyle(e)[e.closest("svg") ? "fill" : "color"];
+    const [a, b] = [numbers(own).slice(0, 3), behind(e).slice(0, 3)].map(luminance);
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (ratio < least[0]) least = [ratio, e.outerHTML.slice(0, 80)];
   }
@@ -38,11 +42,14 @@ LEAST_CONTRAST = """(() => {
 
 @pytest.fixture(scope="module")
 def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script."""
+    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script, one has pictures."""
     results = made_up_class(12)
     results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
     folder = tmp_path_factory.mktemp("small")
-    write_pages(results, [f"{SCRIPT} is not a result."], folder)
+    shown = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "numbers", "query", "key")
+    wide = compared("output", torch.zeros(9, 24), torch.ones(9, 24), "numbers", "token", "channel")
+    drawn = {("student0004", "heads", exercise.id): [shown, wide] for exercise in results[4].exercises}
+    write_pages(results, [f"{SCRIPT} is not a result."], folder, drawn)
     return folder
 
 
@@ -150,6 +157,34 @@ def test_a_phone_never_scrolls_sideways(browser, small: Path, big: Path) -> None
         browser.open(page, PHONE, 700)
         browser.js("document.querySelectorAll('details').forEach((e, i) => { if (i < 3) e.open = true })")
         assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [PHONE, PHONE], page
+
+
+def test_a_picture_is_named_in_words_and_a_phone_moves_it_by_the_keyboard(browser, small: Path) -> None:
+    browser.open(small / "students" / "student0004.html", PHONE, 700)
+    picture = "document.querySelector('.pictures svg')"
+    nodes = browser.ask("Accessibility.getFullAXTree")["nodes"]
+    named = [node["name"]["value"] for node in nodes if node.get("role", {}).get("value") in ("img", "image")]
+    assert "scores, head 0: 42 of 49 numbers are hidden in one of the two only" in named
+    assert "output: the largest difference is 1" in named
+    assert browser.js(f"{picture}.getBoundingClientRect().width") > PHONE  # numbers stay readable: it scrolls
+    assert browser.js(f"[{picture}.parentElement.tabIndex, {picture}.parentElement.role]") == [0, "region"]
+    browser.js(f"{picture}.parentElement.focus()")
+    browser.press(*RIGHT)
+    assert browser.js(
+        f"new Promise(done => {{ const t = setInterval(() => {{ if ({picture}.parentElement.scrollLeft > 0)"
+        " { clearInterval(t); done(true); } }, 20); })"
+    )
+
+
+def test_a_picture_fits_the_page_and_the_paper(browser, small: Path) -> None:
+    fits = "[...document.querySelectorAll('.pictures .scroll')].every(e => e.scrollWidth <= e.clientWidth)"
+    browser.open(small / "students" / "student0004.html")
+    assert browser.js("document.querySelectorAll('.pictures svg').length") > 2
+    assert browser.js(fits)
+    browser.ask("Emulation.setEmulatedMedia", media="print")
+    browser.open(small / "students" / "student0004.html", 640)
+    assert browser.js(fits)
+    browser.ask("Emulation.setEmulatedMedia", media="")
 
 
 def test_paper_shows_the_hints_and_no_navigation(browser, small: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from ..words import MARKS, NOTED, OUTCOMES, attempt_words, out_of, points, score
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+    from ...tools.plot import Band
 
 GENERATOR = "manyheads course report"
 _HERE = Path(__file__).parent
@@ -47,6 +51,24 @@ def environment() -> Environment:
     }
     pages.filters["points"] = points
     return pages
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a page shows, and the same in words."""
+
+    svg: Markup
+    words: str
+
+
+def picture(band: Band) -> Picture:
+    """The picture of a band."""
+    from markupsafe import Markup
+
+    from ...tools.plot import summary
+    from ..heatmap import svg
+
+    return Picture(Markup(svg(band)), summary([band])[0])
 
 
 def _digest(text: str) -> str:

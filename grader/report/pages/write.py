@@ -5,26 +5,37 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ...errors import CourseFault
 from ...result import Result
 from ..overview import overviews
-from .environment import GENERATOR, environment
+from .environment import GENERATOR, environment, picture
+
+if TYPE_CHECKING:
+    from ...tools.pictures import Key
+    from ...tools.plot import Band
 
 CLASS, STUDENTS = "index.html", "students"
 HEAD = 1024  # bytes of a page in which it says who made it
+_NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
 _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
 
 
-def write_pages(results: Sequence[Result], left_out: Sequence[str], folder: Path) -> Path:
+def write_pages(
+    results: Sequence[Result], left_out: Sequence[str], folder: Path, drawn: Mapping[Key, Sequence[Band]] = _NOTHING
+) -> Path:
     """The class page, whose path is returned, and a page for each student.
 
-    left_out: a sentence for each file that could not be read; the class page shows them. Raises CourseFault.
+    left_out: a sentence for each file that could not be read; the class page shows them. drawn: what the page of a
+    student shows of an attempt, by student, assignment and exercise. Raises CourseFault.
     """
     pages = environment()
     pages.globals["page_of"] = page_of
+    pages.globals["pictures_of"] = lambda *key: [picture(band) for band in drawn.get(key, ())]
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         of_student[result.student].append(result)
