@@ -4,6 +4,7 @@
 # make bench   set up, then measure what a submission costs beside three other graders (a quarter of an hour; installs
 #              them in .cache/bench; docs/performance.md has the tables)
 # make bench-attacks  set up, then try ten attacks on four graders (half an hour; installs two of them in .cache/bench)
+# make gpu     set up, then run on a GPU all that needs one: what it offers, its tests, its measurements as Markdown
 #
 # TORCH_INDEX  the wheel index to take torch from, for instance PyTorch's CPU one
 # PYTHON       the interpreter to build .venv with (3.11 or newer)
@@ -15,7 +16,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test verify lint soak bench bench-attacks setup clean
+.PHONY: grade test verify lint soak bench bench-attacks gpu setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -39,6 +40,11 @@ bench-attacks: setup
 
 soak: setup
 	@$(RUN)/python -m pytest -m soak
+
+gpu: setup
+	@$(RUN)/course doctor
+	@$(RUN)/python -m pytest -m gpu -rs
+	@$(RUN)/python -m bench.gpu
 
 setup: $(READY)
 	@sh tools/need-bwrap

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.box.level import Box, Level, open_box
 from grader.course import Assignment, Course, Exercise, load_course
@@ -26,6 +27,14 @@ def pytest_configure() -> None:
     """Let Ctrl-C reach what tests start: `make test &` begins with it ignored, and every child would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a GPU says so where there is none."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and not torch.cuda.is_available():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no CUDA device that torch can use"))
 
 
 @pytest.fixture(scope="session")

@@ -59,8 +59,8 @@ def start(plan: Plan) -> None:
     try:
         _need(plan.device)
         course = load_course(plan.course)
-        box = _here.box.enter_context(open_box(plan.level, course.limits.for_worker(), course.root))
-        prove(box, course)
+        box = _here.box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
+        prove(box, course, plan.device)
         settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises)
         _here.judge = _here.session.enter_context(Judge(course, box, settings))
     except Exception as error:

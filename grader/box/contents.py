@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import sysconfig
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -70,8 +69,7 @@ def _interpreter() -> tuple[str | None, str]:
 
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
     """Top-level files and folders of these distributions and of all that they require."""
-    site = Path(sysconfig.get_path("purelib"))
-    paths: dict[Path, None] = {}
+    paths: dict[str, Path] = {}  # by name: each stands in the box once
     todo, seen = list(names), set()
     while todo:
         name = re.sub(r"[-_.]+", "-", todo.pop()).lower()
@@ -85,8 +83,8 @@ def _package_paths(names: tuple[str, ...]) -> list[Path]:
         for file in distribution.files or ():
             top = file.parts[0]
             if top not in ("..", "__pycache__") and not top.endswith((".pth", ".dist-info")):
-                paths[site / top] = None
+                paths.setdefault(top, Path(str(distribution.locate_file(top))))
         for requirement in distribution.requires or ():
             if "extra ==" not in requirement:
                 todo.append(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
-    return [path for path in sorted(paths) if path.exists()]
+    return [path for path in sorted(paths.values()) if path.exists()]

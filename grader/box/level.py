@@ -8,7 +8,7 @@ from typing import Protocol, Self
 
 from .connection import Connection
 from .names import BoxUnavailable, Level
-from .worker.limits import Limits
+from .worker.limits import CUDA, Limits
 
 __all__ = ["Box", "BoxUnavailable", "Level", "open_box"]
 
@@ -31,6 +31,10 @@ class Box(Protocol):
 
 def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
     """The box of that level. `hidden`: the course's folder, of which nothing is seen inside. Raises BoxUnavailable."""
+    if level is Level.NAMESPACES and limits.device == CUDA:
+        from .gpu import GpuBox
+
+        return GpuBox(limits, hidden)
     if level is Level.NAMESPACES:
         from .namespaces import NamespaceBox
 

@@ -15,6 +15,9 @@ from ..course import Course
 from .canary import run_canary
 from .cgroup import make_cgroup
 from .level import BoxUnavailable, Level, open_box
+from .names import Device
+from .namespaces import uid_for_box
+from .nvidia import apart, find_driver, missing
 from .worker import seccomp
 
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -44,6 +47,7 @@ def findings(course: Course) -> Iterator[Finding]:
     yield Finding("seccomp", f"a filter for {machine}" if known else f"no filter is written for {machine}", known)
     yield _cgroups(course)
     yield _level(course)
+    yield from gpu_findings(course)
     yield Finding(
         Level.PROCESS, "rlimits and a deadline only: for a student's own `course check`, promises nothing more", None
     )
@@ -52,7 +56,7 @@ def findings(course: Course) -> Iterator[Finding]:
 def _torch() -> Finding:
     import torch
 
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU: --device cuda is not available"
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "it sees no GPU"
     return Finding("torch", f"{torch.__version__}; {gpu}")
 
 
@@ -98,16 +102,45 @@ def _cgroups(course: Course) -> Finding:
     return Finding("cgroups", "none can be made: rlimits bind each process by itself", None, command)
 
 
-def _level(course: Course) -> Finding:
-    limits = course.limits.for_worker()
+def _level(course: Course, device: Device = Device.CPU) -> Finding:
+    limits = course.limits.for_worker(device)
+    about = f"{Level.NAMESPACES}, {device}" if device is Device.CUDA else str(Level.NAMESPACES)
     try:
         with open_box(Level.NAMESPACES, limits, course.root) as box:
             report = run_canary(box, limits, course.root)
     except BoxUnavailable as error:
-        return Finding(Level.NAMESPACES, str(error).partition(" Next:")[0], False)
+        says, _, command = str(error).partition(" Next: ")
+        return Finding(about, says, False, "" if command == "course doctor" else command)
     if report.holds:
-        return Finding(Level.NAMESPACES, "holds: the canary tried every way out and found none")
-    return Finding(Level.NAMESPACES, f"does not hold: {'; '.join(report.leaks) or report.error}", False)
+        return Finding(about, "holds: the canary tried every way out and found none")
+    return Finding(about, f"does not hold: {'; '.join(report.leaks) or report.error}", False)
+
+
+def gpu_findings(course: Course) -> Iterator[Finding]:
+    """What `--device cuda` needs on top."""
+    import torch
+
+    driver = find_driver()
+    if not driver.gpus:
+        yield Finding("GPU", "none of NVIDIA's is there: --device cuda is not available", None)
+        return
+    lacking = list(missing(driver, uid_for_box()))
+    if torch.version.cuda is None:
+        lacking.append(
+            (
+                f"torch {torch.__version__} is built without CUDA",
+                "make setup TORCH_INDEX=<a wheel index with torch for CUDA>",
+            )
+        )
+    for says, command in lacking:
+        yield Finding("GPU", says, False, command)
+    if lacking:
+        return
+    names = ", ".join(gpu.node for gpu in driver.gpus)
+    yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(apart(driver))}")
+    if not _cgroups(course).good:
+        yield Finding("GPU", "without a cgroup nothing bounds the main memory of an attempt there", None)
+    yield _level(course, Device.CUDA)
 
 
 def _read(path: Path) -> str:

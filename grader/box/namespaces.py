@@ -17,6 +17,7 @@ from .cgroup import Cgroup, make_cgroup
 from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents
 from .level import BoxUnavailable, Level
+from .nvidia import Equipment
 from .warm import start_attempt
 from .worker.limits import Limits
 from .worker.zygote import READY
@@ -41,12 +42,12 @@ class NamespaceBox:
     level = Level.NAMESPACES
     start_seconds = 1.0
 
-    def __init__(self, limits: Limits, hidden: Path) -> None:
-        """Start it. `hidden`: a folder that must not be seen inside, wherever it is.
+    def __init__(self, limits: Limits, hidden: Path, given: Equipment | None = None) -> None:
+        """Start it. `hidden`: a folder that must not be seen inside, wherever it is. `given`: what it holds besides.
 
         Raises BoxUnavailable, with the command that would help.
         """
-        self._limits, self._hidden = limits, hidden
+        self._limits, self._hidden, self._given = limits, hidden, given or Equipment()
         self._start()
 
     def attempt(self, limits: Limits) -> Connection:
@@ -72,7 +73,7 @@ class NamespaceBox:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as errors:
             launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
-            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, self._cgroup)
+            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, self._cgroup, self._given)
             self._process = subprocess.Popen(
                 [*launcher, json.dumps(request)],
                 pass_fds=[theirs.fileno()],
@@ -105,21 +106,26 @@ def uid_for_box() -> int | None:
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
-def launch_request(bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroup: Cgroup) -> dict[str, object]:
+def launch_request(
+    bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroup: Cgroup, given: Equipment
+) -> dict[str, object]:
     """What `launcher.py` is to do."""
     inside = contents()
+    binds = (*inside.binds, *given.binds)
     arguments = [*_UNSHARE, *_BOUND]
-    for i, bind in enumerate(inside.binds):
+    for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
-    if any(hidden.is_relative_to(bind.target) for bind in inside.binds):
+    if any(hidden.is_relative_to(bind.target) for bind in binds):
         arguments += ["--tmpfs", str(hidden)]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]
-    for device in ("null", "zero", "full", "random", "urandom"):
-        arguments += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
+    for name in ("null", "zero", "full", "random", "urandom"):
+        arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    for i, device in enumerate(given.devices, len(binds)):
+        arguments += ["--dev-bind", f"{{{i}}}", device.target]
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
-    for name, value in _ENVIRONMENT.items():
+    for name, value in (*_ENVIRONMENT.items(), *given.environment):
         arguments += ["--setenv", name, value]
     start = (
         f"import sys; sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
@@ -129,7 +135,7 @@ def launch_request(bwrap: str, control_fd: int, uid: int | None, hidden: Path, c
         "bwrap": bwrap,
         "arguments": arguments,
         "command": [inside.python, "-I", "-S", "-B", "-c", start],
-        "sources": [bind.source for bind in inside.binds],
+        "sources": [bind.source for bind in (*binds, *given.devices)],
         "uid": uid,
         "cgroups": cgroup.entrances,
     }

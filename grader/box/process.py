@@ -14,10 +14,12 @@ from types import TracebackType
 from typing import Self
 
 from .connection import Connection
+from .cuda import start_cuda
 from .level import Level
-from .worker.limits import Limits
+from .worker.limits import CUDA, Limits
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 
 
 class ProcessBox:
@@ -35,6 +37,7 @@ class ProcessBox:
             "from grader.box.worker.zygote import alone; from grader.box.worker.limits import Limits; "
             f"alone({theirs.fileno()}, Limits(**{dataclasses.asdict(limits)!r}))"
         )
+        passed = ("PATH", *_FOR_CUDA) if limits.device == CUDA else ("PATH",)
         folder = tempfile.TemporaryDirectory(prefix="course-check-")
         with theirs:
             process = subprocess.Popen(
@@ -45,9 +48,12 @@ class ProcessBox:
                 stderr=subprocess.DEVNULL,
                 cwd=folder.name,
                 start_new_session=True,
-                env={**ENVIRONMENT, "PATH": os.environ.get("PATH", "")},
+                env={**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}},
             )
-        return Connection(data, limits, lambda seconds: _end(process, folder, seconds))
+        connection = Connection(data, limits, lambda seconds: _end(process, folder, seconds))
+        if limits.device == CUDA:
+            start_cuda(connection)
+        return connection
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,9 @@ import select
 import socket
 
 from .connection import Connection
-from .worker.limits import Limits
+from .worker.limits import CUDA, Limits
+
+CUDA_GRACE = 30.0  # seconds: taking down much memory of a GPU takes its time, and the next attempt waits for it
 
 
 def start_attempt(control: socket.socket, limits: Limits) -> Connection:
@@ -18,7 +20,8 @@ def start_attempt(control: socket.socket, limits: Limits) -> Connection:
     with their_data, their_lifeline:
         request = json.dumps(dataclasses.asdict(limits)).encode()
         socket.send_fds(control, [request], [their_data.fileno(), their_lifeline.fileno()])
-    return Connection(data, limits, lambda seconds: _hang_up(lifeline, seconds))
+    least = CUDA_GRACE if limits.device == CUDA else 0.0
+    return Connection(data, limits, lambda seconds: _hang_up(lifeline, max(seconds, least)))
 
 
 def _hang_up(lifeline: socket.socket, seconds: float) -> int | None:

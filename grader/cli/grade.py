@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -44,7 +45,7 @@ def grade(
         typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, show_default="one a core", help="Judges that work at once.")
+        int, typer.Option(min=1, show_default="one a core", help="Judges that work at once; on a GPU one.")
     ] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
@@ -110,7 +111,16 @@ def _graded(plan: Plan, submissions: Sequence[Submission], jobs: int, cluster: s
         return iter(())
     if cluster is not None:
         return grade_on(cluster, plan, submissions)
-    return grade_all(plan, submissions, min(jobs, len(submissions)))
+    return grade_all(plan, submissions, min(jobs, len(submissions), _most_judges(plan.device)))
+
+
+def _most_judges(device: Device) -> int:
+    """How many can work at once: one attempt at a time has a GPU."""
+    if device is Device.CPU:
+        return sys.maxsize
+    from ..box.nvidia import apart, find_driver
+
+    return max(1, len(apart(find_driver())))
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:

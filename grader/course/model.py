@@ -39,9 +39,9 @@ class Limits(_Model):
     reply_mib: int = Field(32, ge=1, description="the largest answer that is read")
     source_kib: int = Field(1024, ge=1, description="the largest attempt that is read")
 
-    def for_worker(self) -> WorkerLimits:
-        """The part that the box enforces."""
-        return WorkerLimits(**self.model_dump(exclude={"source_kib"}))
+    def for_worker(self, device: str = "cpu") -> WorkerLimits:
+        """The part that the box enforces, for attempts that compute there."""
+        return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
 class Trainable(_Model):

@@ -119,7 +119,7 @@ class Judge:
         bank = load_bank(self._course, exercise)
         if source.problem:
             return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error")
-        limits = self._course.limits.for_worker()
+        limits = self._course.limits.for_worker(self._settings.device)
         attempt = AttemptPerformer(self._box, source, limits, self._settings.device, self._settings.dtype)
         try:
             raised = attempt.load()

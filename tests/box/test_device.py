@@ -65,7 +65,7 @@ def test_on_a_cpu_no_memory_is_reported(attempt: Connection) -> None:
     assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that torch can use")
+@pytest.mark.gpu
 def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
     x = torch.ones(1024, 1024, device="cuda")
     namespace = {"three": lambda x: ((x + 1) + 1) + 1}

@@ -32,7 +32,7 @@ def test_without_a_gpu_it_says_so_and_what_to_run_instead(run_course: Run) -> No
     )
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that torch can use")
+@pytest.mark.gpu
 def test_on_a_gpu_a_quick_run_names_the_device(run_course: Run) -> None:
     done = run_course("bench", "--quick", "--device", "cuda")
     assert (done.returncode, done.stderr) == (0, "")

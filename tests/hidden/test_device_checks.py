@@ -35,7 +35,6 @@ OVERFLOW = "value cannot be converted to type c10::Half without overflow"
 SEEDS = range(1)
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs nothing
-no_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device that torch can use")
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +194,7 @@ def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(course: 
     assert sum(o.points for o in outcomes.values()) == exercise.points
 
 
-@no_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     "exercise", [*MODULES, "attention_scores", "causal_mask", "reshape_dance", "mha_by_loop"], indirect=True
 )
@@ -205,7 +204,7 @@ def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(
     assert {o.outcome for o in outcomes_on("cuda", course, exercise).values()} == {"passed"}
 
 
-@no_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("exercise", MODULES, indirect=True)
 def test_on_a_gpu_right_attempts_stay_within_the_tolerance(course: Course, exercise: Exercise) -> None:
     checks, right = checks_of(course, exercise), reference(course, exercise)
@@ -214,7 +213,7 @@ def test_on_a_gpu_right_attempts_stay_within_the_tolerance(course: Course, exerc
             checks.test_half_precision(Candidate(LocalPerformer(namespace_of(path), "cuda")), right, Draw(0))
 
 
-@no_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
 def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not(course: Course, exercise: Exercise) -> None:
     checks = checks_of(course, exercise)

@@ -112,9 +112,8 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monk
 # On a GPU
 
 
+@pytest.mark.gpu
 def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device that torch can use")
     settings = [Setting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:

@@ -11,7 +11,10 @@ import ctypes
 import platform
 import struct
 
+from .limits import CUDA
+
 # Syscall numbers: (x86_64, aarch64), None where the architecture has none.
+_SOCKET = (41, 198)
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "process_madvise": (440, 440), "kcmp": (312, 272), "pidfd_getfd": (438, 438),
@@ -22,7 +25,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    "socket": (41, 198), "flock": (73, 32),
+    "socket": _SOCKET, "flock": (73, 32),
     "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106),
     "kexec_load": (246, 104), "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224),
     "swapoff": (168, 225), "acct": (163, 89), "syslog": (103, 116), "quotactl": (179, 60),
@@ -49,6 +52,7 @@ _OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY = 36, 37, 38, 1024, 1026
 _REFUSED_FCNTL = (
     _GETLK, _SETLK, _SETLKW, _SETOWN, _SETSIG, _SETOWN_EX, _OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY,
 )  # fmt: skip
+_AF_UNIX = 1
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -56,8 +60,12 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offs
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 
 
-def program(machine: str) -> bytes:
-    """The filter for `platform.machine()`'s value. Raises KeyError for an unknown one."""
+def program(machine: str, device: str = "cpu") -> bytes:
+    """The filter for `platform.machine()`'s value. Raises KeyError for an unknown one.
+
+    On "cuda" a unix socket may be made: CUDA listens at an abstract address as it starts, and gives up where it cannot.
+    An attempt's network namespace is its own, so nobody hears it.
+    """
     column, architecture = ARCHITECTURES[machine]
     code = [
         _op(_LOAD, _ARCHITECTURE), _op(_EQUAL, architecture, 1, 0), _op(_RETURN, _KILL),
@@ -74,6 +82,12 @@ def program(machine: str) -> bytes:
     commands = [_op(_EQUAL, command, len(_REFUSED_FCNTL) - i, 0) for i, command in enumerate(_REFUSED_FCNTL)]
     code += [_op(_EQUAL, _FCNTL[column], 0, len(commands) + 3), _op(_LOAD, _SECOND_ARGUMENT)]
     code += [*commands, _op(_RETURN, _ALLOW), _op(_RETURN, _ERRNO | _EPERM)]
+    if device == CUDA:
+        code += [
+            _op(_EQUAL, _SOCKET[column], 0, 4), _op(_LOAD, _FIRST_ARGUMENT),
+            _op(_EQUAL, _AF_UNIX, 0, 1), _op(_RETURN, _ALLOW),
+            _op(_LOAD, _NUMBER),
+        ]  # fmt: skip
     for numbers in _REFUSED.values():
         number = numbers[column]
         if number is not None:
@@ -81,9 +95,9 @@ def program(machine: str) -> bytes:
     return b"".join([*code, _op(_RETURN, _ALLOW)])
 
 
-def install() -> None:
+def install(device: str = "cpu") -> None:
     """Filter this process for good. Raises OSError where the kernel refuses, KeyError on an unknown machine."""
-    code = program(platform.machine())
+    code = program(platform.machine(), device)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,175 @@
+"""What an NVIDIA driver has put on this machine, and what of it a box for `--device cuda` is given.
+
+The lists are libnvidia-container's, as far as computing needs them, and the paths that stand in libcuda.so.1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .contents import Bind
+
+CONTROL, UVM, UVM_TOOLS = "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"
+DRIVER = "libcuda.so.1"
+LIBRARY_FOLDER = "/box/driver"
+LIBRARIES = (
+    "libcuda.so", "libnvidia-ml.so", "libnvidia-ptxjitcompiler.so", "libnvidia-nvvm.so", "libnvidia-nvvm70.so",
+    "libnvidia-gpucomp.so", "libnvidia-fatbinaryloader.so", "libnvidia-cfg.so", "libnvidia-pkcs11.so",
+    "libnvidia-pkcs11-openssl3.so", "libnvidia-tileiras.so", "libnvidia-sandboxutils.so",
+)  # fmt: skip
+_SYSFS = (
+    "devices/system/cpu", "devices/system/node", "devices/system/memory/block_size_bytes",
+    "module/nvidia/initstate", "module/nvidia_uvm/initstate",
+)  # fmt: skip
+_USUAL_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib")
+_VISIBLE = re.compile(r"[A-Za-z0-9,./-]{1,400}")
+_FIELD = re.compile(r"^(GPU UUID|Device Minor):\s*(\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where to look. A test looks elsewhere."""
+
+    dev: Path = Path("/dev")
+    proc: Path = Path("/proc/driver/nvidia")
+    sys: Path = Path("/sys")
+    ldconfig: tuple[str, ...] = ("/sbin/ldconfig", "-p")
+    folders: tuple[str, ...] = _USUAL_FOLDERS
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU. node: its device file's name. uuid and bus: as the driver says, empty where it does not."""
+
+    node: str
+    uuid: str = ""
+    bus: str = ""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What is there. library: where libcuda.so.1 stands, "" where it is not found; known: the linker finds it itself."""
+
+    places: Places
+    gpus: tuple[Gpu, ...]
+    library: str
+    known: bool
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What a box is given on top of what every box holds. devices: device files; binds: read-only."""
+
+    devices: tuple[Bind, ...] = ()
+    binds: tuple[Bind, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+def find_driver(places: Places | None = None, environment: Mapping[str, str] = os.environ) -> Driver:
+    """Look for GPUs and for the driver's library."""
+    places = places or Places()
+    found = {path.name: Gpu(path.name) for path in places.dev.glob("nvidia[0-9]*") if path.name[6:].isdigit()}
+    for path in places.proc.glob("gpus/*/information"):
+        says = dict(_FIELD.findall(path.read_text(errors="replace")))
+        node = f"nvidia{says.get('Device Minor', '')}"
+        if node in found:
+            found[node] = Gpu(node, says.get("GPU UUID", ""), path.parent.name)
+    gpus = tuple(sorted(found.values(), key=lambda gpu: int(gpu.node[6:])))
+    cached = _in_linker_cache(places.ldconfig)
+    set_here = [folder for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    library = _first_with_driver(set_here) or cached or _first_with_driver(places.folders)  # the linker's own order
+    return Driver(places, gpus, library, library == cached)
+
+
+def _first_with_driver(folders: Sequence[str]) -> str:
+    return next((f"{folder}/{DRIVER}" for folder in folders if Path(folder, DRIVER).exists()), "")
+
+
+def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
+    """What is missing for a box that runs as `uid` (None: as ourselves), each with the command that would help."""
+    dev = driver.places.dev
+    if not driver.gpus:
+        yield f"there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u"
+        return
+    names = [CONTROL, UVM, *(gpu.node for gpu in driver.gpus)]
+    for name in names:
+        if not (dev / name).exists():
+            yield f"there is no {dev}/{name}", "sudo nvidia-modprobe -c 0 -u"
+    opened = [dev / name for name in (*names, UVM_TOOLS)]
+    closed = [str(path) for path in opened if path.exists() and not _may_open(path, uid)]
+    if closed:
+        yield f"the box may not open {', '.join(closed)}", f"sudo chmod a+rw {' '.join(closed)}"
+    if not driver.library:
+        yield f"{DRIVER}, a part of the driver, is not found", f"export LD_LIBRARY_PATH=<the folder of {DRIVER}>"
+
+
+def apart(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
+    """The GPUs that can be given to boxes that work at once: all, where the driver says which is which."""
+    told_apart = all(gpu.uuid for gpu in driver.gpus) and not environment.get("CUDA_VISIBLE_DEVICES")
+    return driver.gpus if told_apart else driver.gpus[:1]
+
+
+def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
+    """What a box for this GPU is given: its device file and no other GPU's, if boxes can have different ones."""
+    places = driver.places
+    chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
+    visible = chosen if _VISIBLE.fullmatch(chosen) else "0"
+    gpus = driver.gpus
+    if len(apart(driver, environment)) > 1:
+        gpus, visible = (gpu,), gpu.uuid
+    capabilities = sorted(
+        p.name for p in places.dev.glob("nvidia-caps/nvidia-cap[0-9]*") if _may_open(p, 0, write=False)
+    )
+    names = [CONTROL, UVM, UVM_TOOLS, *(g.node for g in gpus), *(f"nvidia-caps/{name}" for name in capabilities)]
+    devices = tuple(Bind(str(places.dev / name), f"/dev/{name}") for name in names if (places.dev / name).exists())
+    variables = {"CUDA_CACHE_DISABLE": "1", "CUDA_MODULE_LOADING": "LAZY", "CUDA_VISIBLE_DEVICES": visible}
+    libraries = tuple(_libraries(driver.library))
+    if libraries:
+        variables["LD_LIBRARY_PATH"] = LIBRARY_FOLDER
+    elif driver.library and not driver.known:
+        variables["LD_LIBRARY_PATH"] = os.path.dirname(driver.library)
+    binds = (*libraries, *_sysfs(places.sys, [g.bus for g in gpus if g.bus]))
+    return Equipment(devices, binds, tuple(variables.items()))
+
+
+def _libraries(library: str) -> Iterator[Bind]:
+    """Those beside libcuda.so.1, where the box does not hold them anyway."""
+    if not library or os.path.realpath(os.path.dirname(library)).startswith("/usr/"):
+        return
+    for path in sorted(Path(library).parent.glob("lib*.so*")):
+        if path.name.startswith(LIBRARIES):
+            yield Bind(os.path.realpath(path), f"{LIBRARY_FOLDER}/{path.name}")
+
+
+def _sysfs(root: Path, buses: Sequence[str]) -> Iterator[Bind]:
+    for name in _SYSFS:
+        if (root / name).exists():
+            yield Bind(str(root / name), f"/sys/{name}")
+    for bus in buses:
+        folder = root / "bus/pci/devices" / bus.lower()
+        if folder.exists():
+            yield Bind(os.path.realpath(folder), f"/sys/bus/pci/devices/{bus.lower()}")
+
+
+def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
+    """Where the linker's cache has the driver's library for programs of 64 bits."""
+    try:
+        says = subprocess.run(ldconfig, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
+    found = re.findall(rf"^\s*{re.escape(DRIVER)} \([^)]*64[^)]*\) => (\S+)", says, re.MULTILINE)
+    return next((path for path in found if os.path.exists(path)), "")
+
+
+def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
+    """Whether a process may that has this uid, which owns nothing; None: as we may ourselves."""
+    if uid is None:
+        return os.access(path, os.R_OK | (os.W_OK if write else 0))
+    wanted = stat.S_IROTH | (stat.S_IWOTH if write else 0)
+    return path.stat().st_mode & wanted == wanted

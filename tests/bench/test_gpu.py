@@ -1,0 +1,44 @@
+"""The Markdown that `python -m bench.gpu` prints for docs/performance.md, from figures of ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from bench.gpu import table
+from grader.tools.bench import Bench, Measured, Row, Setting
+
+ROWS = (
+    Row(Setting(256, "float32", backward=False), Measured((0.25, 0.2), 10_300_000), Measured((0.05,), 872_000)),
+    Row(Setting(1024, "float32", backward=False), Measured((4.0,), None), Measured((1.0,), None)),
+    Row(Setting(1024, "bfloat16", backward=True), instead="needs about 99 GB, 4.0 GB is free"),
+)
+
+
+def test_a_row_is_as_the_page_has_it() -> None:
+    lines = list(table(Bench("cuda", "Some GPU", 0, "2.13.0", ROWS, {})))
+    assert lines[2:5] == [
+        "| float32, forward | 256 | 0.225 | 0.05 | 4.5 | 0.31, 0.11: 2.8 | 3.15 | 10.3 | 0.872 |",
+        "|  | 1024 | 4 | 1 | 4.0 | 3.9, 0.9: 4.3 | 50.3 | – | – |",
+        "| bfloat16, forward and backward | 1024 | – | – | – |  | 25.2 | – | – |",
+    ]
+    assert {line.count("|") for line in lines[:5]} == {10}
+    assert "is left out: it needs about 99 GB" in lines[-1]
+
+
+def test_the_page_has_that_table(repository: Path) -> None:
+    header = next(iter(table(Bench("cuda", "Some GPU", 0, "2.13.0", (), {}))))
+    assert header in (repository / "docs" / "performance.md").read_text()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_without_a_gpu_it_measures_nothing_and_says_so(repository: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.gpu"], cwd=repository, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("bench.gpu: this machine has no CUDA device")

@@ -1,0 +1,235 @@
+"""A box for a GPU, with a stand-in for its device file: what it opens beyond the CPU's, and that it still holds.
+
+What only a real GPU can show is in tests/gpu.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.box.canary import run_canary
+from grader.box.cgroup import Cgroup
+from grader.box.connection import AttemptEnded
+from grader.box.contents import Bind
+from grader.box.gpu import GpuBox, Turn
+from grader.box.level import Box, BoxUnavailable, Level, open_box
+from grader.box.namespaces import NamespaceBox, launch_request
+from grader.box.nvidia import Driver, Equipment, Gpu, Places
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Call, Load
+
+CPU = Limits(memory_mib=512, files_mib=4, processes=16)
+GPU = CPU.on("cuda")
+SOURCE = """
+import ctypes, mmap, os, resource, socket, sys, threading, time, torch
+
+def names_a_thread():
+    def rename():
+        with open(f"/proc/self/task/{threading.get_native_id()}/comm", "r+") as file:
+            file.write("cuda-EvtHandlr")
+            file.seek(0)
+            read.append(file.read().strip())
+    read = []
+    thread = threading.Thread(target=rename)
+    thread.start()
+    thread.join()
+    return read == ["cuda-EvtHandlr"]
+
+def listens():
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as made:
+        made.bind("\\0cuda-uvmfd-1-1")
+        made.listen(1)
+    return True
+
+def sees_with_a_child():
+    if os.fork() == 0:
+        time.sleep(60)
+    return [name for name in os.listdir("/proc") if name.isdigit()]
+
+def reserves(gib):
+    return len(mmap.mmap(-1, gib << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=0)) == gib << 30
+"""
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device file")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A box, and the limits of its attempts."""
+
+    box: Box
+    limits: Limits
+
+    def gives(self, expression: str) -> object:
+        """The expression's value in an attempt, as a number, or the name of what it raises."""
+        connection = self.box.attempt(self.limits)
+        try:
+            source = f"{SOURCE}\ndef f():\n    return float({expression})\n"
+            assert connection.ask(Load(source, "attempt.py"), 20.0).raised is None
+            reply = connection.ask(Call("f"), 20.0)
+        finally:
+            connection.close()
+        if reply.raised:
+            return reply.raised.type
+        assert reply.outputs[0].tensor is not None
+        return reply.outputs[0].tensor.item()
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A device file that gives zeros, as /dev/zero does."""
+    path = tmp_path_factory.mktemp("dev") / "nvidia0"
+    os.mknod(path, stat.S_IFCHR, os.makedev(1, 5))
+    path.chmod(0o666)
+    return path
+
+
+@pytest.fixture(scope="module")
+def gpu(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    given = Equipment((Bind(str(device), "/dev/nvidia0"),), (), (("CUDA_VISIBLE_DEVICES", "0"),))
+    with NamespaceBox(GPU, tmp_path_factory.mktemp("hidden"), given) as box:
+        yield Opened(box, GPU)
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    with open_box(Level.NAMESPACES, CPU, tmp_path_factory.mktemp("hidden")) as box:
+        yield Opened(box, CPU)
+
+
+ABSENT, REFUSED = "FileNotFoundError", "PermissionError"
+INSIDE = [  # expression, on a GPU, on a CPU
+    pytest.param("open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)", 1.0, ABSENT, id="its device file"),
+    pytest.param("os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0, id="which GPU it is to use"),
+    pytest.param("names_a_thread()", 1.0, 0.0, id="a name for a thread"),
+    pytest.param("listens()", 1.0, REFUSED, id="a unix socket that nobody can reach"),
+    pytest.param("reserves(256)", 1.0, "OSError", id="more address space than there is memory"),
+    pytest.param("len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT, id="its own part of /proc"),
+    pytest.param("'MemTotal' in open('/proc/meminfo').read()", 1.0, ABSENT, id="how much memory the machine has"),
+    pytest.param("resource.getrlimit(resource.RLIMIT_NOFILE)[0]", 512, 128, id="open files"),
+    pytest.param("resource.getrlimit(resource.RLIMIT_NPROC)[0]", 80, 16, id="processes and threads"),
+    pytest.param("sees_with_a_child() == ['1'] * (os.path.exists('/proc/1'))", 1.0, 1.0, id="itself alone in /proc"),
+    pytest.param("os.path.exists('/proc/sys/kernel')", 0.0, 0.0, id="no knob of the kernel's"),
+    pytest.param("open('/proc/self/mem', 'rb')", REFUSED, ABSENT, id="no memory as a file"),
+    pytest.param("open('/proc/self/environ', 'rb')", REFUSED, ABSENT, id="no first environment"),
+    pytest.param("open('/proc/self/uid_map', 'w')", REFUSED, ABSENT, id="no other user to become"),
+    pytest.param("open('/proc/self/oom_score_adj', 'w')", REFUSED, ABSENT, id="no better place when memory runs out"),
+    pytest.param("open('/proc/mine', 'w')", "OSError", "OSError", id="no file of its own in /proc"),
+    pytest.param("ctypes.CDLL(None).umount2(b'/proc', 2)", -1.0, -1.0, id="nothing to uncover below /proc"),
+    pytest.param("len(os.listdir('/tmp'))", 0.0, 0.0, id="nothing left in /tmp"),
+    pytest.param("socket.socket(socket.AF_INET)", REFUSED, REFUSED, id="no internet socket"),
+    pytest.param("socket.socket(socket.AF_NETLINK)", REFUSED, REFUSED, id="no netlink socket"),
+    pytest.param("os.getuid() == 0", 0.0, 0.0, id="not root"),
+]
+
+
+@needs_root
+@pytest.mark.parametrize(("expression", "on_a_gpu", "on_a_cpu"), INSIDE)
+def test_an_attempt_on_a_gpu_has_what_its_driver_needs_and_one_on_a_cpu_has_not(
+    gpu: Opened, cpu: Opened, expression: str, on_a_gpu: object, on_a_cpu: object
+) -> None:
+    assert (gpu.gives(expression), cpu.gives(expression)) == (on_a_gpu, on_a_cpu)
+
+
+@needs_root
+def test_the_canary_finds_no_way_out_of_a_box_for_a_gpu_either(gpu: Opened, tmp_path: Path) -> None:
+    report = run_canary(gpu.box, GPU, tmp_path)
+    assert report.holds, report
+
+
+@needs_root
+def test_the_warm_process_of_a_box_for_a_gpu_rehearses_nothing(gpu: Opened) -> None:
+    """A gradient starts autograd, which asks CUDA for its devices; and CUDA that was asked does not survive a fork."""
+    assert gpu.gives("any('rehears' in name for name in sys.modules)") == 0.0
+
+
+@needs_root
+def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device: Path, tmp_path: Path) -> None:
+    little = dataclasses.replace(GPU, memory_mib=64)
+    with NamespaceBox(little, tmp_path, Equipment((Bind(str(device), "/dev/nvidia0"),))) as box:
+        if not box._cgroup.folders:
+            pytest.skip("no cgroup can be made here")
+        with pytest.raises(AttemptEnded, match="out of memory"):
+            Opened(box, little).gives("len(torch.ones(3 << 30, dtype=torch.uint8))")
+
+
+# How it is started
+
+
+def arguments(given: Equipment, tmp_path: Path) -> list[str]:
+    request = launch_request("bwrap", 3, NOBODY, tmp_path, Cgroup(()), given)
+    sources, found = request["sources"], request["arguments"]
+    assert isinstance(sources, list)
+    assert isinstance(found, list)
+    return [a.format(*sources) if a.startswith("{") else a for a in found]
+
+
+NOBODY = 61184
+
+
+def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> None:
+    given = Equipment(
+        (Bind("/dev/nvidiactl", "/dev/nvidiactl"), Bind("/dev/nvidia3", "/dev/nvidia3")),
+        (Bind("/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1"),),
+        (("CUDA_VISIBLE_DEVICES", "GPU-1"),),
+    )
+    more, plain = arguments(given, tmp_path), arguments(Equipment(), tmp_path)
+    assert more[more.index("/opt/driver/libcuda.so.550") - 1 :][:3] == [
+        "--ro-bind", "/opt/driver/libcuda.so.550", "/box/driver/libcuda.so.1"
+    ]  # fmt: skip
+    devices = ["--dev-bind", "/dev/nvidiactl", "/dev/nvidiactl", "--dev-bind", "/dev/nvidia3", "/dev/nvidia3"]
+    start = more.index("/dev/nvidiactl") - 1
+    assert more[start : start + 6] == devices
+    assert start < more.index("--remount-ro")  # which is /dev's
+    assert len(more) == len(plain) + 3 + 6 + 3
+    assert not [a for a in plain if "nvidia" in a or "CUDA" in a]
+
+
+# Where CUDA does not start, nothing is graded
+
+
+@pytest.fixture
+def driver(tmp_path: Path, device: Path) -> Driver:
+    """All that a driver leaves, and nothing behind it."""
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia0"):
+        os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
+        (tmp_path / name).chmod(0o666)
+    return Driver(Places(tmp_path), (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
+
+
+@needs_root
+def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driver: Driver, tmp_path: Path) -> None:
+    with GpuBox(GPU, tmp_path, driver) as box:
+        with pytest.raises(BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"):
+            box.attempt(GPU)
+        with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
+            GpuBox(GPU, tmp_path, driver)
+    Turn(driver.gpus).end()  # free again
+
+
+@needs_root
+def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(driver: Driver, tmp_path: Path) -> None:
+    (tmp_path / "nvidia-uvm").chmod(0o600)
+    with pytest.raises(BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"):
+        GpuBox(GPU, tmp_path, driver)
+    Turn(driver.gpus).end()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None:
+    with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
+        open_box(Level.NAMESPACES, GPU, tmp_path)
+
+
+def test_limits_on_a_cpu_are_the_course_s() -> None:
+    assert CPU.on("cpu") == CPU
+    assert json.loads(json.dumps(dataclasses.asdict(GPU)))["device"] == "cuda"

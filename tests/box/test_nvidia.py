@@ -1,0 +1,225 @@
+"""What a box is given for a GPU: worked out from folders that look as an NVIDIA driver leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.box import nvidia
+from grader.box.contents import Bind
+from grader.box.gpu import Turn
+from grader.box.level import BoxUnavailable
+from grader.box.nvidia import Driver, Gpu, Places, apart, equipment, find_driver, missing
+
+INFORMATION = "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
+UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000"]
+NOBODY = 61184
+
+Machine = Callable[..., Places]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Folders as a driver leaves them: `gpus` device files, the first `told` of them described in /proc."""
+
+    def make(gpus: int = 1, *, told: int | None = None, cache: str = "", usual: str = "") -> Places:
+        dev, proc, sys = tmp_path / "dev", tmp_path / "proc", tmp_path / "sys"
+        for name in (
+            "nvidiactl",
+            "nvidia-uvm",
+            "nvidia-uvm-tools",
+            "nvidia-modeset",
+            *(f"nvidia{i}" for i in range(gpus)),
+        ):
+            (dev / name).parent.mkdir(exist_ok=True)
+            (dev / name).touch()
+            (dev / name).chmod(0o666)
+        for i in range(gpus if told is None else told):
+            bus = f"0000:{i + 0xA0:02X}:00.0"
+            (proc / "gpus" / bus).mkdir(parents=True)
+            (proc / "gpus" / bus / "information").write_text(INFORMATION.format(uuid=UUIDS[i], minor=i))
+            (sys / f"devices/pci{i}").mkdir(parents=True)
+            (sys / "bus/pci/devices").mkdir(parents=True, exist_ok=True)
+            (sys / "bus/pci/devices" / bus.lower()).symlink_to(sys / f"devices/pci{i}")
+        return Places(dev, proc, sys, ("echo", f"\tlibcuda.so.1 (libc6,x86-64) => {cache}"), (usual,))
+
+    return make
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a driver's libraries, and one that is none of them."""
+    libraries = tmp_path / "driver"
+    libraries.mkdir()
+    (libraries / "libcuda.so.550.54").touch()
+    (libraries / "libcuda.so.1").symlink_to("libcuda.so.550.54")
+    (libraries / "libnvidia-ptxjitcompiler.so.1").touch()
+    (libraries / "libGLX_nvidia.so.0").touch()
+    return libraries
+
+
+def test_a_machine_without_a_gpu_is_one(tmp_path: Path) -> None:
+    driver = find_driver(Places(tmp_path, tmp_path, tmp_path, ("false",), ()), {})
+    assert driver.gpus == ()
+    ((says, command),) = missing(driver, NOBODY)
+    assert "no NVIDIA GPU" in says
+    assert command.startswith("sudo ")
+
+
+def test_gpus_are_found_in_order_and_named_as_the_driver_names_them(machine: Machine) -> None:
+    driver = find_driver(machine(2), {})
+    assert driver.gpus == (
+        Gpu("nvidia0", UUIDS[0], "0000:A0:00.0"),
+        Gpu("nvidia1", UUIDS[1], "0000:A1:00.0"),
+    )
+
+
+def test_a_tenth_gpu_comes_after_the_second(machine: Machine) -> None:
+    assert [gpu.node for gpu in find_driver(machine(11, told=0), {}).gpus][-2:] == ["nvidia9", "nvidia10"]
+
+
+def test_the_library_is_where_the_linker_would_find_it(machine: Machine, folder: Path, tmp_path: Path) -> None:
+    """First LD_LIBRARY_PATH, then the cache, then where containers have it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "libcuda.so.1").touch()
+    library = f"{folder}/libcuda.so.1"
+    in_cache = machine(cache=str(other / "libcuda.so.1"))
+    assert (find_driver(in_cache, {"LD_LIBRARY_PATH": f"/nowhere:{folder}"}).library) == library
+    assert find_driver(in_cache, {}).library == f"{other}/libcuda.so.1"
+    assert find_driver(machine(usual=str(folder), told=0), {}).library == library
+    assert find_driver(machine(told=0), {}).library == ""
+
+
+# What is missing
+
+
+def says(driver: Driver, uid: int | None = NOBODY) -> list[tuple[str, str]]:
+    return list(missing(driver, uid))
+
+
+def test_where_all_is_there_nothing_is_missing(machine: Machine, folder: Path) -> None:
+    assert says(find_driver(machine(usual=str(folder)), {})) == []
+
+
+@pytest.mark.parametrize("name", ["nvidiactl", "nvidia-uvm"])
+def test_a_device_file_that_is_not_there_is_named_with_the_command_that_makes_it(
+    machine: Machine, folder: Path, name: str
+) -> None:
+    places = machine(usual=str(folder))
+    (places.dev / name).unlink()
+    assert says(find_driver(places, {})) == [(f"there is no {places.dev}/{name}", "sudo nvidia-modprobe -c 0 -u")]
+
+
+@pytest.mark.parametrize("name", ["nvidiactl", "nvidia-uvm-tools", "nvidia0"])
+def test_a_device_file_for_a_group_alone_is_named_with_the_command_that_opens_it(
+    machine: Machine, folder: Path, name: str
+) -> None:
+    places = machine(usual=str(folder))
+    (places.dev / name).chmod(0o660)
+    assert says(find_driver(places, {})) == [
+        (f"the box may not open {places.dev}/{name}", f"sudo chmod a+rw {places.dev}/{name}")
+    ]
+
+
+def test_a_library_that_is_not_found_is_named(machine: Machine) -> None:
+    ((sentence, command),) = says(find_driver(machine(), {}))
+    assert "libcuda.so.1" in sentence
+    assert command.startswith("export LD_LIBRARY_PATH=")
+
+
+# What a box is given
+
+
+def given(driver: Driver, gpu: int = 0, **environment: str) -> nvidia.Equipment:
+    return equipment(driver, driver.gpus[gpu], environment)
+
+
+def test_a_box_gets_the_device_files_that_computing_needs_and_no_other(machine: Machine, folder: Path) -> None:
+    places = machine(usual=str(folder))
+    names = ["nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia0"]  # not nvidia-modeset, which is for screens
+    assert given(find_driver(places, {})).devices == tuple(Bind(f"{places.dev}/{n}", f"/dev/{n}") for n in names)
+
+
+def test_of_two_gpus_a_box_gets_its_own(machine: Machine, folder: Path) -> None:
+    places = machine(2, usual=str(folder))
+    inside = given(find_driver(places, {}), 1)
+    assert [bind.target for bind in inside.devices if bind.target[-1].isdigit()] == ["/dev/nvidia1"]
+    assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == UUIDS[1]
+    pci = [bind for bind in inside.binds if "pci" in bind.target]
+    assert pci == [Bind(f"{places.sys}/devices/pci1", "/sys/bus/pci/devices/0000:a1:00.0")]
+
+
+def test_a_gpu_that_the_driver_does_not_describe_is_given_by_its_number(machine: Machine, folder: Path) -> None:
+    inside = given(find_driver(machine(2, told=1, usual=str(folder)), {}))
+    assert {"/dev/nvidia0", "/dev/nvidia1"} <= {bind.target for bind in inside.devices}
+    assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_a_choice_of_the_instructor_s_holds_in_the_box(machine: Machine, folder: Path) -> None:
+    driver = find_driver(machine(2, usual=str(folder)), {})
+    assert dict(given(driver, CUDA_VISIBLE_DEVICES="1").environment)["CUDA_VISIBLE_DEVICES"] == "1"
+    assert dict(given(driver, CUDA_VISIBLE_DEVICES="$(id) x").environment)["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(
+    machine: Machine, folder: Path
+) -> None:
+    inside = given(find_driver(machine(usual=str(folder)), {}))
+    assert [bind for bind in inside.binds if "lib" in bind.target] == [
+        Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.1"),
+        Bind(f"{folder}/libcuda.so.550.54", "/box/driver/libcuda.so.550.54"),
+        Bind(f"{folder}/libnvidia-ptxjitcompiler.so.1", "/box/driver/libnvidia-ptxjitcompiler.so.1"),
+    ]
+    assert dict(inside.environment)["LD_LIBRARY_PATH"] == "/box/driver"
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(True, None, id="that the linker knows are left to the linker"),
+        pytest.param(False, "/usr/local/nvidia/lib64", id="that it does not know are named to it"),
+    ],
+)
+def test_libraries_below_usr(machine: Machine, known: bool, expected: str | None) -> None:
+    places = machine()
+    driver = Driver(places, (Gpu("nvidia0"),), "/usr/local/nvidia/lib64/libcuda.so.1", known)
+    inside = given(driver)
+    assert not [bind for bind in inside.binds if "lib" in bind.target]  # /usr is in every box
+    assert dict(inside.environment).get("LD_LIBRARY_PATH") == expected
+
+
+def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(
+    machine: Machine, folder: Path
+) -> None:
+    places = machine(usual=str(folder))
+    (places.dev / "nvidia-caps").mkdir()
+    for name, mode in (("nvidia-cap1", 0o400), ("nvidia-cap21", 0o444)):
+        (places.dev / "nvidia-caps" / name).touch()
+        (places.dev / "nvidia-caps" / name).chmod(mode)
+    inside = given(find_driver(places, {}))
+    assert [bind.target for bind in inside.devices if "caps" in bind.target] == ["/dev/nvidia-caps/nvidia-cap21"]
+
+
+# One attempt on a GPU at a time
+
+
+def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> None:
+    driver = find_driver(machine(2), {})
+    assert apart(driver, {}) == driver.gpus
+    assert apart(driver, {"CUDA_VISIBLE_DEVICES": "1"}) == driver.gpus[:1]
+
+
+def test_a_gpu_is_one_box_s_until_it_lets_go() -> None:
+    gpus = [Gpu("of-a-test-0"), Gpu("of-a-test-1")]
+    first, second = Turn(gpus), Turn(gpus)
+    assert [first.gpu, second.gpu] == gpus
+    with pytest.raises(BoxUnavailable, match=r"another grader has the GPU.* Next: "):
+        Turn(gpus)
+    first.end()
+    third = Turn(gpus)
+    assert third.gpu == gpus[0]
+    second.end()
+    third.end()

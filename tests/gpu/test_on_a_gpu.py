@@ -1,0 +1,230 @@
+"""Grading on a real GPU, end to end. Skipped, with the reason, where there is none: `make gpu` runs these where there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+import torch
+
+from grader.box.canary import run_canary
+from grader.box.connection import AttemptEnded, Connection, End
+from grader.box.gpu import GpuBox
+from grader.box.level import Box, BoxUnavailable, Level, open_box
+from grader.box.nvidia import apart, find_driver
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Build, Call, Load, StandIn
+from grader.course import Course, load_course
+from grader.result import Result
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+LIMITS = Limits(seconds_per_call=30.0, seconds_per_attempt=120.0).on("cuda")
+PATTERN, MIB = 0x5EC2E7, 1 << 20  # nobody's memory holds that by itself
+SOURCE = """
+import os, time, torch
+
+def device_of(x):
+    return x * 2
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.inner(x)
+
+def through(layers, x):
+    return layers.proj(x)
+
+def write(mib, end):
+    kept = [torch.full((256 << 18,), PATTERN, dtype=torch.int32, device="cuda") for _ in range(mib // 256)]
+    torch.cuda.synchronize()
+    if end == "exits":
+        os._exit(0)
+    if end == "is killed":
+        time.sleep(600)
+    return float(sum(piece.numel() for piece in kept) >> 18)
+
+def look(mib):
+    found = 0
+    for _ in range(mib // 256):
+        piece = torch.empty(256 << 18, dtype=torch.int32, device="cuda")
+        found += int((piece == PATTERN).sum())
+        pieces.append(piece)
+    return float(found)
+
+pieces = []
+""".replace("PATTERN", str(PATTERN))
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def attempt(box: Box) -> Iterator[Connection]:
+    connection = loaded(box)
+    yield connection
+    connection.close()
+
+
+def loaded(box: Box) -> Connection:
+    connection = box.attempt(LIMITS)
+    assert connection.ask(Load(SOURCE, "attempt.py"), 30.0).raised is None
+    return connection
+
+
+def number(connection: Connection, call: Call) -> float:
+    reply = connection.ask(call, LIMITS.seconds_per_call)
+    assert reply.raised is None, reply.raised
+    assert reply.outputs[0].tensor is not None
+    return float(reply.outputs[0].tensor.item())
+
+
+# The box
+
+
+def test_the_canary_finds_no_way_out(box: Box, tmp_path: Path) -> None:
+    report = run_canary(box, LIMITS, tmp_path)
+    assert report.holds, report
+
+
+def test_every_attempt_starts_cuda_anew(box: Box) -> None:
+    for _ in range(3):
+        connection = loaded(box)
+        assert connection.ask(Call("device_of", (torch.ones(2),), device="cuda"), 30.0).outputs[0].device == "cuda"
+        connection.close()
+
+
+def test_a_second_box_is_refused_the_gpu(box: Box, tmp_path: Path) -> None:
+    if len(apart(find_driver())) > 1:
+        pytest.skip("there is another GPU for it")
+    with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
+        GpuBox(LIMITS, tmp_path)
+
+
+@pytest.mark.parametrize("end", ["answers", "exits", "is killed"])
+def test_what_an_attempt_leaves_in_the_gpu_s_memory_the_next_cannot_read(box: Box, end: str) -> None:
+    """Half of the memory is filled by one and asked for by the next: what it gets is not cleared by us."""
+    mib = torch.cuda.get_device_properties(0).total_memory // MIB // 2 // 256 * 256
+    first = loaded(box)
+    if end == "answers":
+        assert number(first, Call("write", (mib, end))) == mib
+        first.close()
+    else:
+        with pytest.raises(AttemptEnded) as caught:
+            first.ask(Call("write", (mib, end)), 20.0)
+        assert caught.value.end is (End.TIMEOUT if end == "is killed" else End.CRASHED)
+    second = loaded(box)
+    try:
+        assert number(second, Call("look", (mib,))) == 0
+    finally:
+        second.close()
+
+
+def test_an_attempt_that_is_killed_gives_all_of_its_memory_back_before_the_next_starts(box: Box) -> None:
+    mib = int(torch.cuda.get_device_properties(0).total_memory * 0.6) // MIB // 256 * 256
+    for _ in range(3):  # 0.6 twice is more than there is
+        connection = loaded(box)
+        assert number(connection, Call("write", (mib, "answers"))) == mib
+        connection.close()
+
+
+# A call
+
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+def test_tensors_modules_and_gradients_are_there_and_come_back(attempt: Connection) -> None:
+    state = {"inner.weight": torch.ones(2, 3), "inner.bias": torch.zeros(2)}
+    layer = Build("Layer", state=state, device="cuda")
+    reply = attempt.ask(Call(layer, (X,), cotangent=torch.ones(2, 2), device="cuda"), 30.0)
+    assert reply.raised is None, reply.raised
+    assert reply.outputs[0].device == "cuda"
+    assert reply.outputs[0].tensor is not None
+    assert torch.equal(reply.outputs[0].tensor, X @ torch.ones(3, 2))
+    assert reply.modules[0].parameters["inner.weight"].device == "cuda"
+    gradient = reply.gradients["args.0"]
+    assert gradient is not None
+    assert torch.equal(gradient, torch.full((2, 3), 2.0))
+
+
+def test_given_layers_are_there_too(attempt: Connection) -> None:
+    layers = StandIn({"proj": torch.ones(4, 3)}, {})
+    reply = attempt.ask(Call("through", (layers, X), device="cuda"), 30.0)
+    assert reply.outputs[0].device == "cuda"
+
+
+def test_memory_is_reported(attempt: Connection) -> None:
+    x = torch.ones(1024, 1024)
+    assert attempt.ask(Call("device_of", (x,), memory=True, device="cuda"), 30.0).peak == x.nbytes
+
+
+# A class
+
+
+@pytest.fixture(scope="module")
+def course(repository: Path) -> Course:
+    return load_course(repository)
+
+
+Run = Callable[..., CompletedProcess[str]]
+
+
+@pytest.fixture
+def on_both(run_course: Run, course: Course, tmp_path: Path) -> Callable[[Path], tuple[Result, Result]]:
+    """One student's folder, graded on the GPU and on the CPU."""
+
+    def graded(submitted: Path) -> tuple[Result, Result]:
+        results = []
+        for device in ("cuda", "cpu"):
+            out = tmp_path / device
+            done = run_course("grade", submitted, "--out", out, "--device", device, "--course", course.root)
+            assert done.returncode == 0, done.stderr
+            (path,) = out.glob("*/*.json")
+            results.append(Result.model_validate(json.loads(path.read_text())))
+        return results[0], results[1]
+
+    return graded
+
+
+def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> Path:
+    """A class of one: for each exercise the file that `source` names for its id."""
+    assignment = course.assignments[0]
+    folder = tmp_path / "submitted" / "ada" / assignment.id
+    folder.mkdir(parents=True)
+    for exercise in assignment.exercises:
+        (folder / f"{assignment.stem(exercise)}.py").write_text(source(exercise.id).read_text())
+    return tmp_path / "submitted"
+
+
+def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
+    on_both: Callable[[Path], tuple[Result, Result]], course: Course, tmp_path: Path
+) -> None:
+    assignment = course.assignments[0]
+    solutions = {exercise.id: course.solution(assignment, exercise) for exercise in assignment.exercises}
+    on_gpu, on_cpu = on_both(handed_in(tmp_path, course, solutions.__getitem__))
+    assert (on_gpu.device, on_gpu.isolation) == ("cuda", "namespaces")
+    failed = [(e.id, c.id, c.evidence) for e in on_gpu.exercises for c in e.checks if c.outcome != "passed"]
+    assert failed == []
+    assert on_gpu.score == on_cpu.score == on_gpu.max_score
+    assert sum(len(e.checks) for e in on_gpu.exercises) > sum(len(e.checks) for e in on_cpu.exercises)
+
+
+def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(
+    on_both: Callable[[Path], tuple[Result, Result]], course: Course, tmp_path: Path
+) -> None:
+    wrong = course.root / "grader" / "hidden" / "wrong"
+    on_gpu, on_cpu = on_both(handed_in(tmp_path, course, lambda exercise: min((wrong / exercise).glob("*.py"))))
+    for there, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
+        failed_here = {c.id for c in here.checks if c.outcome != "passed"}
+        assert failed_here
+        assert failed_here <= {c.id for c in there.checks if c.outcome != "passed"}, there.id
