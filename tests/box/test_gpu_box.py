@@ -95,7 +95,8 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def gpu(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    given = Equipment((Bind(str(device), "/dev/nvidia0"),), (), (("CUDA_VISIBLE_DEVICES", "0"),))
+    devices = tuple(Bind(str(device), f"/dev/{name}") for name in ("nvidiactl", "nvidia0"))
+    given = Equipment(devices, (), (("CUDA_VISIBLE_DEVICES", "0"),))
     with NamespaceBox(GPU, tmp_path_factory.mktemp("hidden"), given) as box:
         yield Opened(box, GPU)
 
