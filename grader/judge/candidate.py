@@ -212,21 +212,21 @@ class LocalPerformer:
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
-    """The call with every floating-point tensor in that dtype and every module built in it, on that device.
+    """The call with every floating-point tensor in that dtype and every module built in it, to be made on that device.
 
-    A module that states a dtype or a device keeps it; a meta tensor stays where it is.
+    A module that states a dtype or a device keeps it. The tensors are moved where the call is made.
     """
     target = getattr(torch, dtype)
+    where = None if device == "cpu" else device
 
-    def move(tensor: Tensor) -> Tensor:
-        where = tensor.device if tensor.device.type == "meta" else device
-        return tensor.to(where, target) if tensor.is_floating_point() else tensor.to(where)
+    def convert(tensor: Tensor) -> Tensor:
+        return tensor.to(target) if tensor.is_floating_point() else tensor
 
     def build(spec: Build) -> Build:
-        where = spec.device or (device if device != "cpu" else None)
-        return dataclasses.replace(spec, dtype=spec.dtype or dtype, device=where)
+        return dataclasses.replace(spec, dtype=spec.dtype or dtype, device=spec.device or where)
 
-    return map_call(call, move, build)
+    changed = map_call(call, convert, build)
+    return changed if where is None else dataclasses.replace(changed, device=where)
 
 
 def map_call(call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Build] = lambda b: b) -> Call:

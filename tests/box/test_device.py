@@ -11,8 +11,9 @@ from grader.box.connection import Connection
 from grader.box.level import Box
 from grader.box.replies import BadReply, read_reply
 from grader.box.worker import wire
+from grader.box.worker.device import placed
 from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Build, Call, Load, Reply
+from grader.box.worker.messages import Build, Call, Load, Reply, StandIn
 from grader.box.worker.perform import perform
 
 X = torch.eye(2) / 3
@@ -21,6 +22,12 @@ import torch
 
 def product(x):
     return x @ x
+
+def by_name(*, x):
+    return x + 1
+
+def through(layers, x):
+    return layers.proj(x)
 
 def fault(x):
     raise ValueError
@@ -65,6 +72,35 @@ def test_on_a_cpu_no_memory_is_reported(attempt: Connection) -> None:
     assert attempt.ask(Call("product", (X,), memory=True), 10.0).peak is None
 
 
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [
+        pytest.param(Call("product", (X,), device="meta"), "meta", id="a tensor"),
+        pytest.param(Call("by_name", kwargs={"x": X}, device="meta"), "meta", id="a tensor by its name"),
+        pytest.param(Call("through", (StandIn({"proj": X}, {}), X), device="meta"), "meta", id="given layers too"),
+        pytest.param(
+            Call(Build("Layer", device="meta"), (X,), device="meta"), "meta", id="a tensor for a module there"
+        ),
+        pytest.param(Call("product", (X,)), "cpu", id="nothing where nothing is said"),
+    ],
+)
+def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Connection, call: Call, device: str) -> None:
+    reply = attempt.ask(call, 20.0)
+    assert reply.raised is None, reply.raised
+    assert reply.outputs[0].device == device
+
+
+def test_what_stands_on_the_meta_device_stays_there() -> None:
+    sent = placed(Call("product", (X.to("meta"), X), device="cpu"))
+    assert [t.device.type for t in sent.args if isinstance(t, torch.Tensor)] == ["meta", "cpu"]
+
+
+def test_a_cotangent_is_moved_too() -> None:
+    sent = placed(Call("product", (X,), cotangent=X, device="meta"))
+    assert sent.cotangent is not None
+    assert sent.cotangent.device.type == "meta"
+
+
 @pytest.mark.gpu
 def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
     x = torch.ones(1024, 1024, device="cuda")
@@ -81,7 +117,9 @@ def test_messages_that_ask_for_neither_are_the_bytes_that_they_were_before() -> 
     assert not [word for word in (b"autocast", b"memory", b"peak") if word in sent]
 
 
-@pytest.mark.parametrize("call", [Call("f", autocast="float16"), Call("f", memory=True), Call("f")])
+@pytest.mark.parametrize(
+    "call", [Call("f", autocast="float16"), Call("f", memory=True), Call("f", device="cuda"), Call("f")]
+)
 def test_a_call_arrives_as_it_was_sent(call: Call) -> None:
     assert wire.from_body(*wire.unpack(wire.encode(call)[wire.LENGTH.size :])) == call
 

@@ -65,7 +65,17 @@ def test_files_stand_where_their_number_in_the_assignment_puts_them(tmp_path: Pa
 def test_the_box_is_told_every_limit_but_the_one_on_the_source(tmp_path: Path) -> None:
     limits = load_course(write(tmp_path, GOOD)).limits
     told = limits.for_worker()
-    assert {**vars(told), "source_kib": limits.source_kib} == limits.model_dump()
+    assert {**vars(told), "source_kib": limits.source_kib} == {**limits.model_dump(), "device": "cpu"}
+
+
+def test_on_a_gpu_the_limits_leave_room_for_cuda_and_the_times_stay(tmp_path: Path) -> None:
+    limits = load_course(write(tmp_path, GOOD)).limits
+    here, there = limits.for_worker(), limits.for_worker("cuda")
+    assert there.device == "cuda"
+    assert there.memory_mib > here.memory_mib
+    assert there.processes > here.processes
+    assert there.open_files > here.open_files
+    assert (there.seconds_per_call, there.files_mib) == (here.seconds_per_call, here.files_mib)
 
 
 @pytest.mark.parametrize(

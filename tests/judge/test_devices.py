@@ -9,6 +9,7 @@ import torch
 
 from grader.box.worker.messages import Build, Call, Device, Reply
 from grader.judge.attempt import Exchange
+from grader.judge.candidate import cast
 from grader.judge.diagnosis.agree import comparable
 from grader.judge.marks import Layer, check
 from grader.judge.session import CheckSession
@@ -39,6 +40,20 @@ def test_a_session_collects_what_its_device_has(tmp_path: Path, device: str, exp
 def test_a_check_of_one_device_with_points_is_refused() -> None:
     with pytest.raises(ValueError, match="a check that runs on cuda alone gives no points"):
         check(points=0.5, layer=Layer.HYGIENE, device="cuda")
+
+
+def test_a_call_for_a_gpu_says_so_and_keeps_its_tensors_where_they_are() -> None:
+    """They travel as bytes of the CPU's; the judge needs no GPU to send them."""
+    asked = Call(Build("C", device="meta"), (X, Build("C")), {"y": X}, cotangent=X)
+    sent = cast(asked, "float64", "cuda")
+    assert sent.device == "cuda"
+    assert isinstance(sent.subject, Build)
+    assert isinstance(sent.args[1], Build)
+    assert (sent.subject.device, sent.args[1].device) == ("meta", "cuda")
+    for tensor in (sent.args[0], sent.kwargs["y"], sent.cotangent):
+        assert isinstance(tensor, torch.Tensor)
+        assert (tensor.device.type, tensor.dtype) == ("cpu", torch.float64)
+    assert cast(asked, "float64").device is None
 
 
 X = torch.ones(2)

@@ -1,13 +1,39 @@
-"""What a call asks of the device: lower precision, and to be told how much memory was held."""
+"""What a call asks of the device: to be made there, in lower precision, and to be told how much memory was held."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from .messages import Call, StandIn
+
+
+def placed(call: Call) -> Call:
+    """The call with its tensors on the device that it names. Modules are moved when they are built; meta tensors never."""
+    where = call.device
+    if where is None:
+        return call
+
+    def there(value: object) -> object:
+        if isinstance(value, Tensor):
+            return value if value.device.type == "meta" else value.to(where)
+        if isinstance(value, StandIn):
+            return dataclasses.replace(
+                value, linears={name: weight.to(where) for name, weight in value.linears.items()}
+            )
+        return value
+
+    return dataclasses.replace(
+        call,
+        args=tuple(map(there, call.args)),
+        kwargs={name: there(value) for name, value in call.kwargs.items()},
+        cotangent=None if call.cotangent is None else call.cotangent.to(where),
+    )
 
 
 def autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:

@@ -97,6 +97,7 @@ class Call:
     dtype: str | None = None  # the judge casts to it; None: float64 where the attempt can do that
     autocast: str | None = _rare(None)  # "float16" or "bfloat16": the precision that torch.autocast lowers to
     memory: bool = _rare(False)  # report how much memory the call held at its peak
+    device: str | None = _rare(None)  # its tensors travel as a CPU's, and are moved there before the call
 
 
 @dataclass(frozen=True)

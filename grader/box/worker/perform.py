@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from .device import Peak, autocast
+from .device import Peak, autocast, placed
 from .messages import Build, Call, Output, Raised, Reply, StandIn, dtype_name
 from .modules import Built, build_module, lookup, plain_argument
 from .watch import Watch
@@ -37,6 +37,7 @@ def perform(
     watch, peak = Watch() if call.watch else None, Peak() if call.memory else None
     raised = None
     try:
+        call = placed(call)
         _seed(call.seed)
         subject = _subject(namespace, call, built)
         args = [_argument(namespace, a, call, built) for a in call.args]
@@ -180,4 +181,4 @@ def _gradients(result: object, call: Call, args: list[object], built: list[Built
         squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
         twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
         gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
-    return {name: None if g is None else g.detach() for name, g in gradients.items()}
+    return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
