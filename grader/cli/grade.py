@@ -24,7 +24,7 @@ from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..report.rows import Row, row_of
 from ..report.terminal import class_misconceptions, class_table
-from ..submission import Submission, find_submissions
+from ..submission import Submission, find_submissions, misnamed
 from .options import CourseOption, course_of, exercises_named
 from .progress import progress
 
@@ -88,7 +88,7 @@ def grade(
     again = f" ({before} as before)" if before else ""
     seconds = time.monotonic() - started
     console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. Results: {out}/", soft_wrap=True)
-    for sentence in refused:
+    for sentence in (*refused, *(each for s in submissions for each in misnamed(s, chosen))):
         console.print(f"not graded: {sentence}", style="yellow", markup=False, soft_wrap=True)
     for fault in record.faults:
         said = f"course: a fault of the grader's own: {fault}. Next: course verify"

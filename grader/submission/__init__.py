@@ -1,6 +1,7 @@
 """Submissions as data: found, read, never run."""
 
 from .find import Submission, SubmissionError, find_submissions
+from .misnamed import misnamed
 from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_text
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Unreadable",
     "code_digest",
     "find_submissions",
+    "misnamed",
     "read_attempt",
     "read_bytes",
     "read_text",

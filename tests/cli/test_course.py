@@ -257,11 +257,14 @@ def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, t
 def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
     submitted = hand_in(tmp_path / "submitted", ada=RIGHT, ben=WRONG, **{"[bold]c": WRONG})
     os.mkdir(submitted / "d\ne")
+    (submitted / "eve" / "averages").mkdir(parents=True)
+    (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
     done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
     assert (done.returncode, done.stderr) == (0, "")
     assert "not graded: A folder with the name 'd\\ne' is not graded" in words(done.stdout)
+    assert "not graded: eve/averages: 'running_mean (1).py' should be named 01_running_mean.py or" in words(done.stdout)
     results = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("*/averages.json")}
-    assert {name: r["score"] for name, r in results.items()} == {"ada": 4, "ben": 2, "[bold]c": 2}
+    assert {name: r["score"] for name, r in results.items()} == {"ada": 4, "ben": 2, "[bold]c": 2, "eve": 0}
     assert {(r["seed"], r["isolation"], r["device"]) for r in results.values()} == {(7, "namespaces", "cpu")}
     assert results["ben"]["exercises"][0]["diagnosis"][0]["id"] == "counts_all"
     rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if "/4" in line]
@@ -269,6 +272,7 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
         ["[bold]c", "2", "2/4", "1:", "counts_all"],
         ["ada", "4", "4/4"],
         ["ben", "2", "2/4", "1:", "counts_all"],
+        ["eve", "0–", "0/4"],
     ]
     assert "isolation: namespaces" in words(done.stdout)
     assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
