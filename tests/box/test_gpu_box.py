@@ -222,7 +222,17 @@ def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(d
     (tmp_path / "nvidia-uvm").chmod(0o600)
     with pytest.raises(BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"):
         GpuBox(GPU, tmp_path, driver)
+
+
+@needs_root
+def test_a_box_that_does_not_start_lets_go_of_the_gpu(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
+        GpuBox(GPU, tmp_path, driver)
     Turn(driver.gpus).end()
+    del caught  # which held the box
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
