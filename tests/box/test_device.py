@@ -87,8 +87,12 @@ def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Conne
 
 
 def test_what_stands_on_the_meta_device_stays_there() -> None:
-    sent = placed(Call("product", (X.to("meta"), X), device="cpu"))
-    assert [t.device.type for t in sent.args if isinstance(t, torch.Tensor)] == ["meta", "cpu"]
+    empty = X.to("meta")
+    sent = placed(Call("product", (empty, X, StandIn({"proj": empty}, {})), cotangent=empty, device="cpu"))
+    there, here, given = sent.args
+    assert isinstance(given, StandIn)
+    found = [there, here, given.linears["proj"], sent.cotangent]
+    assert [t.device.type for t in found if isinstance(t, torch.Tensor)] == ["meta", "cpu", "meta", "meta"]
 
 
 def test_a_cotangent_and_given_layers_are_moved_too() -> None:

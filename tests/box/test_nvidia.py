@@ -179,16 +179,18 @@ def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_b
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        pytest.param(True, None, id="that the linker knows are left to the linker"),
-        pytest.param(False, "/usr/local/nvidia/lib64", id="that it does not know are named to it"),
+        pytest.param(True, False, id="that the linker knows are left to the linker"),
+        pytest.param(False, True, id="that it does not know are named to it"),
     ],
 )
-def test_libraries_below_usr(machine: Machine, known: bool, expected: str | None) -> None:
-    places = machine()
-    driver = Driver(places, (Gpu("nvidia0"),), "/usr/local/nvidia/lib64/libcuda.so.1", known)
-    inside = given(driver)
-    assert not [bind for bind in inside.binds if "lib" in bind.target]  # /usr is in every box
-    assert dict(inside.environment).get("LD_LIBRARY_PATH") == expected
+def test_libraries_below_usr_are_in_every_box(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, known: bool, expected: bool
+) -> None:
+    library = next(Path("/usr/lib").glob("*/libc.so.6"))  # in the place of the driver's
+    monkeypatch.setattr(nvidia, "LIBRARIES", (library.name,))
+    inside = given(Driver(machine(), (Gpu("nvidia0"),), str(library), known))
+    assert not [bind for bind in inside.binds if "lib" in bind.target]
+    assert dict(inside.environment).get("LD_LIBRARY_PATH") == (str(library.parent) if expected else None)
 
 
 def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_read(

@@ -19,20 +19,21 @@ def placed(call: Call) -> Call:
     if where is None:
         return call
 
+    def moved(tensor: Tensor) -> Tensor:
+        return tensor if tensor.device.type == "meta" else tensor.to(where)
+
     def there(value: object) -> object:
         if isinstance(value, Tensor):
-            return value if value.device.type == "meta" else value.to(where)
+            return moved(value)
         if isinstance(value, StandIn):
-            return dataclasses.replace(
-                value, linears={name: weight.to(where) for name, weight in value.linears.items()}
-            )
+            return dataclasses.replace(value, linears={name: moved(weight) for name, weight in value.linears.items()})
         return value
 
     return dataclasses.replace(
         call,
         args=tuple(map(there, call.args)),
         kwargs={name: there(value) for name, value in call.kwargs.items()},
-        cotangent=None if call.cotangent is None else call.cotangent.to(where),
+        cotangent=None if call.cotangent is None else moved(call.cotangent),
     )
 
 
