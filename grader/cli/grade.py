@@ -25,7 +25,7 @@ from ..errors import CourseFault
 from ..report.rows import Row, row_of
 from ..report.terminal import class_misconceptions, class_table
 from ..submission import Submission, find_submissions, misnamed
-from .options import CourseOption, course_of, exercises_named
+from .options import CourseOption, exercises_named, instructors_course_of
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def grade(
 
     Example: `course grade examples/submitted --out results`
     """
-    loaded = course_of(course)
+    loaded = instructors_course_of(course, "grade")
     chosen = tuple(e.id for _, e in exercises_named(loaded, exercise or [])) if exercise else ()
     submissions, refused = find_submissions(loaded, submitted)
     plan = Plan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)

@@ -19,6 +19,16 @@ def course_of(folder: Path | None) -> Course:
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
+def instructors_course_of(folder: Path | None, command: str) -> Course:
+    """The same, for what a class repository cannot do. Raises CourseError."""
+    course = course_of(folder)
+    if not (course.root / "solutions").is_dir():
+        raise CourseError(
+            f"course {command} needs the instructor's repository, with its solutions/; {course.root} has none. Next: course check"
+        )
+    return course
+
+
 def exercises_named(course: Course, names: list[str]) -> list[tuple[Assignment, Exercise]]:
     """The exercises with these ids or file names; all of them where none is named. Raises CourseError."""
     every = [(a, e) for a in course.assignments for e in a.exercises]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from ..course import Course, CourseError
-from .options import CourseOption, course_of
+from ..course import Course
+from .options import CourseOption, instructors_course_of
 
 if TYPE_CHECKING:
     from ..judge.catalogue import Catalogue
@@ -35,9 +35,7 @@ def release(
 
     Example: `course release --out ../class --owner @ada`
     """
-    loaded = course_of(course)
-    if not (loaded.root / "solutions").is_dir():
-        raise CourseError("only the instructor's repository, with its solutions/, can be released. Next: course check")
+    loaded = instructors_course_of(course, "release")
     from ..authoring.release import write_release
     from ..judge.catalogue import Catalogue
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ..box.names import Level
-from .options import CourseOption, course_of, exercises_named
+from .options import CourseOption, exercises_named, instructors_course_of
 
 SHOWN = 10  # failures of one claim
 
@@ -23,7 +23,7 @@ def verify(
 
     Example: `course verify reshape_dance --seeds 20`
     """
-    loaded = course_of(course)
+    loaded = instructors_course_of(course, "verify")
     named = exercises_named(loaded, exercises or [])
     from ..authoring.verify.claims import Effort, verify_course
     from ..box.level import open_box

@@ -157,15 +157,17 @@ def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
         text=True,
         check=True,
     ).stdout.splitlines()
-    assert says[0].split() == ["EXTRAS=", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
+    assert says[0].split() == ["EXTRAS=[plot]", "sh", "tools/build-venv", '"python3"', '".venv"', '""']
     assert says[-1] == ".venv/bin/course check running_mean"
 
 
-def test_only_the_instructors_repository_can_be_released(whole: Path) -> None:
-    done = run_in(whole, "release", "--out", "elsewhere")
-    assert done.returncode == 2
+@pytest.mark.parametrize("arguments", [("release", "--out", "elsewhere"), ("verify",), ("grade", "exercises")])
+def test_what_needs_the_instructors_repository_says_so(whole: Path, arguments: tuple[str, ...]) -> None:
+    done = run_in(whole, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "course: only the instructor's repository, with its solutions/, can be released. Next: course check\n"
+        f"course: course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none. "
+        "Next: course check\n"
     )
 
 
