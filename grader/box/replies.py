@@ -30,6 +30,8 @@ Size = Annotated[int, Field(ge=0, lt=1 << 40)]
 
 
 class Model(BaseModel):
+    """A part of a reply. What has a default may be left out, as the worker does."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -50,10 +52,10 @@ class _Raised(Model):
 class _Output(Model):
     type_: Literal["Output"] = Field(alias="$")
     kind: Name
-    tensor: TensorRef | None
-    dtype: Name | None
-    device: Name | None
-    shape: list[Size] | None = Field(max_length=64)
+    tensor: TensorRef | None = None
+    dtype: Name | None = None
+    device: Name | None = None
+    shape: list[Size] | None = Field(None, max_length=64)
 
 
 class _Entry(Model):
@@ -81,15 +83,15 @@ class _ModuleFacts(Model):
     changed: bool
     unloaded: list[Name] = Field(max_length=64)
     attributes: _Attributes
-    plain: _Entries
+    plain: _Entries | None = None
 
 
 class _Operations(Model):
     kind: Literal["Operations"] = Field(alias="$")
     fused: bool
     largest: Size
-    mixed: bool
-    recorded: bool
+    mixed: bool = False
+    recorded: bool = False
 
 
 class _Gradients(Model):
@@ -99,12 +101,12 @@ class _Gradients(Model):
 
 class ReplyModel(Model):
     kind: Literal["Reply"] = Field(alias="$")
-    outputs: list[_Output] = Field(max_length=64)
-    gradients: _Gradients
-    raised: _Raised | None
-    mutated: list[Name] = Field(max_length=64)
-    modules: list[_ModuleFacts] = Field(max_length=16)
-    operations: _Operations | None
+    outputs: list[_Output] = Field([], max_length=64)
+    gradients: _Gradients | None = None
+    raised: _Raised | None = None
+    mutated: list[Name] = Field([], max_length=64)
+    modules: list[_ModuleFacts] = Field([], max_length=16)
+    operations: _Operations | None = None
     peak: Size | None = None
 
 
@@ -168,7 +170,7 @@ def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
 
     return Reply(
         outputs=tuple(_output(o, tensor(o.tensor)) for o in model.outputs),
-        gradients={name: tensor(ref) for name, ref in model.gradients.items.items()},
+        gradients={} if model.gradients is None else {n: tensor(ref) for n, ref in model.gradients.items.items()},
         raised=None if model.raised is None else _raised(model.raised),
         mutated=tuple(model.mutated),
         modules=tuple(_facts(m) for m in model.modules),
@@ -203,5 +205,5 @@ def _facts(model: _ModuleFacts) -> ModuleFacts:
         model.changed,
         tuple(model.unloaded),
         model.attributes.items,
-        entries(model.plain),
+        {} if model.plain is None else entries(model.plain),
     )

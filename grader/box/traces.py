@@ -18,7 +18,7 @@ class _Seen(Model):
     shape: list[Size] = Field(max_length=64)
     dtype: Name
     contiguous: bool
-    value: float | None
+    value: float | None = None
 
 
 class _Step(Model):
@@ -26,14 +26,14 @@ class _Step(Model):
     name: Annotated[str, Field(max_length=60)]
     lines: list[Size] = Field(min_length=1, max_length=DEPTH)
     sites: list[Size] = Field(min_length=1, max_length=DEPTH)
-    inputs: list[_Seen] = Field(max_length=SIDES)
-    outputs: list[_Seen] = Field(max_length=SIDES)
-    taken: Size
-    given: Size
-    kept: Literal["view", "copy", "new", "same", "in place", ""]
-    numbers: list[float] = Field(max_length=4)
-    raised: bool
-    crops: list[TensorRef] = Field(max_length=CROPS)
+    inputs: list[_Seen] = Field([], max_length=SIDES)
+    outputs: list[_Seen] = Field([], max_length=SIDES)
+    taken: Size = 0
+    given: Size = 0
+    kept: Literal["view", "copy", "new", "same", "in place", ""] = ""
+    numbers: list[float] = Field([], max_length=4)
+    raised: bool = False
+    crops: list[TensorRef] = Field([], max_length=CROPS)
 
 
 class _Traced(Model):
@@ -41,7 +41,7 @@ class _Traced(Model):
     reply: ReplyModel
     steps: list[_Step] = Field(max_length=STEPS)
     order: list[Size] = Field(max_length=ORDER)
-    lost: Size
+    lost: Size = 0
 
 
 _READER = TypeAdapter(_Traced)

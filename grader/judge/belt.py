@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import pytest_timeout
@@ -18,9 +20,20 @@ LOOKS_EVERY = 1.0  # seconds
 class Belt:
     """A pytest plugin."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        """`seconds`: what a check has that states no limit of its own."""
+        self._usual = pytest_timeout.Settings(seconds, "thread", func_only=False, disable_debugger_detection=False)
         self._watched: tuple[float, pytest.Item, pytest_timeout.Settings] | None = None
         self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def around(self, item: pytest.Item) -> Iterator[None]:
+        """Watch this check while it is called without pytest's protocol."""
+        self.pytest_timeout_set_timer(item, self._usual)
+        try:
+            yield
+        finally:
+            self.pytest_timeout_cancel_timer(item)
 
     @pytest.hookimpl
     def pytest_timeout_set_timer(self, item: pytest.Item, settings: pytest_timeout.Settings) -> bool:

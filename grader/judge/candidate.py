@@ -137,7 +137,7 @@ class Candidate:
 
     def asking(self, **options: Any) -> Candidate:
         """The same candidate; its calls have these fields of `Call` set."""
-        return dataclasses.replace(self, options={**self.options, **options})
+        return Candidate(self.performer, {**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
         """Call a function of the attempt."""
@@ -196,7 +196,7 @@ class Module:
         return self.candidate.ask(Call(self.build, only_build=True, **self.candidate.options))
 
     def _with(self, **changes: Any) -> Module:
-        return dataclasses.replace(self, build=dataclasses.replace(self.build, **changes))
+        return Module(self.candidate, dataclasses.replace(self.build, **changes))
 
 
 @dataclass(frozen=True)
@@ -216,28 +216,28 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
 
     A module that states a dtype or a device keeps it. The tensors are moved where the call is made.
     """
-    target = getattr(torch, dtype)
-    where = None if device == "cpu" else device
+    target, elsewhere = getattr(torch, dtype), None if device == "cpu" else device
 
     def convert(tensor: Tensor) -> Tensor:
         return tensor.to(target) if tensor.is_floating_point() else tensor
 
-    def build(spec: Build) -> Build:
-        return dataclasses.replace(spec, dtype=spec.dtype or dtype, device=spec.device or where)
+    changed = map_call(
+        call, convert, lambda build: {"dtype": build.dtype or dtype, "device": build.device or elsewhere}
+    )
+    return changed if elsewhere is None else dataclasses.replace(changed, device=elsewhere)
 
-    changed = map_call(call, convert, build)
-    return changed if where is None else dataclasses.replace(changed, device=where)
 
-
-def map_call(call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Build] = lambda b: b) -> Call:
-    """The call with every tensor and every module's description changed by these functions."""
+def map_call(
+    call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Mapping[str, Any]] = lambda _: {}
+) -> Call:
+    """The call with every tensor changed by `tensor`, and in every module's description the fields that `build` gives."""
 
     def change(value: Any) -> Any:
         if isinstance(value, Tensor):
             return tensor(value)
         if isinstance(value, Build):
             state = None if value.state is None else {k: change(v) for k, v in value.state.items()}
-            return build(dataclasses.replace(value, state=state))
+            return dataclasses.replace(value, state=state, **build(value))
         if isinstance(value, StandIn):
             return dataclasses.replace(value, linears={k: tensor(w) for k, w in value.linears.items()})
         return value

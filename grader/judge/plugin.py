@@ -12,6 +12,7 @@ import pytest
 
 from ..box.connection import AttemptEnded, End
 from ..result import Outcome
+from .belt import Belt
 from .candidate import AttemptRaised, Candidate, CheckFailed, Performer
 from .draw import Draw, input_seed
 from .explain import explain
@@ -62,9 +63,14 @@ class JudgePlugin:
     """Collects once, then runs every turn that `next_turn` gives until it gives None."""
 
     def __init__(
-        self, next_turn: Callable[[], Turn | None], answer: Callable[[list[CheckOutcome]], None], device: str
+        self,
+        next_turn: Callable[[], Turn | None],
+        answer: Callable[[list[CheckOutcome]], None],
+        device: str,
+        belt: Belt,
     ) -> None:
-        self._next_turn, self._answer, self._device = next_turn, answer, device
+        self._next_turn, self._answer, self._device, self._belt = next_turn, answer, device, belt
+        self._unattempted: dict[pytest.Item, CheckOutcome] = {}
         self._turn: Turn | None = None
         self._outcome: CheckOutcome | None = None
         self.collected: dict[Path, list[CheckOutcome]] = {}
@@ -84,10 +90,11 @@ class JudgePlugin:
         items[:] = [item for item in items if not is_elsewhere(item, self._device)]
         for item in items:
             try:
-                self.collected.setdefault(item.path, []).append(_unattempted(item))
+                self._unattempted[item] = _unattempted(item)
             except pytest.UsageError as error:
                 self.problem = str(error)
                 raise
+            self.collected.setdefault(item.path, []).append(self._unattempted[item])
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run turns in place of pytest's own loop."""
@@ -105,11 +112,23 @@ class JudgePlugin:
 
     def _run(self, item: pytest.Item, following: pytest.Item | None) -> CheckOutcome:
         assert self._turn is not None
-        self._outcome = _unattempted(item)
+        self._outcome = self._unattempted[item]
         self._turn.subject.check = self._outcome.id
+        if isinstance(item, pytest.Function) and _needs_only_ours(item):
+            return self._called(item, self._turn)
         # The next item in the same file keeps pytest from tearing the file down after every check.
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return self._outcome
+
+    def _called(self, item: pytest.Function, turn: Turn) -> CheckOutcome:
+        """The outcome of a check that asks for nothing of pytest's: pytest's own protocol costs more than most checks."""
+        check = self._unattempted[item]
+        with self._belt.around(item):
+            try:
+                item.obj(**_fixtures(item, turn))
+            except (Exception, pytest.skip.Exception) as error:
+                return outcome_of(check, error)
+        return replace(check, outcome="passed")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
@@ -142,7 +161,26 @@ class JudgePlugin:
     def draw(self, request: pytest.FixtureRequest) -> Draw:
         """Fresh random inputs of this check."""
         assert self._turn is not None
-        return Draw(input_seed(self._turn.secret, *self._turn.seed_parts, request.node.name))
+        return _draw(self._turn, request.node.name)
+
+
+def _draw(turn: Turn, check: str) -> Draw:
+    return Draw(input_seed(turn.secret, *turn.seed_parts, check))
+
+
+def _needs_only_ours(item: pytest.Function) -> bool:
+    """Whether it is a plain function of the fixtures below, with no limit of its own."""
+    asked = set(item.fixturenames) - {"request"}
+    return asked <= {"attempt", "reference", "draw"} and item.cls is None and item.get_closest_marker("timeout") is None
+
+
+def _fixtures(item: pytest.Function, turn: Turn) -> dict[str, object]:
+    given: dict[str, Callable[[], object]] = {
+        "attempt": lambda: Candidate(turn.subject),
+        "reference": lambda: Candidate(turn.reference),
+        "draw": lambda: _draw(turn, item.name),
+    }
+    return {name: give() for name, give in given.items() if name in item.fixturenames}
 
 
 def is_elsewhere(item: pytest.Item, device: str) -> bool:

@@ -51,7 +51,8 @@ class CheckSession:
             sys.modules.pop(file.stem, None)
         # Checks are many and their tensors tiny: waking threads for them costs four times as much.
         torch.set_num_threads(1)
-        self._plugin = JudgePlugin(self._next_turn, self._answers.put, device)
+        self._belt = Belt(HANG_SECONDS)
+        self._plugin = JudgePlugin(self._next_turn, self._answers.put, device, self._belt)
         arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
         self._thread = threading.Thread(target=self._run, args=(arguments,), name="checks", daemon=True)
         self._thread.start()
@@ -88,7 +89,7 @@ class CheckSession:
 
     def _run(self, arguments: list[str]) -> None:
         try:
-            status = pytest.main(arguments, plugins=[self._plugin, Belt()])
+            status = pytest.main(arguments, plugins=[self._plugin, self._belt])
             problem = self._plugin.problem or f"pytest ended with status {int(status)}"
         except BaseException as error:
             problem = repr(error)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
-
-
-def _rare(default: Any) -> Any:
-    """A field that stands in the bytes only where it differs: messages without it are what they were before it came."""
-    return field(default=default, metadata={"rare": True})
 
 
 @dataclass(frozen=True)
@@ -95,9 +89,9 @@ class Call:
         False  # dropout is at work: the values are judged by their check alone, never compared with a mutant's
     )
     dtype: str | None = None  # the judge casts to it; None: float64 where the attempt can do that
-    autocast: str | None = _rare(None)  # "float16" or "bfloat16": the precision that torch.autocast lowers to
-    memory: bool = _rare(False)  # report how much memory the call held at its peak
-    device: str | None = _rare(None)  # its tensors travel as a CPU's, and are moved there before the call
+    autocast: str | None = None  # "float16" or "bfloat16": the precision that torch.autocast lowers to
+    memory: bool = False  # report how much memory the call held at its peak
+    device: str | None = None  # its tensors travel as a CPU's, and are moved there before the call
 
 
 @dataclass(frozen=True)
@@ -234,7 +228,7 @@ class Reply:
     mutated: tuple[str, ...] = ()  # names of arguments whose values changed
     modules: tuple[ModuleFacts, ...] = ()
     operations: Operations | None = None
-    peak: int | None = _rare(None)  # bytes beyond what was held before the call; None where the device does not say
+    peak: int | None = None  # bytes beyond what was held before the call; None where the device does not say
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from .messages import Build, Device, Entries, Entry, ModuleFacts, StandIn, dtype_name
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
+_EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that hold no tensor of the student's own, or registered ones
+_NUMBERS = (bool, int, float, str, type(None))
 
 
 class Built:
@@ -128,7 +130,7 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         for name, value in vars(part).items():
-            if name in ("_parameters", "_buffers", "_modules"):
+            if name in _EVERY_MODULES or type(value) in _NUMBERS:
                 continue
             held = (
                 value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)

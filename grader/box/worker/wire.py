@@ -28,8 +28,11 @@ _CLASSES = {
 _FIELDS: dict[type, tuple[str, ...]] = {
     value: tuple(field.name for field in dataclasses.fields(value)) for value in _CLASSES.values()
 }
-_RARE: dict[type, dict[str, object]] = {
-    value: {field.name: field.default for field in dataclasses.fields(value) if field.metadata.get("rare")}
+_DEFAULTS: dict[type, dict[str, object]] = {
+    value: {
+        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        for field in dataclasses.fields(value)
+    }
     for value in _CLASSES.values()
 }
 _PLAIN, _SEQUENCES = (bool, int, float, str), (tuple, list)
@@ -47,7 +50,8 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
     header: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
     chunks, end = [], 0
     for i, tensor in enumerate(tensors):
-        data = tensor.reshape(-1).view(torch.uint8).numpy().tobytes()
+        # numpy knows every dtype here but one
+        data = (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy().tobytes()
         start, end = end, end + len(data)
         header[f"t{i}"] = {
             "dtype": _DTYPES.get(tensor.dtype, str(tensor.dtype)), "shape": list(tensor.shape), "data_offsets": [start, end]
@@ -67,7 +71,7 @@ def unpack(payload: bytes) -> tuple[object, list[Tensor]]:
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """JSON for a message; its tensors are appended to `tensors` and referred to by index."""
+    """JSON for a message, without the fields that have their default; its tensors are appended to `tensors`."""
     if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, Tensor) and value.device.type == "meta":
@@ -78,11 +82,13 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if isinstance(value, _SEQUENCES):
         return [to_body(item, tensors) for item in value]
     if (fields := _FIELDS.get(type(value))) is not None:
-        body: dict[str, object] = {name: to_body(getattr(value, name), tensors) for name in fields}
-        for name, default in _RARE[type(value)].items():
-            if body[name] == default:
-                del body[name]
-        return {"$": type(value).__name__, **body}
+        body: dict[str, object] = {"$": type(value).__name__}
+        defaults = _DEFAULTS[type(value)]
+        for name in fields:
+            part, default = getattr(value, name), defaults[name]
+            if part is not default and (type(part) is not type(default) or part != default):
+                body[name] = to_body(part, tensors)
+        return body
     assert isinstance(value, Mapping)
     return {"$": "map", "items": {key: to_body(item, tensors) for key, item in value.items()}}
 

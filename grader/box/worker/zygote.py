@@ -34,6 +34,10 @@ def _prepare_for_many() -> None:
     from .meta import make_ready
 
     make_ready()
+    if not os.path.exists("/dev/nvidiactl"):  # a gradient asks CUDA for its devices, and then no fork can use them
+        from .rehearsal import rehearse
+
+        rehearse()
     gc.collect()
     gc.freeze()
     pages.collapse()

@@ -109,9 +109,12 @@ def _found(
     """The mutant, or the pair, that no probe rules out and that explains every exchange."""
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
     candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
-    found = [m for m in candidates if _explains(LocalPerformer(m.namespace, device), exchanges)]
+    found: dict[str, Mutant] = {}
+    for mutant in candidates:  # of the ways to write one mistake the first is enough
+        if mutant.id not in found and _explains(LocalPerformer(mutant.namespace, device), exchanges):
+            found[mutant.id] = mutant
     if found:
-        return (_fault(found[0], [m.id for m in found]),)
+        return (_fault(next(iter(found.values())), list(found)),)
     both = (
         ((a, b), namespace)
         for a, b in _pairs(table, fits, used, replies)
