@@ -41,8 +41,18 @@ def exercises_named(course: Course, names: list[str]) -> list[tuple[Assignment, 
         if not match:
             known = ", ".join(e.id for _, e in every)
             raise CourseError(f"there is no exercise {name!r}; there are: {known}. Next: course status")
+        _must_be_here(course, Path(name), match)
         found += match
     return found
+
+
+def _must_be_here(course: Course, path: Path, named: list[tuple[Assignment, Exercise]]) -> None:
+    """A file elsewhere with the right name is not what is meant to be read, and must not seem to be. Raises CourseError."""
+    here = [course.released(a, e, ending) for a, e in named for ending in (".py", ".ipynb")]
+    if path.suffix and path.exists() and path.resolve() not in here:
+        raise CourseError(
+            f"{path} is not read: attempts are in {here[0].parent}. Next: copy it there, then course check {named[0][1].id}"
+        )
 
 
 def exercise_named(course: Course, name: str, command: str) -> tuple[Assignment, Exercise]:

@@ -1,0 +1,50 @@
+"""What a person may call an exercise: its id, its number, its file where it stands; never a file elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.cli.options import exercises_named
+from grader.course import CourseError, load_course
+
+FILE = "exercises/averages/01_running_mean.py"
+
+
+@pytest.mark.parametrize(
+    ("cwd", "name"),
+    [
+        (".", "running_mean"),
+        (".", "01"),
+        (".", "01_running_mean"),
+        (".", FILE),
+        (".", "exercises/averages/01_running_mean.ipynb"),
+        ("exercises/averages", "01_running_mean.py"),
+        ("..", "tiny/" + FILE),
+        ("..", "01_running_mean.py"),  # with --course: no such file here
+    ],
+)
+def test_an_exercise_has_many_names(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, name: str) -> None:
+    monkeypatch.chdir(tiny_copy / cwd)
+    assert [e.id for _, e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
+
+
+@pytest.mark.parametrize(
+    "name", ["Downloads/01_running_mean.py", "running_mean.py", "solutions/averages/01_running_mean.py"]
+)
+def test_a_file_elsewhere_is_not_taken_for_the_attempt(
+    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It once was: `course check ~/Downloads/01_running_mean.py` spoke about exercises/ without a word."""
+    monkeypatch.chdir(tiny_copy)
+    Path(name).parent.mkdir(exist_ok=True)
+    if not Path(name).exists():
+        shutil.copy(FILE, name)
+    with pytest.raises(CourseError) as error:
+        exercises_named(load_course(tiny_copy), [name])
+    folder = tiny_copy / "exercises" / "averages"
+    assert str(error.value) == (
+        f"{name} is not read: attempts are in {folder}. Next: copy it there, then course check running_mean"
+    )
