@@ -23,7 +23,7 @@ class Turn:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         for gpu in gpus:
             try:
-                self._socket.bind(f"\0manyheads-{gpu.node}")
+                self._socket.bind(f"\0manyheads-{gpu.node[:80]}")
             except OSError:
                 continue
             self.gpu = gpu

@@ -110,18 +110,22 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
 
 
 def apart(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """The GPUs that can be given to boxes that work at once: all, where the driver says which is which."""
-    told_apart = all(gpu.uuid for gpu in driver.gpus) and not environment.get("CUDA_VISIBLE_DEVICES")
-    return driver.gpus if told_apart else driver.gpus[:1]
+    """What can be given to boxes that work at once: every GPU, where the driver says which is which, or the one choice that
+    CUDA_VISIBLE_DEVICES makes."""
+    if len(driver.gpus) < 2:
+        return driver.gpus
+    if chosen := environment.get("CUDA_VISIBLE_DEVICES"):
+        return tuple(gpu for gpu in driver.gpus if gpu.uuid.startswith(chosen))[:1] or (Gpu(chosen),)
+    return driver.gpus if all(gpu.uuid for gpu in driver.gpus) else driver.gpus[:1]
 
 
 def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
-    """What a box for this GPU is given: its device file and no other GPU's, if boxes can have different ones."""
+    """What a box is given for one of those that are `apart`: its device file and no other GPU's, where it has a UUID."""
     places = driver.places
     chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
     visible = chosen if _VISIBLE.fullmatch(chosen) else "0"
     gpus = driver.gpus
-    if len(apart(driver, environment)) > 1:
+    if gpu.uuid and len(gpus) > 1:
         gpus, visible = (gpu,), gpu.uuid
     capabilities = sorted(
         p.name for p in places.dev.glob("nvidia-caps/nvidia-cap[0-9]*") if _may_open(p, 0, write=False)

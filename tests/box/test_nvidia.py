@@ -153,15 +153,23 @@ def test_of_two_gpus_a_box_gets_its_own(machine: Machine, folder: Path) -> None:
 
 
 def test_a_gpu_that_the_driver_does_not_describe_is_given_by_its_number(machine: Machine, folder: Path) -> None:
-    inside = given(find_driver(machine(2, told=1, usual=str(folder)), {}))
+    inside = given(find_driver(machine(2, told=0, usual=str(folder)), {}))
     assert {"/dev/nvidia0", "/dev/nvidia1"} <= {bind.target for bind in inside.devices}
     assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == "0"
 
 
 def test_a_choice_of_the_instructor_s_holds_in_the_box(machine: Machine, folder: Path) -> None:
     driver = find_driver(machine(2, usual=str(folder)), {})
-    assert dict(given(driver, CUDA_VISIBLE_DEVICES="1").environment)["CUDA_VISIBLE_DEVICES"] == "1"
-    assert dict(given(driver, CUDA_VISIBLE_DEVICES="$(id) x").environment)["CUDA_VISIBLE_DEVICES"] == "0"
+    for choice, visible, nodes in (
+        ("1", "1", ["/dev/nvidia0", "/dev/nvidia1"]),  # which one that is, CUDA decides
+        (UUIDS[1][:8], UUIDS[1], ["/dev/nvidia1"]),
+        ("$(id) x", "0", ["/dev/nvidia0", "/dev/nvidia1"]),
+    ):
+        environment = {"CUDA_VISIBLE_DEVICES": choice}
+        (gpu,) = apart(driver, environment)
+        inside = equipment(driver, gpu, environment)
+        assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
+        assert [bind.target for bind in inside.devices if bind.target[-1].isdigit()] == nodes
 
 
 def test_libraries_outside_usr_are_bound_beside_each_other_under_a_name_of_the_box(
@@ -209,9 +217,27 @@ def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_
 
 
 def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> None:
-    driver = find_driver(machine(2), {})
+    places = machine(2)
+    driver = find_driver(places, {})
     assert apart(driver, {}) == driver.gpus
-    assert apart(driver, {"CUDA_VISIBLE_DEVICES": "1"}) == driver.gpus[:1]
+    (places.proc / "gpus/0000:A1:00.0/information").unlink()
+    unknown = find_driver(places, {})
+    assert apart(unknown, {}) == unknown.gpus[:1]
+
+
+def test_choices_that_differ_work_at_once_and_the_same_one_does_not(machine: Machine) -> None:
+    driver = find_driver(machine(2), {})
+    first, second, again = (apart(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1"))
+    turns = [Turn(first), Turn(second)]
+    with pytest.raises(BoxUnavailable):
+        Turn(again)
+    for turn in turns:
+        turn.end()
+
+
+def test_on_one_gpu_a_choice_is_that_gpu(machine: Machine) -> None:
+    driver = find_driver(machine(), {})
+    assert apart(driver, {"CUDA_VISIBLE_DEVICES": "0"}) == driver.gpus
 
 
 def test_a_gpu_is_one_box_s_until_it_lets_go() -> None:
