@@ -26,7 +26,9 @@ def grade_all(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Itera
         try:
             yield from grade_with(pool, (partial(grade, s) for s in submissions), lambda: AHEAD * jobs)
         except (KeyboardInterrupt, GeneratorExit):
-            for judge in multiprocessing.active_children():  # an attempt may have its 20 seconds still before it
+            # An attempt may have its 20 seconds still before it. What waits then fails by itself: a future that was
+            # cancelled would break the pool's own thread, which says so on the screen (Python 3.11).
+            for judge in multiprocessing.active_children():
                 judge.kill()
             raise
 
@@ -34,7 +36,8 @@ def grade_all(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Itera
 def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:
     """Have every call made by the pool, and pass on what comes back.
 
-    `room`: how many calls the pool should have at once, now. Raises what a call raises, and WorkerLost.
+    `room`: how many calls the pool should have at once, now. Raises what a call raises, and WorkerLost; what waits is
+    given up then. A caller that stops half-way has to do that itself.
     """
     waiting, pending = iter(calls), set[Future[Graded]]()
     try:
@@ -47,6 +50,7 @@ def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Call
                 yield future.result()
     except BrokenProcessPool:
         raise WorkerLost(LOST) from None
-    finally:
+    except Exception:
         for future in pending:
             future.cancel()
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -132,3 +133,17 @@ def test_after_a_fault_the_work_that_waits_is_given_up() -> None:
         list(grade_with(executor, [never] * 7, lambda: 4))
     assert len(executor.futures) == 4, "no more than there is room for"
     assert all(future.cancelled() for future in executor.futures[1:])
+
+
+def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
+    tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", complaints.append)
+    folder = hand_in(tmp_path / "many", ada=RIGHT, ben=CLASS["fay"], **{f"waits{i}": RIGHT for i in range(7)})
+    submissions, _ = find_submissions(load_course(tiny_copy), folder)
+    run = grade_all(Plan(tiny_copy, SECRET), submissions, 1)
+    assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
+    with pytest.raises(KeyboardInterrupt):
+        run.throw(KeyboardInterrupt)
+    assert complaints == []
