@@ -44,11 +44,15 @@ def names_a_thread():
     thread.join()
     return read == ["cuda-EvtHandlr"]
 
-def listens():
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as made:
+def listens(then=lambda listener: True):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC) as made:
         made.bind("\\0cuda-uvmfd-1-1")
         made.listen(1)
-    return True
+        return then(made)
+
+def connects(listener):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+        other.connect("\\0cuda-uvmfd-1-1")
 
 def sees_with_a_child():
     if os.fork() == 0:
@@ -112,7 +116,12 @@ INSIDE = [  # expression, on a GPU, on a CPU
     pytest.param("open('/dev/nvidia0', 'r+b', buffering=0).read(2) == bytes(2)", 1.0, ABSENT, id="its device file"),
     pytest.param("os.environ.get('CUDA_VISIBLE_DEVICES') == '0'", 1.0, 0.0, id="which GPU it is to use"),
     pytest.param("names_a_thread()", 1.0, 0.0, id="a name for a thread"),
-    pytest.param("listens()", 1.0, REFUSED, id="a unix socket that nobody can reach"),
+    pytest.param("listens()", 1.0, REFUSED, id="a unix socket that it listens at"),
+    pytest.param("listens(connects)", REFUSED, REFUSED, id="nobody that connects to one"),
+    pytest.param("listens(socket.socket.accept)", REFUSED, REFUSED, id="nobody that it accepts"),
+    pytest.param(
+        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)", REFUSED, REFUSED, id="no socket that can send unconnected"
+    ),
     pytest.param("reserves(256)", 1.0, "OSError", id="more address space than there is memory"),
     pytest.param("len(os.readlink('/proc/self/ns/pid')) > 0", 1.0, ABSENT, id="its own part of /proc"),
     pytest.param("'MemTotal' in open('/proc/meminfo').read()", 1.0, ABSENT, id="how much memory the machine has"),

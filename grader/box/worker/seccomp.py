@@ -38,6 +38,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "inotify_init": (253, None), "inotify_init1": (294, 26), "io_setup": (206, 0),
     "msgget": (68, 186), "semget": (64, 190), "shmget": (29, 194), "mq_open": (240, 180),
 }  # fmt: skip
+_REFUSED_ON_CUDA = {"connect": (42, 203), "accept": (43, 202), "accept4": (288, 242)}  # elsewhere no socket can be made
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
@@ -52,10 +53,10 @@ _OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY = 36, 37, 38, 1024, 1026
 _REFUSED_FCNTL = (
     _GETLK, _SETLK, _SETLKW, _SETOWN, _SETSIG, _SETOWN_EX, _OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY,
 )  # fmt: skip
-_AF_UNIX = 1
+_AF_UNIX, _STREAM, _SEQPACKET, _SOCKET_TYPES = 1, 1, 5, 0xF  # the other bits of a type are flags
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offsets in struct seccomp_data
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 
@@ -63,8 +64,8 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 def program(machine: str, device: str = "cpu") -> bytes:
     """The filter for `platform.machine()`'s value. Raises KeyError for an unknown one.
 
-    On "cuda" a unix socket may be made: CUDA listens at an abstract address as it starts, and gives up where it cannot.
-    An attempt's network namespace is its own, so nobody hears it.
+    On "cuda" a unix socket may be made and listened at: CUDA does both as it starts, and gives up where it cannot. It is of
+    no use for more: nobody can connect, send to another or accept.
     """
     column, architecture = ARCHITECTURES[machine]
     code = [
@@ -84,11 +85,12 @@ def program(machine: str, device: str = "cpu") -> bytes:
     code += [*commands, _op(_RETURN, _ALLOW), _op(_RETURN, _ERRNO | _EPERM)]
     if device == CUDA:
         code += [
-            _op(_EQUAL, _SOCKET[column], 0, 4), _op(_LOAD, _FIRST_ARGUMENT),
-            _op(_EQUAL, _AF_UNIX, 0, 1), _op(_RETURN, _ALLOW),
+            _op(_EQUAL, _SOCKET[column], 0, 8), _op(_LOAD, _FIRST_ARGUMENT), _op(_EQUAL, _AF_UNIX, 0, 5),
+            _op(_LOAD, _SECOND_ARGUMENT), _op(_AND, _SOCKET_TYPES),
+            _op(_EQUAL, _STREAM, 1, 0), _op(_EQUAL, _SEQPACKET, 0, 1), _op(_RETURN, _ALLOW),
             _op(_LOAD, _NUMBER),
         ]  # fmt: skip
-    for numbers in _REFUSED.values():
+    for numbers in [*_REFUSED.values(), *(_REFUSED_ON_CUDA.values() if device == CUDA else ())]:
         number = numbers[column]
         if number is not None:
             code += [_op(_EQUAL, number, 0, 1), _op(_RETURN, _ERRNO | _EPERM)]
