@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # typing itself takes time, before Ctrl-C is heard
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 

@@ -1,0 +1,89 @@
+"""Ctrl-C ends a command at once and without a traceback, also while its modules are imported.
+
+A stand-in for luck: an import hook, put there by a sitecustomize of the test's own, presses Ctrl-C at a known import.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+PRESSES = """
+import os, signal, sys
+class Presses:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Presses())
+"""
+LAST_WORDS = """
+import os, signal, sys, types
+def flush():
+    os.kill(os.getpid(), signal.SIGINT)
+    raise SystemExit(8)
+sys.stderr = types.SimpleNamespace(flush=flush)
+"""
+SWALLOWS = """
+try:
+    import known_point
+except BaseException:
+    raise SystemExit(7)
+"""
+
+
+def interrupted(tmp_path: Path, module: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
+    """`course` with Ctrl-C at this import: its status, and all that it said."""
+    return run(tmp_path, PRESSES.format(module=module), *arguments, handler=handler)
+
+
+def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL") -> tuple[int, str]:
+    """`course` after these lines of Python."""
+    (tmp_path / "sitecustomize.py").write_text(customize)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", *arguments],
+        cwd=TINY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, getattr(signal, handler)),
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "module", ["grader.errors", "typer", "rich.console", "grader.course.model", "grader.cli.verify"]
+)
+def test_while_the_command_line_is_imported(tmp_path: Path, module: str) -> None:
+    assert interrupted(tmp_path, module, "--help") == (130, "")
+
+
+def test_while_a_command_imports_torch(tmp_path: Path) -> None:
+    assert interrupted(tmp_path, "torch.autograd", "status") == (130, "")
+
+
+def test_in_a_module_that_swallows_every_exception(tmp_path: Path) -> None:
+    (tmp_path / "known_point.py").write_text("")
+    (tmp_path / "typer.py").write_text(SWALLOWS)  # a stand-in: torch and numpy have such lines
+    assert interrupted(tmp_path, "known_point", "--help") == (130, "")
+
+
+def test_while_the_last_words_are_written(tmp_path: Path) -> None:
+    status, said = run(tmp_path, LAST_WORDS, "--help")
+    assert status == 130
+    assert "Usage" in said
+
+
+def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
+    status, said = interrupted(tmp_path, "grader.course.model", "--help", handler="SIG_IGN")
+    assert status == 0
+    assert "Usage" in said
