@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from .heads import record_heads
 from .notebook import Group, stub_notebook
 from .strip import strip
 
+Exercises = Sequence[tuple[Assignment, Exercise]]
+
 
 @dataclass(frozen=True)
 class Released:
@@ -26,27 +28,32 @@ class Released:
     content: bytes
 
 
-def released_files(course: Course, catalogue: Catalogue) -> Iterator[Released]:
-    """Every file of exercises/. Raises SourceError, CourseError."""
-    for assignment in course.assignments:
-        for exercise in assignment.exercises:
-            yield from _of_exercise(course, catalogue, assignment, exercise)
+def every_exercise(course: Course) -> Exercises:
+    """In their order."""
+    return [(assignment, exercise) for assignment in course.assignments for exercise in assignment.exercises]
 
 
-def write_release(course: Course, catalogue: Catalogue) -> list[Path]:
+def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
+    """Every file of exercises/, or those of these exercises. Raises SourceError, CourseError."""
+    for assignment, exercise in exercises or every_exercise(course):
+        yield from _of_exercise(course, catalogue, assignment, exercise)
+
+
+def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> list[Path]:
     """Write exercises/, and take away what no longer belongs there; the paths written.
 
     Beside them, for instructors: the diagnosis tables, and the bank as a page.
+    exercises: only the files of these, and nothing is taken away.
     """
-    files = list(released_files(course, catalogue))
-    for assignment in course.assignments:
-        for exercise in assignment.exercises:
-            catalogue.tables.write(assignment, exercise)
-            write_caught(course, catalogue, assignment, exercise)
+    files = list(released_files(course, catalogue, exercises))
+    for assignment, exercise in exercises or every_exercise(course):
+        catalogue.tables.write(assignment, exercise)
+    for assignment, exercise in every_exercise(course):  # for the page shows them all
+        write_caught(course, catalogue, assignment, exercise)
     for file in files:
         file.path.parent.mkdir(parents=True, exist_ok=True)
         file.path.write_bytes(file.content)
-    for stray in stray_files(course, files):
+    for stray in stray_files(course, files) if exercises is None else ():
         stray.unlink()
     page_path(course).parent.mkdir(exist_ok=True)
     page_path(course).write_text(bank_page(course, catalogue), encoding="utf-8")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from ..course import Course
-from .options import CourseOption, instructors_course_of
+from ..course import Course, CourseError
+from .options import CourseOption, exercises_named, instructors_course_of
 
 if TYPE_CHECKING:
     from ..judge.catalogue import Catalogue
@@ -18,6 +19,9 @@ NOBODY = "@instructor"
 
 
 def release(
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Ids: write only their files, while you work on them [default: all].")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="Make the students' class repository here, or bring it up to date."),
@@ -33,26 +37,32 @@ def release(
 ) -> None:
     """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
 
-    Example: `course release --out ../class --owner @ada`
+    Example: `course release --out ../class --owner @ada`, or `course release reshape_dance`
     """
     loaded = instructors_course_of(course, "release")
-    from ..authoring.release import write_release
+    named = exercises_named(loaded, exercises) if exercises else None
+    if named and out is not None:
+        raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
+    from ..authoring.release import every_exercise, write_release
     from ..judge.catalogue import Catalogue
 
     console = Console(highlight=False)
     if curves:
-        _record_curves(console, loaded)
+        _record_curves(console, loaded, {exercise.id for _, exercise in named or every_exercise(loaded)})
     with Catalogue(loaded) as catalogue:
-        written = write_release(loaded, catalogue)
-        console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: course verify", soft_wrap=True)
+        written = write_release(loaded, catalogue, named)
+        following = " ".join(("course verify", *(exercise.id for _, exercise in named or ())))
+        console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: {following}", soft_wrap=True)
         if out is not None:
             console.print(_class_repository(loaded, catalogue, written, out, owner), soft_wrap=True, markup=False)
 
 
-def _record_curves(console: Console, course: Course) -> None:
+def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
     from ..authoring.curves import record_curve, trained_exercises
 
     for assignment, exercise, trainable in trained_exercises(course):
+        if exercise.id not in ids:
+            continue
         with console.status(f"training the reference of {exercise.id}"):
             data = record_curve(course, assignment, exercise, trainable)
         path = course.curve(assignment, exercise)

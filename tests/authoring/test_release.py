@@ -63,6 +63,25 @@ def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
     assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
 
 
+def test_one_exercise_can_be_released_alone(with_median: Path) -> None:
+    release(with_median)
+    stray = with_median / "exercises" / "averages" / "03_mode.py"
+    stray.write_text("not written yet\n")
+    for name in FILES[0], FILES[0].replace("01_running_mean", "02_median"):
+        (with_median / name).write_text("edited\n")
+    course = load_course(with_median)
+    (assignment,), (first, _) = course.assignments, course.assignments[0].exercises
+    with Catalogue(course) as catalogue:
+        written = write_release(course, catalogue, [(assignment, first)])
+    assert [str(path.relative_to(with_median)) for path in written] == FILES
+    assert "YOUR CODE HERE" in (with_median / FILES[0]).read_text()
+    assert (with_median / "exercises/averages/02_median.py").read_text() == "edited\n"
+    assert stray.exists()
+    page = (with_median / "docs" / "misconceptions.md").read_text()
+    assert "## running_mean" in page
+    assert "## median" in page
+
+
 def test_script_and_notebook_agree_through_jupytext(tiny_copy: Path) -> None:
     script, notebook = (jupytext.read(tiny_copy / name) for name in FILES[:2])
     cells = [(c.cell_type, c.source) for c in notebook.cells if not c.metadata.get("nbgrader", {}).get("grade")]

@@ -275,7 +275,7 @@ def test_a_fault_breaks_its_claim_and_no_other(
         ),
         pytest.param(
             edit(BANK, '    ("only_last", {"form": "last"}),\n', ""),
-            {USED: ["shape is failed by no mutant"]},
+            {USED: [f"shape is failed by no mutant. Next: add one that fails it to {BANK}, or take the check out"]},
             id="a check that no mutant fails",
         ),
         pytest.param(
@@ -306,6 +306,24 @@ def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
     fault(tiny_copy)
     release(tiny_copy)
     assert_broken(verify(tiny_copy, None if PAIRS in claims else 0), claims)
+
+
+def test_claims_about_one_exercise_say_nothing_of_the_others(with_median: Path) -> None:
+    """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
+    release(with_median)
+    course = load_course(with_median)
+    (assignment,), (first, second) = course.assignments, course.assignments[0].exercises
+    add("exercises/averages/02_median.py", "x = 1\n")(with_median)
+    add("exercises/averages/03_mode.py", "x = 1\n")(with_median)
+    with Catalogue(course) as catalogue:
+        about_first, about_second, about_all = (
+            broken(list(verify_structure(course, catalogue, which)))
+            for which in ([(assignment, first)], [(assignment, second)], None)
+        )
+    assert about_first == {}
+    assert list(about_second) == [RELEASED]
+    assert len(about_second[RELEASED]) == 1
+    assert len(about_all[RELEASED]) == 2
 
 
 def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:

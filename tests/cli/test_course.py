@@ -80,6 +80,7 @@ def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
         pytest.param(["check", "median", "--course", TINY], "there is no exercise 'median'; there are: running_mean", "course status", id="an unknown exercise to check"),
         pytest.param(["verify", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to verify"),
         pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
+        pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
         pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
         pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course grade examples/submitted --out results", id="an empty folder"),
     ],
@@ -240,6 +241,12 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(ru
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"3 files in {tiny_copy / 'exercises'}. Next: course verify\n"
     assert [path.read_bytes() for path in paths] == before
+
+
+def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_copy: Path) -> None:
+    done = run_course("release", "running_mean", cwd=tiny_copy)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}. Next: course verify running_mean\n"
 
 
 def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:

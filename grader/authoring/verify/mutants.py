@@ -44,7 +44,12 @@ def verify_mutants(
     yield Claim(exercise.id, "every mutant fails a check", total - len(caught), total, tuple(caught))
     yield Claim(exercise.id, "every mutant is named first", total - len(named), total, tuple(named))
     checks = catalogue.checks(exercise)
-    idle = [f"{check.id} is failed by no mutant" for check in checks if check.id not in failed]
+    bank_file = course.misconceptions(exercise).relative_to(course.root)
+    idle = [
+        f"{check.id} is failed by no mutant. Next: add one that fails it to {bank_file}, or take the check out"
+        for check in checks
+        if check.id not in failed
+    ]
     yield Claim(exercise.id, "every check is failed by a mutant", len(checks) - len(idle), len(checks), tuple(idle))
     yield _recorded(course, assignment, exercise, bank, seen)
     yield _pairs(exercise, bank, trial, outcomes, pairs)

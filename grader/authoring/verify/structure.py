@@ -11,25 +11,28 @@ from ...judge.diagnosis.table_file import table_path
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
 from ..leaks import leaks
-from ..release import released_files, stray_files
+from ..release import Exercises, every_exercise, released_files, stray_files
 from .claim import Claim
 
 
-def verify_structure(course: Course, catalogue: Catalogue) -> Iterator[Claim]:
-    """Raises SourceError, CourseError where a file is missing or cannot be stripped."""
-    yield _points(course, catalogue)
-    yield _words(course)
-    yield _tables(course, catalogue)
+def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
+    """Claims about all of the course, or about these exercises: then nothing is said of stray files.
+
+    Raises SourceError, CourseError where a file is missing or cannot be stripped.
+    """
+    named = every_exercise(course) if exercises is None else exercises
+    yield _points(catalogue, named)
+    yield _words(course, named)
+    yield _tables(course, catalogue, named)
     yield _page(course, catalogue)
-    files = list(released_files(course, catalogue))
+    files = list(released_files(course, catalogue, named))
     stale = [
         f"{f.path.relative_to(course.root)} is not what solutions/ yields. Next: course release"
         for f in files
         if not f.path.exists() or f.path.read_bytes() != f.content
     ]
-    stale += [
-        f"{path.relative_to(course.root)} has no source. Next: course release" for path in stray_files(course, files)
-    ]
+    strays = stray_files(course, files) if exercises is None else []
+    stale += [f"{path.relative_to(course.root)} has no source. Next: course release" for path in strays]
     yield Claim(
         "release", "exercises/ is exactly what solutions/ yields", len(files) - len(stale), len(files), tuple(stale)
     )
@@ -43,10 +46,9 @@ def verify_structure(course: Course, catalogue: Catalogue) -> Iterator[Claim]:
     )
 
 
-def _points(course: Course, catalogue: Catalogue) -> Claim:
-    exercises = [e for a in course.assignments for e in a.exercises]
+def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
     wrong = []
-    for exercise in exercises:
+    for _, exercise in exercises:
         total = sum(check.points for check in catalogue.checks(exercise))
         if total != exercise.points:
             wrong.append(f"{exercise.id}: its checks give {total:g} points, course.yaml says {exercise.points:g}")
@@ -54,14 +56,15 @@ def _points(course: Course, catalogue: Catalogue) -> Claim:
     return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong))
 
 
-def _tables(course: Course, catalogue: Catalogue) -> Claim:
-    every = [(a, e) for a in course.assignments for e in a.exercises]
+def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim:
     stale = [
         f"{table_path(course, e).relative_to(course.root)} is not made from today's files. Next: course release"
-        for a, e in every
+        for a, e in exercises
         if not catalogue.tables.is_current(a, e)
     ]
-    return Claim("tables", "every diagnosis table is current", len(every) - len(stale), len(every), tuple(stale))
+    return Claim(
+        "tables", "every diagnosis table is current", len(exercises) - len(stale), len(exercises), tuple(stale)
+    )
 
 
 def _page(course: Course, catalogue: Catalogue) -> Claim:
@@ -70,9 +73,9 @@ def _page(course: Course, catalogue: Catalogue) -> Claim:
     return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale)
 
 
-def _words(course: Course) -> Claim:
+def _words(course: Course, exercises: Exercises) -> Claim:
     wrong, total = [], 0
-    for exercise in (e for a in course.assignments for e in a.exercises):
+    for _, exercise in exercises:
         bank = load_bank(course, exercise)
         for id_ in dict.fromkeys(m.id for m in bank.mutants):
             total += 1
