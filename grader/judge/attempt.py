@@ -16,6 +16,7 @@ from .fit import misfit, without_far_lines
 
 SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this,
 FIRST_START = 2  # times as long may the first process take to start: on a busy machine nobody loses points for that
+CUDA_IS_BROKEN = "CUDA error"  # an index out of range, say: no call in that process works any more
 SHORTEST = 0.5  # seconds, down to this: less, and a busy machine would decide what becomes of the checks that are left
 
 
@@ -48,7 +49,10 @@ class AttemptPerformer:
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process; its exception, if it raised one. Raises AttemptEnded."""
         self.close()
+        started = time.monotonic()
         self._connection = self._box.attempt(self._limits)
+        if self._deaths:  # on a GPU a start takes seconds, and who dies at every call would have them for nothing
+            self._spent += time.monotonic() - started
         patience = self._box.start_seconds * (1 if self._deaths else FIRST_START)
         reply = self._ask(Load(self._source.source, self._source.name), patience)
         return reply.raised
@@ -82,6 +86,9 @@ class AttemptPerformer:
             self.close()
             self._deaths += 1
             raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}.")
+        if self.device != "cpu" and reply.raised is not None and CUDA_IS_BROKEN in reply.raised.message:
+            self.close()  # or every later check would fail as this one
+            self._deaths += 1
         return reply
 
     def _ask(self, message: Load | Call, extra: float = 0.0) -> Reply:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -111,4 +113,65 @@ def test_a_module_that_stands_in_sys_modules_can_find_itself(box):
 def test_its_visible_checks_do_not_run(box):
     performer = attempt(box, "if __name__ == '__main__':\n    raise RuntimeError('visible')\ndef f(x):\n    return x")
     assert performer.load() is None
+    performer.close()
+
+
+# On a GPU; the meta device stands in for it
+
+
+def on_another_device(box, source: str, **limits) -> AttemptPerformer:
+    return AttemptPerformer(box, AttemptSource("a.py", source), Limits(**limits), device="meta")
+
+
+COUNTING = """
+n = 0
+def count():
+    global n
+    n += 1
+    return float(n)
+def fail(text):
+    raise RuntimeError(text)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        pytest.param("CUDA error: device-side assert triggered", 1, id="what breaks CUDA ends the process"),
+        pytest.param("CUDA out of memory. Tried to allocate 2.00 GiB", 2, id="what does not break it does not"),
+    ],
+)
+def test_an_error_that_breaks_cuda_costs_its_own_check_alone(box, text, counted):
+    performer = on_another_device(box, COUNTING)
+    performer.perform(Call("count"))
+    assert performer.perform(Call("fail", (text,))).raised.message == text
+    assert performer.perform(Call("count")).outputs[0].tensor.item() == counted
+    performer.close()
+
+
+def test_on_a_cpu_an_error_is_an_error_whatever_it_says(box):
+    performer = attempt(box, COUNTING)
+    performer.perform(Call("count"))
+    performer.perform(Call("fail", ("CUDA error: device-side assert triggered",)))
+    assert performer.perform(Call("count")).outputs[0].tensor.item() == 2
+    performer.close()
+
+
+def test_starting_again_and_again_is_paid_for(box, monkeypatch):
+    """By a clock of ours, on which a start takes eight seconds and nothing else takes any."""
+    now = [0.0]
+    monkeypatch.setattr("grader.judge.attempt.time", SimpleNamespace(monotonic=lambda: now[0]))
+    starts = []
+
+    def slowly(limits):
+        now[0] += 8.0
+        starts.append(limits)
+        return box.attempt(limits)
+
+    slow = SimpleNamespace(attempt=slowly, start_seconds=1.0)
+    performer = attempt(slow, "import os\ndef die():\n    os._exit(1)", seconds_per_attempt=20.0)
+    for says in ("exit status 1", "exit status 1", "exit status 1", "used up the 20 seconds"):
+        with pytest.raises(AttemptEnded, match=says):
+            performer.perform(Call("die"))
+    assert len(starts) == 4  # the first one free, 16 seconds for two more, and the fourth is too late
     performer.close()
