@@ -112,7 +112,12 @@ def _looks_named(
     every = looks(exercise, read(fingerprints), by_head=by_head)
     chosen = [look for look in every if function in (None, look.target)]
     if not chosen:
-        known = ", ".join(dict.fromkeys(look.target for look in every)) or "none"
+        if not every:
+            raise CourseError(
+                f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
+                f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
+            )
+        known = ", ".join(dict.fromkeys(look.target for look in every))
         next_ = f"course {command} {exercise.id}"
         raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
     return chosen

@@ -1,7 +1,7 @@
 """What an exercise's functions take and give, with their axes named: `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
 
 Written as Python writes a signature. A tensor is annotated with its shape, a number with the axis that it measures
-(by default the one of its own name), an object with the axes that its attributes measure (`{n_head: nh}`), a module
+(by default the one of its own name) or with `float` where it measures none, an object with the axes that its attributes measure (`{n_head: nh}`), a module
 with the name of the entry that says how it is made. An axis may be a product, as in `n_embd: nh * hd`. A class has
 two pairs of brackets, for its constructor and its forward: `(n_embd: C, n_head: nh)(x: (B, T, C)) -> (B, T, C)`.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+
+NO_AXIS = "float"  # what a number is annotated with that is no size: a temperature
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ def _parameter(name: str, says: ast.expr | None) -> Parameter:
     if isinstance(says, ast.Dict):
         pairs = zip(says.keys, says.values, strict=True)
         return Parameter(name, attributes=tuple((_name(key), _axis(value)) for key, value in pairs))
+    if isinstance(says, ast.Name) and says.id == NO_AXIS:
+        return Parameter(name)
     return Parameter(name, axis=_axis(says))
 
 

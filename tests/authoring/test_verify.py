@@ -25,6 +25,7 @@ RELEASED = "exercises/ is exactly what solutions/ yields"
 TABLES = "every diagnosis table is current"
 PAGE = "docs/misconceptions.md is what the bank says"
 RECORDED = "every mutant is caught as it is recorded"
+SHAPES = "course.yaml's shapes fit the recorded calls"
 LEAK = "no line of a solution, check or mutant is released"
 CAUGHT = "every mutant fails a check"
 NAMED = "every mutant is named first"
@@ -114,6 +115,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         RELEASED: (3, 3),
         TABLES: (1, 1),
         PAGE: (1, 1),
+        SHAPES: (1, 1),
         LEAK: (3, 3),
         CAUGHT: (7, 7),
         NAMED: (7, 7),
@@ -193,6 +195,11 @@ TANGLED = """\
                 RECORDED: [f"only_last (form='last') is caught otherwise. Next: rm {CAUGHT_FILE}, then course release"],
             },
             id="a record that is not true",
+        ),
+        pytest.param(
+            edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
+            {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call. Next: mend them in course.yaml"]},
+            id="shapes with a parameter too many",
         ),
         pytest.param(
             edit(YAML, "points: 4", "points: 5"),

@@ -112,6 +112,15 @@ def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: 
         app(["trace", "running_mean", "median"], standalone_mode=False)
 
 
+def test_shapes_that_fit_no_recorded_call_are_the_instructors_to_mend(here: Path) -> None:
+    (here / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    course = here / "course.yaml"
+    course.write_text(course.read_text(encoding="utf-8").replace("(x: (T,))", "(x: (T,), n)"), encoding="utf-8")
+    says = r"no recorded call of running_mean fits its shapes .* Next: tell .*: course verify running_mean$"
+    with pytest.raises(CourseFault, match=says):
+        app(["trace", "running_mean"], standalone_mode=False)
+
+
 @pytest.mark.parametrize(
     ("source", "says"),
     [

@@ -30,6 +30,11 @@ def test_a_class_has_a_constructor_and_products() -> None:
     assert signature.returns == ()
 
 
+def test_a_number_may_measure_no_axis() -> None:
+    _, temperature = parse_signature("(scores: (B, N), temperature: float) -> (B, N)").call
+    assert temperature == Parameter("temperature")
+
+
 def test_an_object_has_attributes() -> None:
     (mha,) = parse_signature("(mha: {n_head: nh, head_dim: hd}) -> ()").call
     assert mha.attributes == (("n_head", Axis(("nh",))), ("head_dim", Axis(("hd",))))

@@ -32,6 +32,13 @@ def test_an_unknown_of_a_product_is_worked_out() -> None:
     assert found == {"nh": 3, "hd": 4, "block_size": 9, "B": 2, "T": 5, "C": 12}
 
 
+@pytest.mark.parametrize("temperature", [0.4, 2.5, 2])
+def test_a_number_that_measures_no_axis_may_be_any(temperature: float) -> None:
+    signature = parse_signature("(scores: (B, N), temperature: float) -> (B, N)")
+    assert sizes(axes_of(signature, Call("f", (X[:, :, 0], temperature)), (2, 5), {})) == {"B": 2, "N": 5}
+    assert axes_of(signature, Call("f", (X[:, :, 0],)), (2, 5), {}) is None
+
+
 def test_a_module_as_an_argument_is_read_as_its_own_entry_says() -> None:
     signature = parse_signature("(module: M, x: (B, T, C)) -> ()")
     call = Call("f", (Build("M", (12, 3, 9)), X))

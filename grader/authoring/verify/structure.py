@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from ...course import Course
 from ...judge.catalogue import Catalogue
 from ...judge.diagnosis import load_bank
 from ...judge.diagnosis.table_file import table_path
+from ...public.file import loaded
+from ...tools.calls import looks
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
 from ..leaks import leaks
@@ -40,10 +43,25 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
         stale_ones = tuple(stale_curves(course))
         says = "every curve was recorded with today's text and plan"
         yield Claim("release", says, curves - len(stale_ones), curves, stale_ones)
+    yield _shapes(course, named, {f.path: f.content for f in files})
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     yield Claim(
         "release", "no line of a solution, check or mutant is released", len(files) - len(found), len(files), found
     )
+
+
+def _shapes(course: Course, exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
+    """Without this `course trace` and `course plot` would have nothing to show."""
+    unfit, total = [], 0
+    for assignment, exercise in exercises:
+        shown = {look.target for look in looks(exercise, loaded(contents[course.fingerprints(assignment, exercise)]))}
+        total += len(exercise.shapes)
+        unfit += [
+            f"{exercise.id}: the shapes of {name} fit no recorded call. Next: mend them in course.yaml"
+            for name in exercise.shapes
+            if name not in shown
+        ]
+    return Claim("shapes", "course.yaml's shapes fit the recorded calls", total - len(unfit), total, tuple(unfit))
 
 
 def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
