@@ -1,9 +1,10 @@
 """What an exercise's functions take and give, with their axes named: `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
 
 Written as Python writes a signature. A tensor is annotated with its shape, a number with the axis that it measures
-(by default the one of its own name) or with `float` where it measures none, an object with the axes that its attributes measure (`{n_head: nh}`), a module
-with the name of the entry that says how it is made. An axis may be a product, as in `n_embd: nh * hd`. A class has
-two pairs of brackets, for its constructor and its forward: `(n_embd: C, n_head: nh)(x: (B, T, C)) -> (B, T, C)`.
+(by default the one of its own name) or with `float` where it measures none, an object with the axes that its
+attributes measure (`{n_head: nh}`), a module with the name of the entry that says how it is made. An axis may be a
+product, as in `n_embd: nh * hd`. A class has two pairs of brackets, for its constructor and its forward:
+`(n_embd: C, n_head: nh)(x: (B, T, C)) -> (B, T, C)`.
 """
 
 from __future__ import annotations
