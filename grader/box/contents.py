@@ -67,6 +67,12 @@ def _interpreter() -> tuple[str | None, str]:
     return base, f"/box/python/bin/{version}"
 
 
+@cache
+def box_modules() -> frozenset[str]:
+    """What an attempt can import in a box of this machine, beside the standard library."""
+    return frozenset(path.name.split(".")[0] for path in _package_paths(PACKAGES))
+
+
 def _package_paths(names: tuple[str, ...]) -> list[Path]:
     """Top-level files and folders of these distributions and of all that they require."""
     paths: dict[str, Path] = {}  # by name: each stands in the box once

@@ -11,6 +11,7 @@ from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from .check import check_attempt, unloadable
 from .file import Fingerprints
+from .imports import not_there
 
 
 def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
@@ -19,6 +20,8 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:
         return unloadable(fingerprints, "error", source.problem, "load_error")
+    if sentence := not_there(source.source):
+        return unloadable(fingerprints, "error", sentence, "load_error")
     attempt = AttemptPerformer(box, source, limits)
     try:
         raised = attempt.load()
