@@ -68,6 +68,11 @@ def grade(
     submissions, refused = find_submissions(loaded, submitted)
     plan = Plan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
     console = Console(highlight=False)
+    if cluster is None and jobs > (most := _most_judges(device)):
+        jobs = most
+        console.print(
+            f"A GPU takes one attempt at a time: {most} judge{'s' * (most != 1)} at work.", style="bright_black"
+        )
     started = time.monotonic()
     with ExitStack() as stack:
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
@@ -111,7 +116,7 @@ def _graded(plan: Plan, submissions: Sequence[Submission], jobs: int, cluster: s
         return iter(())
     if cluster is not None:
         return grade_on(cluster, plan, submissions)
-    return grade_all(plan, submissions, min(jobs, len(submissions), _most_judges(plan.device)))
+    return grade_all(plan, submissions, min(jobs, len(submissions)))
 
 
 def _most_judges(device: Device) -> int:

@@ -1,0 +1,72 @@
+"""`course grade --device cuda` as a person runs it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.box import nvidia
+from grader.box.names import Device
+from grader.box.nvidia import Driver, Gpu, Places
+from grader.cli import grade as command
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+ONE = "A GPU takes one attempt at a time: 1 judge at work."
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    """A class of three."""
+    for student in ("ada", "bela", "chen"):
+        folder = tmp_path / "submitted" / student / "averages"
+        folder.mkdir(parents=True)
+        (folder / "01_running_mean.py").write_text("def running_mean(x):\n    return x\n")
+    return tmp_path / "submitted"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
+def test_without_a_gpu_nobody_is_graded_and_it_says_so(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, submitted: Path
+) -> None:
+    done = run_course("grade", submitted, "--device", "cuda", "--jobs", "3", "--course", tiny_copy)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (2, ONE)
+    assert done.stderr == (
+        "course: this machine has no CUDA device that torch can use. Next: course grade … --device cpu\n"
+    )
+    assert not list(tmp_path.glob("results/ada/*.json"))
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "judges", "says"),
+    [
+        pytest.param(Device.CUDA, 1, 1, "1 judge at work", id="on one GPU one works"),
+        pytest.param(Device.CUDA, 2, 2, "2 judges at work", id="on two GPUs two"),
+        pytest.param(Device.CUDA, 3, 3, "", id="as many as were asked for need no word"),
+        pytest.param(Device.CUDA, 4, 3, "", id="nor do fewer"),
+        pytest.param(Device.CPU, 1, 3, "", id="a CPU has room for all"),
+    ],
+)
+def test_of_three_judges_there_are_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tiny_copy: Path,
+    submitted: Path,
+    device: Device,
+    gpus: int,
+    judges: int,
+    says: str,
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs: asked.append(jobs) or iter(()))
+    found = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
+    monkeypatch.setattr(nvidia, "find_driver", lambda: found)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    command.grade(submitted, submitted.parent / "results", device=device, jobs=3, course=tiny_copy)
+    said = capsys.readouterr().out
+    assert asked == [judges]
+    assert says in said
+    assert ("A GPU takes one attempt at a time" in said) is bool(says)
