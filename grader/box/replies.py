@@ -6,7 +6,7 @@ import json
 import math
 import struct
 from collections.abc import Callable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import safetensors.torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -141,7 +141,7 @@ def _read_header(payload: bytes) -> tuple[object, int]:
     (length,) = struct.unpack_from("<Q", payload)
     if length > min(HEADER_LIMIT, len(payload) - 8):
         raise BadReply("its header is too long")
-    header = json.loads(payload[8 : 8 + length], object_pairs_hook=_without_duplicates)
+    header = _parsed(payload[8 : 8 + length].rstrip(b" ").decode())
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(entries) > TENSOR_LIMIT or set(entries) != {f"t{i}" for i in range(len(entries))}:
         raise BadReply("its tensors are not as agreed")
@@ -154,13 +154,14 @@ def _read_header(payload: bytes) -> tuple[object, int]:
         start, end = entry["data_offsets"]
         if elements * _WIDTH[entry["dtype"]] != end - start:
             raise BadReply("a tensor's size does not fit its shape")
-    return json.loads(header["__metadata__"]["body"], object_pairs_hook=_without_duplicates), len(entries)
+    return _parsed(header["__metadata__"]["body"]), len(entries)
 
 
-def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise BadReply("a name stands in it twice")
+def _parsed(text: str) -> Any:
+    """JSON that is written as the worker writes it, and so in one way only: no name stands in it twice."""
+    found = json.loads(text)
+    if json.dumps(found) != text:
+        raise BadReply("it is not written as agreed")
     return found
 
 

@@ -201,14 +201,20 @@ class Module:
 
 @dataclass(frozen=True)
 class LocalPerformer:
-    """Trusted code (the reference, a mutant) in the judge's own process."""
+    """Trusted code (the reference, a mutant) in the judge's own process.
+
+    only_values: outputs, gradients and exceptions; nothing else in its replies is true, and they cost a quarter less.
+    """
 
     namespace: Mapping[str, object]
     device: str = "cpu"
+    only_values: bool = False
 
     def perform(self, call: Call) -> Reply:
         """The reply, in the dtype that the call states, float64 by default."""
-        return perform(self.namespace, cast(call, call.dtype or "float64", self.device), "")
+        return perform(
+            self.namespace, cast(call, call.dtype or "float64", self.device), "", only_values=self.only_values
+        )
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:

@@ -8,10 +8,11 @@ from typing import Self
 from ..course import Assignment, Course, Exercise
 from .candidate import LocalPerformer, Performer
 from .local import LocalSubject
-from .plugin import CheckOutcome, Turn
+from .plugin import CheckOutcome
 from .references import namespace_of
 from .session import CheckSession
 from .tables import Tables
+from .turn import Turn
 
 
 class Catalogue:

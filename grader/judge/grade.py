@@ -24,10 +24,11 @@ from .diagnosis import diagnose, load_bank
 from .diagnosis.diagnose import diagnosed
 from .explain import explain
 from .plain import plain
-from .plugin import FAILED_ITSELF, CheckOutcome, Turn
+from .plugin import FAILED_ITSELF, CheckOutcome
 from .references import namespace_of
 from .session import CheckSession
 from .tables import Tables
+from .turn import Turn
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
@@ -128,7 +129,7 @@ class Judge:
                 return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
             seed_parts = (str(self._settings.seed), student, exercise.id, source.digest)
             # On the CPU whatever the attempt's device: so every check of values holds the one against the other.
-            reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)))
+            reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), only_values=True)
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
             table = partial(self._tables.of, assignment, exercise)
             begun = time.perf_counter()

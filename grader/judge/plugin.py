@@ -6,36 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import pytest
 
 from ..box.connection import AttemptEnded, End
 from ..result import Outcome
 from .belt import Belt
-from .candidate import AttemptRaised, Candidate, CheckFailed, Performer
-from .draw import Draw, input_seed
+from .candidate import AttemptRaised, Candidate, CheckFailed
+from .draw import Draw
 from .explain import explain
 from .marks import Layer, Mark
+from .turn import PlainCheck, Turn, plain_check
 
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
-
-
-class Subject(Performer, Protocol):
-    """A performer that is told which check is asking."""
-
-    check: str
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One attempt's turn at the checks of one file."""
-
-    checks: Path
-    subject: Subject
-    reference: Performer
-    secret: bytes
-    seed_parts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -71,6 +55,7 @@ class JudgePlugin:
     ) -> None:
         self._next_turn, self._answer, self._device, self._belt = next_turn, answer, device, belt
         self._unattempted: dict[pytest.Item, CheckOutcome] = {}
+        self._plain: dict[pytest.Item, PlainCheck] = {}
         self._turn: Turn | None = None
         self._outcome: CheckOutcome | None = None
         self.collected: dict[Path, list[CheckOutcome]] = {}
@@ -95,6 +80,8 @@ class JudgePlugin:
                 self.problem = str(error)
                 raise
             self.collected.setdefault(item.path, []).append(self._unattempted[item])
+            if (plain := plain_check(item)) is not None:
+                self._plain[item] = plain
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run turns in place of pytest's own loop."""
@@ -114,21 +101,13 @@ class JudgePlugin:
         assert self._turn is not None
         self._outcome = self._unattempted[item]
         self._turn.subject.check = self._outcome.id
-        if isinstance(item, pytest.Function) and _needs_only_ours(item):
-            return self._called(item, self._turn)
+        if (plain := self._plain.get(item)) is not None:
+            with self._belt.around(item):
+                error = plain.call(self._turn)
+            return replace(self._outcome, outcome="passed") if error is None else outcome_of(self._outcome, error)
         # The next item in the same file keeps pytest from tearing the file down after every check.
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return self._outcome
-
-    def _called(self, item: pytest.Function, turn: Turn) -> CheckOutcome:
-        """The outcome of a check that asks for nothing of pytest's: pytest's own protocol costs more than most checks."""
-        check = self._unattempted[item]
-        with self._belt.around(item):
-            try:
-                item.obj(**_fixtures(item, turn))
-            except (Exception, pytest.skip.Exception) as error:
-                return outcome_of(check, error)
-        return replace(check, outcome="passed")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
@@ -146,41 +125,23 @@ class JudgePlugin:
         return pytest.TestReport(item.nodeid, item.location, {}, ended, None, call.when)
 
     @pytest.fixture
-    def attempt(self) -> Candidate:
+    def attempt(self) -> Candidate | Draw:
         """The attempt under judgement."""
-        assert self._turn is not None
-        return Candidate(self._turn.subject)
+        return self._given("attempt", "")
 
     @pytest.fixture
-    def reference(self) -> Candidate:
+    def reference(self) -> Candidate | Draw:
         """The reference solution."""
-        assert self._turn is not None
-        return Candidate(self._turn.reference)
+        return self._given("reference", "")
 
     @pytest.fixture
-    def draw(self, request: pytest.FixtureRequest) -> Draw:
+    def draw(self, request: pytest.FixtureRequest) -> Candidate | Draw:
         """Fresh random inputs of this check."""
+        return self._given("draw", request.node.name)
+
+    def _given(self, fixture: str, check: str) -> Candidate | Draw:
         assert self._turn is not None
-        return _draw(self._turn, request.node.name)
-
-
-def _draw(turn: Turn, check: str) -> Draw:
-    return Draw(input_seed(turn.secret, *turn.seed_parts, check))
-
-
-def _needs_only_ours(item: pytest.Function) -> bool:
-    """Whether it is a plain function of the fixtures below, with no limit of its own."""
-    asked = set(item.fixturenames) - {"request"}
-    return asked <= {"attempt", "reference", "draw"} and item.cls is None and item.get_closest_marker("timeout") is None
-
-
-def _fixtures(item: pytest.Function, turn: Turn) -> dict[str, object]:
-    given: dict[str, Callable[[], object]] = {
-        "attempt": lambda: Candidate(turn.subject),
-        "reference": lambda: Candidate(turn.reference),
-        "draw": lambda: _draw(turn, item.name),
-    }
-    return {name: give() for name, give in given.items() if name in item.fixturenames}
+        return self._turn.given(fixture, check)
 
 
 def is_elsewhere(item: pytest.Item, device: str) -> bool:

@@ -20,7 +20,8 @@ import torch
 
 from ..errors import CourseFault
 from .belt import Belt
-from .plugin import CheckOutcome, JudgePlugin, Turn
+from .plugin import CheckOutcome, JudgePlugin
+from .turn import Turn
 
 HANG_SECONDS = 300  # the second belt: a check that hangs in the judge itself ends the judge
 _OPTIONS = (

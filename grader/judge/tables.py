@@ -9,9 +9,9 @@ from .diagnosis.bank import load_bank
 from .diagnosis.table import Table
 from .diagnosis.table_file import FIXED, is_current, load_table, save_table, table_key, table_path
 from .local import LocalSubject
-from .plugin import Turn
 from .references import namespace_of
 from .session import CheckSession
+from .turn import Turn
 
 
 class Tables:

@@ -22,9 +22,10 @@ from grader.judge.draw import Draw
 from grader.judge.expect import difference
 from grader.judge.half import TOLERANCES
 from grader.judge.local import LocalSubject
-from grader.judge.plugin import CheckOutcome, Turn
+from grader.judge.plugin import CheckOutcome
 from grader.judge.references import namespace_of
 from grader.judge.session import CheckSession
+from grader.judge.turn import Turn
 
 MODULES = ["self_attention", "weight_split", "fused_qkv", "sdpa_equivalence"]
 TOO_LARGE_FOR_FLOAT16 = {

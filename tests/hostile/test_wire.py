@@ -26,7 +26,7 @@ EARNS = {
         "not a reply",
     ),
     "dtype_with_a_command": (1, r"should have shape|values differ", "seven numbers, as the first check asks"),
-    "duplicate_names": (0, r"something that is not an answer: a name stands in it twice", "not a reply"),
+    "duplicate_names": (0, r"something that is not an answer: it is not written as agreed", "not a reply"),
     "early_reply": (0, r"something that is not an answer: it answered before it was asked", "nothing was asked"),
     "empty_answer": (0, r"something that is not an answer: it is cut short", "not a reply"),
     "exception_that_takes_long_to_match": (0, r"raised RuntimeError on line 1", "an exception"),

@@ -21,11 +21,16 @@ MESSAGE_LIMIT = 2000  # characters of a student's exception that travel
 
 
 def perform(
-    namespace: Mapping[str, object], call: Call, source: str, around: AbstractContextManager[object] | None = None
+    namespace: Mapping[str, object],
+    call: Call,
+    source: str,
+    around: AbstractContextManager[object] | None = None,
+    only_values: bool = False,
 ) -> Reply:
     """Run the call against the attempt's names, within `around`.
 
-    `source` is the attempt's file name, to find its lines in a traceback.
+    `source` is the attempt's file name, to find its lines in a traceback. `only_values`: do not report on modules and
+    on arguments that changed.
 
     Never raises for what the attempt does: its exception is in the reply.
     """
@@ -44,7 +49,7 @@ def perform(
         kwargs = {k: _argument(namespace, v, call, built) for k, v in call.kwargs.items()}
         stage = "call"
         if not call.only_build:
-            before = _copies(args, kwargs)
+            before = {} if only_values else _copies(args, kwargs)
             _seed(call.seed)
             lower, grad = autocast(call.autocast, (*args, *kwargs.values())), call.cotangent is not None
             with (
@@ -68,7 +73,7 @@ def perform(
         gradients=gradients,
         raised=raised,
         mutated=mutated,
-        modules=tuple(b.facts() for b in built),
+        modules=() if only_values else tuple(b.facts() for b in built),
         operations=watch.operations() if watch else None,
         peak=peak.bytes if peak else None,
     )

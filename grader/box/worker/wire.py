@@ -50,8 +50,7 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
     header: dict[str, object] = {"__metadata__": {"body": json.dumps(body)}}
     chunks, end = [], 0
     for i, tensor in enumerate(tensors):
-        # numpy knows every dtype here but one
-        data = (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy().tobytes()
+        data = tensor.reshape(-1).view(torch.uint8).numpy().tobytes()
         start, end = end, end + len(data)
         header[f"t{i}"] = {
             "dtype": _DTYPES.get(tensor.dtype, str(tensor.dtype)), "shape": list(tensor.shape), "data_offsets": [start, end]

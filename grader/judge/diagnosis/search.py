@@ -111,7 +111,7 @@ def _found(
     candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
     found: dict[str, Mutant] = {}
     for mutant in candidates:  # of the ways to write one mistake the first is enough
-        if mutant.id not in found and _explains(LocalPerformer(mutant.namespace, device), exchanges):
+        if mutant.id not in found and _explains(LocalPerformer(mutant.namespace, device, only_values=True), exchanges):
             found[mutant.id] = mutant
     if found:
         return (_fault(next(iter(found.values())), list(found)),)
@@ -121,7 +121,7 @@ def _found(
         for namespace in combined(bank, table.classes[a], table.classes[b])
     )
     for classes, namespace in islice(both, most_pairs):
-        if _explains(LocalPerformer(namespace, device), exchanges):
+        if _explains(LocalPerformer(namespace, device, only_values=True), exchanges):
             return tuple(
                 _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted(classes)
             )
@@ -142,7 +142,7 @@ def _nearly(
     close = (fits.float().sum(1) >= fits.shape[1] * (1 - 2 / EDGE)).nonzero().flatten().tolist()
     found = []
     for mutant in [bank.mutants[m] for c in close for m in table.classes[c]] if allowed else []:
-        performer, missed = LocalPerformer(mutant.namespace, device), 0
+        performer, missed = LocalPerformer(mutant.namespace, device, only_values=True), 0
         for exchange in exchanges:
             missed += not agree(exchange.reply, performer.perform(exchange.call))
             if missed > allowed:

@@ -58,7 +58,7 @@ class Table:
 def build_table(bank: Bank, reference: Performer, exchanges: Sequence[Exchange]) -> Table:
     """The table of an exercise, from exchanges of the reference on fixed inputs. Costs seconds to a minute."""
     probes = [probe_at(exchanges, i) for i in range(len(exchanges))]
-    performers = [LocalPerformer(m.namespace) for m in bank.mutants]
+    performers = [LocalPerformer(m.namespace, only_values=True) for m in bank.mutants]
     answers = [sketch([p.perform(probe.call) for p in performers]) for probe in probes]
     right = [sketch([reference.perform(probe.call)]) for probe in probes]
     silent = torch.stack([a.agree_with(r) for a, r in zip(answers, right, strict=True)], 1)
@@ -139,7 +139,7 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
             continue
         # One where neither raises, if there is one; and the one that most classes answer differently.
         probe = max(both, key=lambda k: (speaks[k][a] and speaks[k][b], telling[k]))
-        reply = LocalPerformer(namespace).perform(table.probes[probe].call)
+        reply = LocalPerformer(namespace, only_values=True).perform(table.probes[probe].call)
         first.append(a)
         second.append(b)
         where.append(probe)
