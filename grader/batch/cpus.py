@@ -23,7 +23,12 @@ def one_for_each(jobs: int) -> list[int]:
 
 
 def start_on_one(plan: Plan, cpus: SimpleQueue[int]) -> None:
-    """Become a judge on the next of these CPUs, with everything that the judge starts."""
+    """Become a judge on the next of these CPUs, if there is one, with everything that the judge starts."""
+    keep_to_one(cpus)
+    start(plan)
+
+
+def keep_to_one(cpus: SimpleQueue[int]) -> None:
+    """Bind this process to the next of these CPUs, if there is one."""
     if sys.platform == "linux" and not cpus.empty():
         os.sched_setaffinity(0, {cpus.get()})
-    start(plan)

@@ -17,6 +17,14 @@ from grader.box.worker.messages import Call, Load
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 
 
+CAPABILITIES = """
+    import ctypes, struct
+    sets = ctypes.create_string_buffer(24)  # capget(2): effective, permitted and inheritable ones, twice
+    assert ctypes.CDLL(None).capget(struct.pack("Ii", 0x20080522, 0), sets) == 0
+    return float(sum(struct.unpack("6I", sets.raw)))
+"""
+
+
 @pytest.fixture(scope="module")
 def box(tmp_path_factory) -> Iterator[Box]:
     with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
@@ -57,6 +65,17 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
         pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
         pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
+        pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
+        pytest.param(
+            "    import attempt\n    return float('Layer' in vars(attempt))",
+            0.0,
+            id="nothing of the rehearsal is in it",
+        ),
+        pytest.param(
+            "    import linecache\n    return float(len(linecache.getlines('rehearsal.py')))",
+            0.0,
+            id="it finds no source of the rehearsal",
+        ),
     ],
 )
 def test_inside(box, body, expected):
@@ -96,6 +115,22 @@ def test_what_it_starts_ends_with_it(box, tmp_path):
     )
     names = [p.read_text().strip() for p in Path("/proc").glob("[0-9]*/comm") if p.exists()]
     assert "mh-orphan" not in names
+
+
+def test_two_at_a_time_are_each_alone(box):
+    """One keeper has both: what ends the first leaves the second as it is."""
+    source = "import os\n\ndef f():\n    return float(os.getpid())\n\ndef g():\n    os._exit(3)\n"
+    first, second = box.attempt(LIMITS), box.attempt(LIMITS)
+    try:
+        for connection in (first, second):
+            assert connection.ask(Load(source, "attempt.py"), 10.0).raised is None
+            assert connection.ask(Call("f"), 10.0).outputs[0].tensor == 1.0
+        with pytest.raises(AttemptEnded, match="exit status 3"):
+            first.ask(Call("g"), 10.0)
+        assert second.ask(Call("f"), 10.0).outputs[0].tensor == 1.0
+    finally:
+        first.close()
+        second.close()
 
 
 def test_the_next_attempt_sees_nothing_of_the_last(box):
