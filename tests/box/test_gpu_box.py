@@ -201,7 +201,7 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> Non
     assert more[start : start + 6] == devices
     assert start < more.index("--remount-ro")  # which is /dev's
     assert len(more) == len(plain) + 3 + 6 + 3
-    assert not [a for a in plain if "nvidia" in a or "CUDA" in a]
+    assert not [a for a in plain if "/dev/nvidia" in a or "CUDA" in a]
 
 
 # Where CUDA does not start, nothing is graded
