@@ -25,6 +25,7 @@ LIBRARIES = (
 )  # fmt: skip
 _SYSFS = (
     "devices/system/cpu", "devices/system/node", "devices/system/memory/block_size_bytes",
+    "devices/system/memory/auto_online_blocks",
     "module/nvidia/initstate", "module/nvidia_uvm/initstate",
 )  # fmt: skip
 _USUAL_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/wsl/lib", "/run/opengl-driver/lib")
