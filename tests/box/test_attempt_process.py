@@ -67,11 +67,6 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
         pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
         pytest.param(
-            "    import attempt\n    return float('Layer' in vars(attempt))",
-            0.0,
-            id="nothing of the rehearsal is in it",
-        ),
-        pytest.param(
             "    import linecache\n    return float(len(linecache.getlines('rehearsal.py')))",
             0.0,
             id="it finds no source of the rehearsal",
