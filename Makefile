@@ -31,6 +31,7 @@ lint: setup
 	@$(RUN)/ruff check . && $(RUN)/ruff format --check . && $(RUN)/mypy
 	@$(RUN)/zizmor --offline --quiet --persona auditor .github
 	@$(RUN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(RUN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 bench: setup
 	@$(RUN)/python -m bench.peers

@@ -1,0 +1,101 @@
+"""docs/wrong-view.svg: what the terminal shows a student who has viewed straight to (B, n_head, T, head_dim).
+
+python -m bench.terminal    runs the commands on an attempt of examples/submitted and draws what they print
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from .places import REPOSITORY
+
+PICTURE = REPOSITORY / "docs" / "wrong-view.svg"
+ATTEMPT = Path("multi_head_attention") / "04_reshape_dance.py"
+STUDENT = REPOSITORY / "examples" / "submitted" / "fatima"
+COMMANDS = (("hint", "reshape_dance"), ("trace", "reshape_dance", "split_heads"))
+COLUMNS = 92
+THEME = TerminalTheme(  # every colour at 4.5 to 1 or more on the background
+    (12, 12, 12),
+    (217, 217, 217),
+    [
+        (26, 26, 26),
+        (255, 100, 130),
+        (152, 224, 36),
+        (253, 151, 31),
+        (157, 140, 255),
+        (255, 110, 190),
+        (88, 209, 235),
+        (196, 197, 181),
+    ],
+    [
+        (165, 160, 140),
+        (255, 100, 130),
+        (152, 224, 36),
+        (224, 213, 97),
+        (157, 140, 255),
+        (255, 110, 190),
+        (88, 209, 235),
+        (246, 246, 239),
+    ],
+)
+FONTS = 'ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace'
+
+
+def main() -> int:
+    """Exit status 0."""
+    PICTURE.write_text(picture(), encoding="utf-8")
+    return 0
+
+
+def picture() -> str:
+    """The SVG: text, in fonts that every system has, and nothing to load."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    for arguments, said in zip(COMMANDS, printed(), strict=True):
+        console.print(Text(f"$ course {' '.join(arguments)}", style="bold"))
+        console.print(Text.from_ansi(said))
+    return console.export_svg(title="", theme=THEME, code_format=_without_fonts(), unique_id="terminal") + "\n"
+
+
+def printed() -> list[str]:
+    """What the commands print, colours and all, in a folder as a student has it."""
+    with tempfile.TemporaryDirectory(prefix="bench_terminal_") as made:
+        folder = Path(made)
+        shutil.copy(REPOSITORY / "course.yaml", folder)
+        shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
+        shutil.copy(STUDENT / ATTEMPT, folder / "exercises" / ATTEMPT)
+        colours = {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "PYTHONPATH": str(REPOSITORY)}
+        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | colours
+        return [
+            subprocess.run(
+                [sys.executable, "-m", "grader", *arguments],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            for arguments in COMMANDS
+        ]
+
+
+def _without_fonts() -> str:
+    """Rich's own format without the fonts that it would fetch from the network."""
+    head, rest = CONSOLE_SVG_FORMAT.split("    @font-face", 1)
+    rest = rest[rest.index("    .{unique_id}-matrix") :]
+    return re.sub(r"<!--.*?-->\s*", "", head) + rest.replace("Fira Code, monospace", FONTS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

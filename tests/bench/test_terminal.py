@@ -1,0 +1,41 @@
+"""The README's picture is what the commands print today, and loads nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
+
+from bench.terminal import PICTURE, REPOSITORY, picture
+from grader.course import load_course
+from grader.judge.diagnosis import load_bank
+
+
+def test_the_picture_is_what_the_commands_print_today() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "Next: python -m bench.terminal"
+
+
+def test_it_names_the_misconception_and_shows_where_the_numbers_went() -> None:
+    course = load_course(REPOSITORY)
+    exercise = next(e for a in course.assignments for e in a.exercises if e.id == "reshape_dance")
+    said = " ".join(
+        re.sub(r"<style>.*?</style>|<[^>]+>", " ", PICTURE.read_text(encoding="utf-8"), flags=re.DOTALL).split()
+    )
+    said = said.replace("&#160;", " ")
+    assert load_bank(course, exercise).texts["wrong_view"].title in said
+    assert "the right shape, other numbers" in said
+
+
+def test_it_is_small_and_loads_nothing() -> None:
+    text = PICTURE.read_text(encoding="utf-8")
+    assert PICTURE.stat().st_size < 60_000
+    assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<script|<image|@import|@font-face|href=", text)
+
+
+def test_the_readme_shows_it_and_says_it_in_words() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    (words,) = re.findall(r"!\[([^\]]+)\]\(docs/wrong-view\.svg\)", readme)
+    assert "You viewed straight to (B, n_head, T, head_dim)" in words
