@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from ..box.connection import AttemptEnded, End
 from ..box.worker.messages import Reply
 from ..judge.attempt import AttemptPerformer
@@ -16,6 +18,7 @@ from ..judge.marks import Layer
 from ..judge.plain import plain
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
 from .file import Fingerprints, PublicCheck, Words
+from .relations import astray, setting_of
 from .trace import Facet, Trace, trace_beside
 
 # Once values are known to be wrong, checks of hygiene do not hold them against the attempt again.
@@ -83,6 +86,8 @@ def _check(
             seen[index] = _Seen(
                 reply, trace_beside(fingerprints.content.right(index), fingerprints.calls[index], reply)
             )
+        if check.layer == Layer.CAUSALITY:
+            facets = _without_numbers(fingerprints, check, facets, seen)
         for index in check.calls:
             _compare(fingerprints, check, facets, index, seen[index])
     except AttemptEnded as ended:
@@ -92,6 +97,26 @@ def _check(
     except CheckFailed as error:
         return _result(check, "failed", str(error))
     return _result(check, "passed", "")
+
+
+def _without_numbers(
+    fingerprints: Fingerprints, check: PublicCheck, facets: tuple[Facet, ...], seen: dict[int, _Seen]
+) -> tuple[Facet, ...]:
+    """What is left to compare where edits reach what they should. Raises CheckFailed where they do not."""
+    by_setting: dict[str, list[int]] = {}
+    for index in check.calls:
+        by_setting.setdefault(setting_of(fingerprints.calls[index]), []).append(index)
+    said = [
+        astray([fingerprints.expected[i] for i in calls], [_only_output(seen[i].reply) for i in calls])
+        for calls in by_setting.values()
+    ]
+    for sentence in filter(None, said):
+        raise CheckFailed(sentence)
+    return facets if None in said else tuple(facet for facet in facets if facet != "outputs")
+
+
+def _only_output(reply: Reply) -> Tensor | None:
+    return reply.outputs[0].tensor if len(reply.outputs) == 1 else None
 
 
 def _compare(
