@@ -58,6 +58,9 @@ def _build(folder: Path, course: Course, catalogue: Catalogue, assignment: Assig
     _write(folder / f"{stem}.py", stub.encode())
     _write(folder / f"{stem}.ipynb", full_notebook(source, exercise.id, groups(catalogue, exercise)).encode())
     _write(folder / "fingerprints" / f"{stem}.safetensors", kept.read_bytes())
+    for recorded in (course.curve(assignment, exercise), course.heads(assignment, exercise)):
+        if recorded.exists():  # as `course release` left it: nbgrader empties exercises/ before it writes
+            _write(folder / recorded.parent.name / recorded.name, recorded.read_bytes())
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course
+from grader.course import Course, load_course
+from grader.gradebook.source import build_source
 from grader.gradebook.writer import GradebookWriter
 
 STEM = "01_running_mean"
@@ -30,6 +31,16 @@ def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_cl
         f"averages/{STEM}.py",
         f"averages/fingerprints/{STEM}.safetensors",
     ]
+
+
+@pytest.mark.parametrize("kind", ["curves", "heads"])
+def test_what_a_release_recorded_beside_fingerprints_is_not_lost(tiny_copy: Path, kind: str) -> None:
+    """`nbgrader generate_assignment` once took both away: it empties exercises/, and writes what stands in the source."""
+    recorded = tiny_copy / "exercises" / "averages" / kind / f"{STEM}.safetensors"
+    recorded.parent.mkdir()
+    recorded.write_bytes(b"recorded")
+    source = build_source(load_course(tiny_copy))
+    assert (source / "averages" / kind / f"{STEM}.safetensors").read_bytes() == b"recorded"
 
 
 TABLES = {
