@@ -8,22 +8,26 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from grader.box import warm
 from grader.box.canary import run_canary
 from grader.box.cgroup import Cgroup
-from grader.box.connection import AttemptEnded
+from grader.box.connection import GRACE, AttemptEnded
 from grader.box.contents import Bind
 from grader.box.gpu import GpuBox, Turn
 from grader.box.level import Box, BoxUnavailable, Level, open_box
 from grader.box.namespaces import NamespaceBox, launch_request
 from grader.box.nvidia import Driver, Equipment, Gpu, Places
+from grader.box.warm import CUDA_GRACE
 from grader.box.worker.limits import Limits
 from grader.box.worker.messages import Call, Load
 
@@ -248,6 +252,19 @@ def test_a_box_that_does_not_start_lets_go_of_the_gpu(
 def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None:
     with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
         open_box(Level.NAMESPACES, GPU, tmp_path)
+
+
+@pytest.mark.parametrize(("limits", "seconds"), [(CPU, GRACE), (GPU, CUDA_GRACE)])
+def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(
+    monkeypatch: pytest.MonkeyPatch, limits: Limits, seconds: float
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        warm.start_attempt(ours, limits).close()
+    assert waited == [seconds]
+    assert CUDA_GRACE > GRACE
 
 
 def test_limits_on_a_cpu_are_the_course_s() -> None:

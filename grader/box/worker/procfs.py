@@ -21,6 +21,7 @@ _READ = (
 )  # fmt: skip
 _PARAMETERS = "driver/nvidia/params"
 _QUIET = NO_SUID | NO_DEV | NO_EXEC
+_NEW_NS = 0x00020000
 
 
 def lay_out() -> bool:
@@ -44,9 +45,6 @@ def lay_out() -> bool:
     except OSError:
         return False
     return True
-
-
-_NEW_NS = 0x00020000
 
 
 def _fill(folder: str, own: str) -> None:
