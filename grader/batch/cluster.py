@@ -87,7 +87,7 @@ class _Workers:
                 answer, OSError
             ):  # that one is lost, or comes to prove itself
                 raise CourseFault(
-                    f"the worker {worker} cannot judge ({answer!r}). Next: install manyheads[cluster] there"
+                    f"the worker {worker} cannot judge ({answer!r}). Next: pip install -e '.[cluster]' there"
                 )
 
     def room(self) -> int:
@@ -114,7 +114,9 @@ def _connected(address: str) -> Iterator[Client]:
     try:
         from distributed import Client
     except ImportError:
-        raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
+        raise CourseFault(
+            "--cluster needs dask.distributed. Next: pip install -e '.[cluster]', in the course's repository"
+        ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in a sentence of ours
     try:
         asyncio.run(_knock(address))  # a client that cannot connect is noisy, and slow to give up

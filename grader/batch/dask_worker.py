@@ -99,7 +99,7 @@ def _check(order: Order) -> None:
     if run_key(course, order.plan) != order.key:
         raise CourseFault(
             "the course, the grader or the versions of what it stands on differ from those of the machine that runs course grade. "
-            "Next: install the same manyheads[cluster] and constraints.txt on both, and share the course's folder"
+            "Next: pip install -e '.[cluster]' -c constraints.txt, of the same checkout, on both, and share the course's folder"
         )
 
 

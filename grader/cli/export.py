@@ -60,5 +60,7 @@ def _from_gradebook(url: str, course: Path | None) -> list[Result]:
     try:
         from ..gradebook.reader import read_gradebook
     except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+        raise CourseFault(
+            "--gradebook needs nbgrader. Next: pip install -e '.[nbgrader]', in the course's repository"
+        ) from None
     return read_gradebook(course_of(course), url)

@@ -133,5 +133,7 @@ def _gradebook(course: Course, url: str) -> GradebookWriter:
     try:
         from ..gradebook.writer import GradebookWriter
     except ImportError:
-        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+        raise CourseFault(
+            "--gradebook needs nbgrader. Next: pip install -e '.[nbgrader]', in the course's repository"
+        ) from None
     return GradebookWriter(course, url)

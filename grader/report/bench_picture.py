@@ -20,9 +20,7 @@ def need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise CourseFault(
-            "pictures need matplotlib, which is not installed. Next: pip install 'manyheads[plot]'"
-        ) from None
+        raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
 
 
 def png(bench: Bench) -> bytes:

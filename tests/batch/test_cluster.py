@@ -304,7 +304,10 @@ def test_an_address_where_nobody_listens_is_one_sentence(run_course: Run, tiny_c
 
 def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_copy: Path) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(CourseFault, match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$"):
+    with pytest.raises(
+        CourseFault,
+        match=r"needs dask\.distributed\. Next: pip install -e '\.\[cluster\]', in the course's repository$",
+    ):
         next(grade_on("tcp://127.0.0.1:1", Plan(tiny_copy, b"secret"), []))
 
 
@@ -314,7 +317,8 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
     with pytest.raises(
-        CourseFault, match=r"the course, the grader or the versions .* differ .* Next: install the same"
+        CourseFault,
+        match=r"the course, the grader or the versions .* differ .* Next: pip install -e '\.\[cluster\]' -c constraints\.txt",
     ):
         asyncio.run(prepare(order))
     shutil.rmtree(tiny_copy)
