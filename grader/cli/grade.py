@@ -92,7 +92,8 @@ def grade(
     graded = f"{len(rows)} submission{'' if len(rows) == 1 else 's'}"
     again = f" ({before} as before)" if before else ""
     seconds = time.monotonic() - started
-    console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. Results: {out}/", soft_wrap=True)
+    where = f"Results: {out}/. Next: course report {out}"
+    console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
     for sentence in (*refused, *(each for s in submissions for each in misnamed(s, chosen))):
         console.print(f"not graded: {sentence}", style="yellow", markup=False, soft_wrap=True)
     for fault in record.faults:

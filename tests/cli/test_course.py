@@ -281,7 +281,7 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
         ["ben", "2", "2/4", "1:", "counts_all"],
         ["eve", "0–", "0/4"],
     ]
-    assert "isolation: namespaces" in words(done.stdout)
+    assert f"isolation: namespaces. Results: {tmp_path}/out/. Next: course report {tmp_path}/out" in words(done.stdout)
     assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
 
 
