@@ -6,28 +6,21 @@ What only a real GPU can show is in tests/gpu.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-import socket
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-import torch
 
-from grader.box import warm
 from grader.box.canary import run_canary
 from grader.box.cgroup import Cgroup
-from grader.box.connection import GRACE, AttemptEnded
+from grader.box.connection import AttemptEnded
 from grader.box.contents import Bind
-from grader.box.gpu import GpuBox, Turn
-from grader.box.level import Box, BoxUnavailable, Level, open_box
+from grader.box.level import Box, Level, open_box
 from grader.box.namespaces import NamespaceBox, launch_request
-from grader.box.nvidia import Driver, Equipment, Gpu, Places
-from grader.box.warm import CUDA_GRACE
+from grader.box.nvidia import Equipment
 from grader.box.worker.limits import Limits
 from grader.box.worker.messages import Call, Load
 
@@ -206,67 +199,3 @@ def test_what_a_gpu_is_given_is_all_that_its_box_has_more(tmp_path: Path) -> Non
     assert start < more.index("--remount-ro")  # which is /dev's
     assert len(more) == len(plain) + 3 + 6 + 3
     assert not [a for a in plain if "/dev/nvidia" in a or "CUDA" in a]
-
-
-# Where CUDA does not start, nothing is graded
-
-
-@pytest.fixture
-def driver(tmp_path: Path, device: Path) -> Driver:
-    """All that a driver leaves, and nothing behind it."""
-    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia0"):
-        os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
-        (tmp_path / name).chmod(0o666)
-    return Driver(Places(tmp_path), (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
-
-
-@needs_root
-def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driver: Driver, tmp_path: Path) -> None:
-    with GpuBox(GPU, tmp_path, driver) as box:
-        with pytest.raises(BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"):
-            box.attempt(GPU)
-        with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
-            GpuBox(GPU, tmp_path, driver)
-    Turn(driver.gpus).end()  # free again
-
-
-@needs_root
-def test_a_device_file_that_the_box_may_not_open_is_a_message_with_the_command(driver: Driver, tmp_path: Path) -> None:
-    (tmp_path / "nvidia-uvm").chmod(0o600)
-    with pytest.raises(BoxUnavailable, match=r"may not open .*/nvidia-uvm\. Next: sudo chmod a\+rw .*/nvidia-uvm"):
-        GpuBox(GPU, tmp_path, driver)
-
-
-@needs_root
-def test_a_box_that_does_not_start_lets_go_of_the_gpu(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
-        GpuBox(GPU, tmp_path, driver)
-    Turn(driver.gpus).end()
-    del caught  # which held the box
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
-def test_on_a_machine_without_a_gpu_there_is_no_such_box(tmp_path: Path) -> None:
-    with pytest.raises(BoxUnavailable, match="no NVIDIA GPU"):
-        open_box(Level.NAMESPACES, GPU, tmp_path)
-
-
-@pytest.mark.parametrize(("limits", "seconds"), [(CPU, GRACE), (GPU, CUDA_GRACE)])
-def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(
-    monkeypatch: pytest.MonkeyPatch, limits: Limits, seconds: float
-) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours, theirs:
-        warm.start_attempt(ours, limits).close()
-    assert waited == [seconds]
-    assert CUDA_GRACE > GRACE
-
-
-def test_limits_on_a_cpu_are_the_course_s() -> None:
-    assert CPU.on("cpu") == CPU
-    assert json.loads(json.dumps(dataclasses.asdict(GPU)))["device"] == "cuda"

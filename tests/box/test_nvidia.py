@@ -223,6 +223,8 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
     (places.proc / "gpus/0000:A1:00.0/information").unlink()
     unknown = find_driver(places, {})
     assert apart(unknown, {}) == unknown.gpus[:1]
+    alone = Driver(places, driver.gpus[:1], "", False)
+    assert apart(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
 
 
 def test_choices_that_differ_work_at_once_and_the_same_one_does_not(machine: Machine) -> None:
@@ -233,11 +235,6 @@ def test_choices_that_differ_work_at_once_and_the_same_one_does_not(machine: Mac
         Turn(again)
     for turn in turns:
         turn.end()
-
-
-def test_on_one_gpu_a_choice_is_that_gpu(machine: Machine) -> None:
-    driver = find_driver(machine(), {})
-    assert apart(driver, {"CUDA_VISIBLE_DEVICES": "0"}) == driver.gpus
 
 
 def test_a_gpu_is_one_box_s_until_it_lets_go() -> None:
