@@ -50,9 +50,27 @@ def check(
                 "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
             )
             raise typer.Exit(1)
-        passed = [_show(console, check_one(loaded, a, e, source, box)) for a, e, source in begun]
+        passed = [_check(console, loaded, a, e, source, box) for a, e, source in begun]
     if not all(passed):
         raise typer.Exit(1)
+
+
+def _check(
+    console: Console, course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, box: Box
+) -> bool:
+    """Check one and print its result as soon as it is known; whether every check passed."""
+    if source.missing:
+        console.print(gone(course, assignment, exercise), style="red", soft_wrap=True, markup=False)
+        return False
+    with console.status(f"checking {exercise.id}"):  # an endless loop takes its time
+        result = check_one(course, assignment, exercise, source, box)
+    return _show(console, result)
+
+
+def gone(course: Course, assignment: Assignment, exercise: Exercise) -> str:
+    """What to say where the file of an exercise is not there."""
+    path = course.released(assignment, exercise)
+    return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
 
 
 def _show(console: Console, result: ExerciseResult) -> bool:

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from ..course.secret import FOLDER
-from .check import check_one, fingerprint_path, is_begun, own_attempt
+from .check import check_one, fingerprint_path, gone, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
 
 NOTE = "hints.json"  # which steps were shown
@@ -28,10 +28,16 @@ def hint(
     assignment, wanted = exercise_named(loaded, exercise, "hint")
     source = own_attempt(loaded, assignment, wanted)
     console = Console(highlight=False)
+    if source.missing:
+        console.print(gone(loaded, assignment, wanted), soft_wrap=True, markup=False)
+        raise typer.Exit(1)
     if not is_begun(loaded, assignment, wanted, source):
         _print(console, wanted.hint, f"course check {wanted.id}")
         return
-    result = check_one(loaded, assignment, wanted, source)
+    from ..box.forked import open_own_box
+
+    with open_own_box() as box, console.status(f"checking {wanted.id}"):  # in this order: a spinner is a thread
+        result = check_one(loaded, assignment, wanted, source, box)
     if all(check.outcome == "passed" for check in result.checks):
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
         return

@@ -24,9 +24,9 @@ def status(course: CourseOption = None) -> None:
     from ..report.ladder import ladder
 
     loaded = course_of(course)
-    with open_own_box() as box:
-        rungs = [(e, _rung(loaded, a, e, box)) for a, e in exercises_named(loaded, [])]
     console = Console(highlight=False)
+    with open_own_box() as box, console.status("checking what is begun"):
+        rungs = [(e, _rung(loaded, a, e, box)) for a, e in exercises_named(loaded, [])]
     console.print(ladder([rung for _, rung in rungs]))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:

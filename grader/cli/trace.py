@@ -12,7 +12,7 @@ from rich.console import Console
 from ..course import Assignment, Course, CourseError, Exercise
 from ..submission import AttemptSource
 from ..tools.corners import CORNER
-from .check import fingerprint_path, is_begun, own_attempt
+from .check import fingerprint_path, gone, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def trace(
         console.print(trace_report(each), soft_wrap=True)
     if seen.followed.ended:
         console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
-    console.print(LEGEND, style="bright_black", soft_wrap=True)
+    if told:
+        console.print(LEGEND, style="bright_black", soft_wrap=True)
     well = not seen.followed.ended and all(each.right for each in told)
     console.print(f"Next: course {'check' if well else 'hint'} {seen.exercise.id}")
     if seen.followed.ended or any(each.raised for each in told):
@@ -95,6 +96,9 @@ def refuse_unbegun(
     if not source.problem and is_begun(course, assignment, exercise, source):
         return
     console = Console(highlight=False)
+    if source.missing:
+        console.print(gone(course, assignment, exercise), soft_wrap=True, markup=False)
+        raise typer.Exit(1)
     sentence = source.problem or f"{exercise.id} is not begun yet: there is nothing to {command}."
     console.print(sentence, soft_wrap=True, markup=False)
     first = f"fill the first stub of {assignment.stem(exercise)}"

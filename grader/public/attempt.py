@@ -7,6 +7,7 @@ from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..judge.attempt import AttemptPerformer
 from ..judge.explain import explain
+from ..judge.plain import plain
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from .check import check_attempt, unloadable
@@ -27,6 +28,8 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
         raised = attempt.load()
         if raised is not None:
             sentence = f"The file cannot be imported: it {explain(raised)}."
+            if "SyntaxError" in raised.bases:
+                sentence += f" Python says: {plain(raised.message)}"
             return unloadable(fingerprints, "error", sentence, "load_error")
         return check_attempt(fingerprints, attempt)
     except AttemptEnded as ended:

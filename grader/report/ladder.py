@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -35,29 +35,49 @@ class Rung:
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
     """Every exercise, the points so far, and what is left to do in the first that is not done."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for rung in rungs:
-        mark, style = _MARKS[rung.state]
-        passed = sum(does for _, does in rung.checklist)
-        state = f"in progress, {passed} of {len(rung.checklist)} checks" if rung.state == "in progress" else rung.state
-        score = points(rung.score) if rung.state in ("done", "in progress") else "–"
-        table.add_row(
-            Text(mark, style=style),
-            Text(rung.stem, style=style),
-            rung.title,
-            Text(f"{score} / {points(rung.max_score)}", justify="right"),
-            Text(state, style=style),
-        )
     total = f"{points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
-    parts: list[RenderableType] = [table, Text(f"{total} by the visible checks", style="bold")]
+    parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
         parts += _checklist(upcoming)
     return Group(*parts)
 
 
+@dataclass(frozen=True)
+class _Rungs:
+    """A line each; where the terminal is narrow, without the titles, which the file names repeat."""
+
+    rungs: Sequence[Rung]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = _table(self.rungs, titles=True)
+        fits = console.measure(table, options=options.update(max_width=1000)).maximum <= options.max_width
+        yield table if fits else _table(self.rungs, titles=False)
+
+
+def _table(rungs: Sequence[Rung], *, titles: bool) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    for rung in rungs:
+        mark, style = _MARKS[rung.state]
+        passed = sum(does for _, does in rung.checklist)
+        state: str = rung.state
+        if state == "in progress":
+            state = f"{'in progress, ' * titles}{passed} of {len(rung.checklist)} checks"
+        score = points(rung.score) if rung.state in ("done", "in progress") else "–"
+        table.add_row(
+            Text(mark, style=style),
+            Text(rung.stem, style=style),
+            *([rung.title] if titles else []),
+            Text(f"{score} / {points(rung.max_score)}", justify="right"),
+            Text(state, style=style),
+        )
+    return table
+
+
 def _checklist(rung: Rung) -> list[RenderableType]:
     lines: list[RenderableType] = [Text(""), Text(f"The checklist of {rung.stem}: it …", style="bold")]
     for title, does in rung.checklist:
-        lines.append(Text(f"  {'✓' if does else '☐'} {title}", style="green" if does else ""))
+        line = Table.grid(padding=(0, 1, 0, 0))
+        line.add_row("  ✓" if does else "  ☐", title, style="green" if does else "")
+        lines.append(line)
     return lines

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -16,6 +17,9 @@ from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, Shared
 from .rows import Cell, Row
 from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points
+
+_SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
+_WHOLE = ("error", "timeout", "crashed", "missing")  # how a whole attempt can end
 
 
 def class_table(rows: Sequence[Row]) -> RenderableType:
@@ -74,9 +78,10 @@ def _or_else(shared: Shared) -> str:
 def exercise_report(result: ExerciseResult) -> RenderableType:
     """One attempt: the first broken layer's checks, the diagnosis, a hint."""
     words = attempt_words(result)
-    style = "green" if words.passed else "red"
-    head = f"{words.mark} {result.id:<52}{points(result.score):>6} / {points(result.max_score)}"
-    return Group(Text(head, style=f"bold {style}"), *_failures(words))
+    head = _Scored(
+        f"{words.mark} ", result.id, result.score, result.max_score, "bold green" if words.passed else "bold red"
+    )
+    return Group(head, *_failures(words))
 
 
 def _failures(words: AttemptWords) -> list[RenderableType]:
@@ -87,7 +92,16 @@ def _failures(words: AttemptWords) -> list[RenderableType]:
     for finding in words.findings:
         parts.append(Padding(Text(finding.title, style="bold"), (0, 0, 0, 2)))
         parts += _hint(finding.hint)
-    return parts + _hint(words.hint) + [_line(check) for check in words.rest]
+    return [*parts, *_hint(words.hint), *_others(words.first, words.rest)]
+
+
+def _others(first: CheckResult, rest: Sequence[CheckResult]) -> list[RenderableType]:
+    """The other checks that failed; one line for all where none of them could begin."""
+    ended = first.outcome in _WHOLE and all((c.outcome, c.evidence) == (first.outcome, first.evidence) for c in rest)
+    if not ended or len(rest) < 2:
+        return [_line(check) for check in rest]
+    most = sum(check.max_score for check in rest)
+    return [_Scored("  ", f"and {len(rest)} other checks, which wait for that", sum(c.score for c in rest), most)]
 
 
 def _hint(hint: str) -> list[RenderableType]:
@@ -95,9 +109,25 @@ def _hint(hint: str) -> list[RenderableType]:
 
 
 def _line(check: CheckResult) -> RenderableType:
-    first, *more = textwrap.wrap(check.title, 52) or [""]
-    lines = [f"  {first:<52}{points(check.score):>6} / {points(check.max_score)}", *(f"  {line}" for line in more)]
-    return Text("\n".join(lines))
+    return _Scored("  ", check.title, check.score, check.max_score)
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A sentence with its points at the right of its first line, as wide as the terminal and no wider than can be read."""
+
+    before: str
+    sentence: str
+    score: float
+    max_score: float
+    style: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        scored = f"{points(self.score):>6} / {points(self.max_score)}"
+        wide = max(min(_SENTENCE, options.max_width - len(self.before) - _POINTS), 12)
+        first, *more = textwrap.wrap(self.sentence, wide) or [""]
+        lines = [f"{self.before}{first:<{wide}}{scored}", *(f"  {line}" for line in more)]
+        yield Text("\n".join(lines), style=self.style)
 
 
 def _score(cell: Cell | None) -> str:

@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..public.file import Content
-from ..result import ExerciseResult
+from ..result import ExerciseResult, Outcome
 
 Steps = tuple[str, ...]
+_ENDED: dict[Outcome, Steps] = {  # no misconception about attention, and no check saw anything
+    "timeout": (
+        "Which loop has no end? What should bring it nearer to one, each time round?",
+        "Print in the loop what its condition tests, and run the file by itself.",
+    ),
+    "crashed": (
+        "The whole process ended, not only a function. What in your file may end Python, or fill the memory?",
+        "Run the file by itself: python says where. Look for exit, abort, and shapes far too large.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -35,8 +45,10 @@ def _steps(content: Content, result: ExerciseResult, fallback: str) -> tuple[str
         if words:
             return named.id, named.title, words.hints
     first = next(check for check in result.checks if check.outcome != "passed")
+    if first.outcome in _ENDED:
+        return first.outcome, first.evidence, _ENDED[first.outcome]
     steps = tuple(dict.fromkeys(step for step in (first.hint, fallback) if step))
-    return first.id, f"Not yet: it {first.title}", steps
+    return first.id, f"Not yet so: {first.title}", steps
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:

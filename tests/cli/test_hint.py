@@ -49,7 +49,7 @@ def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
 def test_a_mistake_without_a_name_gets_the_hint_of_its_check(ask: Ask, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
     title, hint, _ = ask()
-    assert title.startswith("Not yet: it ")
+    assert title.startswith("Not yet so: ")
     assert hint.startswith("Hint 1 of ")
 
 
@@ -59,3 +59,29 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     assert ask()[0] in hint
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said", "hint"),
+    [
+        ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
+        ("while True: pass", "No answer within ", "Hint 1 of 2: Which loop has no end?"),
+    ],
+    ids=["ends the process", "has no end"],
+)
+def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(
+    ask: Ask, student_copy: Path, body: str, said: str, hint: str
+) -> None:
+    (student_copy / SCRIPT).write_text(f"def running_mean(x):\n    {body}\n", encoding="utf-8")
+    title, first, _ = ask()
+    assert said in title
+    assert first.startswith(hint)
+
+
+@pytest.mark.parametrize("command", ["hint", "check", "trace", "plot"])
+def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: Path, command: str) -> None:
+    for file in (student_copy / SCRIPT).parent.glob("01_running_mean.*"):
+        file.unlink()
+    done = run_course(command, "running_mean", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == f"01_running_mean.py is not here. Next: git checkout {SCRIPT}\n"

@@ -13,9 +13,9 @@ BEGUN = Rung("02_mask", "The mask", "in progress", 1.5, 4, (("masks", True), ("g
 UNTOUCHED = Rung("03_heads", "Heads", "untouched", 0, 6, (("splits", False),))
 
 
-def text(*rungs: Rung) -> list[str]:
+def text(*rungs: Rung, width: int = 80) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=80, highlight=False, color_system=None).print(ladder(rungs))
+    Console(file=out, width=width, highlight=False, color_system=None).print(ladder(rungs))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -40,3 +40,16 @@ def test_a_missing_file_is_what_is_next() -> None:
 
 def test_when_all_is_done_nothing_is_left() -> None:
     assert text(DONE) == ["✓  01_scores  Scores  5 / 5  done", "5 of 5 points by the visible checks"]
+
+
+def test_a_narrow_terminal_has_no_room_for_titles_and_folds_the_checklist_below_itself() -> None:
+    long = Rung("02_mask", "The mask", "in progress", 1.5, 4, (("lets every token see itself and the past", False),))
+    assert text(DONE, long, width=40) == [
+        "✓  01_scores    5 / 5  done",
+        "…  02_mask    1.5 / 4  0 of 1 checks",
+        "6.5 of 9 points by the visible checks",
+        "",
+        "The checklist of 02_mask: it …",
+        "  ☐ lets every token see itself and the",
+        "    past",
+    ]

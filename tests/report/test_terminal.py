@@ -161,3 +161,28 @@ def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_th
 def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: int) -> None:
     spread = class_view([graded("a", exercise(check("split", score, 4)))])[0].spread
     assert [i for i, count in enumerate(spread) if count] == [where]
+
+
+def test_what_could_not_begin_is_one_line() -> None:
+    gone = [check(f"c{i}", 0, 0.5, outcome="error", evidence="It raised SyntaxError.") for i in range(4)]
+    lines = text(exercise_report(exercise(*gone))).splitlines()
+    assert [line.split() for line in lines[1:4:2]] == [
+        "c0 0 / 0.5".split(),
+        "and 3 other checks, which wait for that 0 / 1.5".split(),
+    ]
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error"])
+def test_checks_that_saw_other_things_keep_their_lines(outcome: Outcome) -> None:
+    seen = [check(f"c{i}", 0, 0.5, outcome=outcome, evidence=f"{i % 2} differ") for i in range(4)]
+    assert "other checks" not in text(exercise_report(exercise(*seen)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_points_stand_in_one_column_however_narrow_the_terminal(width: int) -> None:
+    checks = [check("is right with as many channels out as in, a full context", 0, 0.25), check("split", 0, 2)]
+    lines = [line for line in text(exercise_report(exercise(*checks)), width).splitlines() if " / " in line]
+    assert len(lines) == 3
+    assert len({line.index(" / ") for line in lines}) == 1
+    assert max(map(len, lines)) <= width

@@ -1,0 +1,37 @@
+"""A student's own file, from its text to the result."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.box.level import Box
+from grader.course import Assignment, Course, Exercise
+from grader.public.attempt import check_source
+from grader.public.file import read
+from grader.submission import AttemptSource
+
+
+@pytest.mark.parametrize(
+    ("source", "evidence"),
+    [
+        (
+            "import torch\ndef running_mean(x)\n    return x\n",
+            "The file cannot be imported: it raised SyntaxError on line 2: this is not valid Python. "
+            "Python says: expected ':' (01_running_mean.py, line 2)",
+        ),
+        (
+            "def running_mean(x):\nreturn x\n",
+            "The file cannot be imported: it raised IndentationError on line 2: this is not valid Python. "
+            "Python says: expected an indented block after function definition on line 1 (01_running_mean.py, line 2)",
+        ),
+    ],
+    ids=["syntax", "indentation"],
+)
+def test_what_is_no_python_is_told_in_pythons_words(
+    tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str
+) -> None:
+    attempt = AttemptSource("01_running_mean.py", source)
+    fingerprints = read(tiny.fingerprints(averages, running_mean))
+    result = check_source(fingerprints, attempt, box, tiny.limits.for_worker())
+    assert {check.evidence for check in result.checks} == {evidence}
+    assert [found.id for found in result.diagnosis] == ["load_error"]
