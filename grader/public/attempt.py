@@ -6,13 +6,12 @@ from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..judge.attempt import AttemptPerformer
-from ..judge.explain import explain
-from ..judge.plain import plain
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from .check import check_attempt, unloadable
 from .file import Fingerprints
 from .imports import not_there
+from .told import told
 
 
 def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
@@ -27,9 +26,7 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
     try:
         raised = attempt.load()
         if raised is not None:
-            sentence = f"The file cannot be imported: it {explain(raised)}."
-            if "SyntaxError" in raised.bases:
-                sentence += f" Python says: {plain(raised.message)}"
+            sentence = f"The file cannot be imported: it {told(raised)}."
             return unloadable(fingerprints, "error", sentence, "load_error")
         return check_attempt(fingerprints, attempt)
     except AttemptEnded as ended:

@@ -12,13 +12,14 @@ from ..box.worker.messages import Reply
 from ..judge.attempt import AttemptPerformer
 from ..judge.candidate import Answer, AttemptRaised, CheckFailed
 from ..judge.expect import assert_matches
-from ..judge.explain import explain, kind_of
+from ..judge.explain import kind_of
 from ..judge.local import LocalSubject
 from ..judge.marks import Layer
 from ..judge.plain import plain
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
 from .file import Fingerprints, PublicCheck, Words
 from .relations import astray, setting_of
+from .told import told
 from .trace import Facet, Trace, trace_beside
 
 # Once values are known to be wrong, checks of hygiene do not hold them against the attempt again.
@@ -93,7 +94,7 @@ def _check(
     except AttemptEnded as ended:
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended))
     except AttemptRaised as error:
-        return _result(check, "error", explain(error.raised))
+        return _result(check, "error", told(error.raised))
     except CheckFailed as error:
         return _result(check, "failed", str(error))
     return _result(check, "passed", "")

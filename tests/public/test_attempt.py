@@ -17,17 +17,22 @@ from grader.submission import AttemptSource
         (
             "import torch\ndef running_mean(x)\n    return x\n",
             "The file cannot be imported: it raised SyntaxError on line 2: this is not valid Python. "
-            "Python says: expected ':' (01_running_mean.py, line 2)",
+            "Python says: expected ':' (01_running_mean.py, line 2).",
         ),
         (
             "def running_mean(x):\nreturn x\n",
             "The file cannot be imported: it raised IndentationError on line 2: this is not valid Python. "
-            "Python says: expected an indented block after function definition on line 1 (01_running_mean.py, line 2)",
+            "Python says: expected an indented block after function definition on line 1 (01_running_mean.py, line 2).",
+        ),
+        (
+            "import torch\nT = a_name_of_nothing\n",
+            "The file cannot be imported: it raised NameError on line 2: a name is used that is defined nowhere. "
+            "Python says: name 'a_name_of_nothing' is not defined.",
         ),
     ],
-    ids=["syntax", "indentation"],
+    ids=["syntax", "indentation", "name"],
 )
-def test_what_is_no_python_is_told_in_pythons_words(
+def test_what_cannot_be_imported_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str
 ) -> None:
     attempt = AttemptSource("01_running_mean.py", source)
@@ -35,3 +40,24 @@ def test_what_is_no_python_is_told_in_pythons_words(
     result = check_source(fingerprints, attempt, box, tiny.limits.for_worker())
     assert {check.evidence for check in result.checks} == {evidence}
     assert [found.id for found in result.diagnosis] == ["load_error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "evidence"),
+    [
+        (
+            "return x.running_mean()",
+            "raised AttributeError on line 2. Python says: 'Tensor' object has no attribute 'running_mean'",
+        ),
+        ("raise NotImplementedError('yours')", "raised NotImplementedError on line 2: nothing is written here yet"),
+        ("raise ValueError", "raised ValueError on line 2"),
+    ],
+    ids=["known to Python", "a stub's", "without words"],
+)
+def test_what_a_function_raises_is_told_in_pythons_words(
+    tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, body: str, evidence: str
+) -> None:
+    attempt = AttemptSource("01_running_mean.py", f"def running_mean(x):\n    {body}\n")
+    fingerprints = read(tiny.fingerprints(averages, running_mean))
+    first = check_source(fingerprints, attempt, box, tiny.limits.for_worker()).checks[0]
+    assert first.evidence == evidence
