@@ -101,7 +101,7 @@ def refuse_unbegun(
         raise typer.Exit(1)
     sentence = source.problem or f"{exercise.id} is not begun yet: there is nothing to {command}."
     console.print(sentence, soft_wrap=True, markup=False)
-    first = f"fill the first stub of {assignment.stem(exercise)}"
+    first = "mend the file" if source.problem else f"fill the first stub of {assignment.stem(exercise)}"
     console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=True)
     raise typer.Exit(1)
 

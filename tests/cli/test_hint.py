@@ -85,3 +85,16 @@ def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: P
     done = run_course(command, "running_mean", cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == f"01_running_mean.py is not here. Next: git checkout {SCRIPT}\n"
+
+
+@pytest.mark.parametrize("command", ["trace", "plot"])
+def test_a_notebook_that_was_saved_half_way_is_to_be_mended(run_course: Run, student_copy: Path, command: str) -> None:
+    (student_copy / SCRIPT).unlink()
+    notebook = (student_copy / SCRIPT).with_suffix(".ipynb")
+    notebook.write_bytes(notebook.read_bytes()[:700])
+    done = run_course(command, "running_mean", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "This is not a notebook that can be read: save it again from Jupyter.\n"
+        f"Next: mend the file, then: course {command} running_mean\n"
+    )
