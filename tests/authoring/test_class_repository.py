@@ -14,6 +14,7 @@ import yaml
 
 from grader.authoring.bundle import MANIFEST, bundle
 from grader.authoring.hand_over import hand_over
+from grader.authoring.leaks import leaks
 from grader.authoring.trial import alone, try_out
 from grader.course import Course, CourseError, load_course
 from grader.judge.catalogue import Catalogue
@@ -169,6 +170,12 @@ def test_what_needs_the_instructors_repository_says_so(whole: Path, arguments: t
         f"course: course {arguments[0]} needs the instructor's repository, with its solutions/; {whole} has none. "
         "Next: course check\n"
     )
+
+
+def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Path) -> None:
+    """Of the engine, too: what the warm process rehearses once held one, and no class repository could be made."""
+    course = load_course(repository)
+    assert leaks(course, bundle(course, released(course), "@school")) == ()
 
 
 # Tried before anybody gets it

@@ -1,7 +1,8 @@
 """What attempts will do, done once in the warm process before the first of them.
 
 A fork finds ready what its parent has run: symbols bound, operations looked up, Python code that has specialised
-itself. Nothing is kept but that: values, names and random numbers are gone when it ends.
+itself. Nothing is kept but that: values, names and random numbers are gone when it ends. Attempts can read this file,
+and it is in every class repository: it uses what attention uses, and computes nothing that anybody is asked for.
 """
 
 from __future__ import annotations
@@ -27,54 +28,47 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 
-def weighted(q, k, v, scale: float = 1.0, *, mask: bool = True):
-    """An attention."""
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"{q.shape[-1]} and {k.shape[-1]}")
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))
-    scores = scores + 0 * torch.matmul(q, k.mT) * q.shape[-1] ** -0.5
-    T = scores.shape[-1]
-    kept = torch.tril(torch.ones(T, T, dtype=torch.bool, device=q.device))
-    if mask:
-        scores = scores.masked_fill(~kept, float("-inf")).masked_fill(torch.triu(kept, diagonal=1), -math.inf)
-    weights = F.softmax(scores, dim=-1)
-    return weights @ v + 0 * (torch.einsum("bij,bjk->bik", scores.softmax(-1), v) + torch.where(kept, weights, 0.0) @ v)
+def operations(a, b, c, scale: float = 1.0, *, mask: bool = True):
+    """Each by itself: this computes nothing in particular."""
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"{a.shape[-1]} and {b.shape[-1]}")
+    T, C = a.shape[-2], a.shape[-1]
+    lower = torch.tril(torch.ones(T, T, dtype=torch.bool, device=a.device))
+    squares = [a @ b.transpose(-2, -1), torch.matmul(a, c.mT), torch.einsum("bij,bkj->bik", b, c)]
+    squares += [squares[0].masked_fill(lower, 1.0), squares[1].masked_fill(~lower, math.inf).clamp(max=2.0)]
+    squares += [torch.where(lower, squares[2], 0.0), squares[0].softmax(dim=-1), F.softmax(squares[1], dim=-1)]
+    squares += [squares[2].masked_fill(torch.triu(lower, diagonal=1) == 0, -math.inf).exp()] if mask else []
+    wide = [a * math.sqrt(C) / C**0.5, torch.cat([b, c], dim=-1)[..., :C], a.permute(0, 1, 2), c - b.mean(-1, keepdim=True)]
+    wide += [torch.stack(list(c.chunk(2, dim=-1)), dim=2).flatten(2), a.reshape(-1, C).view(a.shape).contiguous()]
+    wide += [torch.cat(torch.split(a, 1, dim=-1), dim=-1), b[:, :T], a.transpose(1, 2).transpose(1, 2)]
+    return scale * sum(wide) * sum(square.sum() for square in squares)
 
 
 class Layer(nn.Module):
-    def __init__(self, n_embd, n_head, block_size, dropout=0.0, bias=False, fused=True):
+    def __init__(self, n_in, n_out, size, dropout=0.0, bias=False):
         super().__init__()
-        if n_embd % n_head != 0:
-            raise ValueError(f"{n_embd} channels, {n_head} heads")
-        self.n_head, self.head_dim, self.fused, self.dropout = n_head, n_embd // n_head, fused, dropout
-        self.query, self.key, self.value = (nn.Linear(n_embd, n_embd, bias=bias) for _ in range(3))
-        self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=bias)
-        self.proj = nn.Linear(n_embd, n_embd, bias=bias)
-        self.weights_dropout, self.output_dropout = nn.Dropout(dropout), nn.Dropout(dropout)
-        mask = torch.tril(torch.ones(block_size, block_size)).view(1, 1, block_size, block_size)
-        self.register_buffer("mask", mask, persistent=False)
+        if n_out % 2 != 0:
+            raise ValueError(f"{n_in} channels in, {n_out} out")
+        self.n_out, self.dropout = n_out, dropout
+        self.first, self.second, self.third = (nn.Linear(n_in, n_in, bias=bias) for _ in range(3))
+        self.wide, self.last = nn.Linear(n_in, 3 * n_in, bias=bias), nn.Linear(n_in, n_out, bias=bias)
+        self.drop = nn.Dropout(dropout)
+        self.register_buffer("table", torch.tril(torch.ones(size, size)).view(1, 1, size, size), persistent=False)
 
     def forward(self, x):
         B, T, C = x.shape
-        q, k, v = self.qkv(x).split(C, dim=2)
-        q, k, v = (t.view(B, T, self.n_head, self.head_dim).transpose(1, 2) for t in (q, k, v))
-        if self.fused:
-            dropout = self.dropout if self.training else 0.0
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
-        else:
-            scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
-            scores = scores.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))
-            y = self.weights_dropout(F.softmax(scores, dim=-1)) @ v
-        y = y.transpose(1, 2).contiguous().view(B, T, C) + y.transpose(1, 2).reshape(B, T, C)
-        halves = torch.cat([self.query(x), self.key(x)], dim=-1)[..., :C]
-        y = y + halves + torch.stack(list(y.chunk(2, dim=-1)), dim=2).flatten(2) + self.value(x).permute(0, 1, 2)
-        return self.output_dropout(self.proj(y))
+        parts = [t.view(B, T, 2, C // 2).transpose(1, 2) for t in self.wide(x).split(C, dim=2)]
+        fused = F.scaled_dot_product_attention(*parts[::-1], dropout_p=self.dropout if self.training else 0.0)
+        rows = parts[0].sum(-1, keepdim=True).masked_fill(self.table[:, :, :T, :1] == 0, 0.0)
+        y = (fused + self.drop(rows)).transpose(1, 2).contiguous().view(B, T, C)
+        y = y + self.drop(self.first(x) * self.second(x)) + fused.transpose(1, 2).reshape(B, T, C)
+        return self.last(y + operations(x, self.third(x), y))
 
 
-def by_hand(mha, x):
-    q, k, v = F.linear(x, mha.qkv.weight).chunk(3, dim=-1)
-    rows = mha.qkv.weight.split(x.shape[-1], dim=0)
-    return mha.proj(weighted(q, k, v)) + x @ rows[0].T
+def with_layers(given, x):
+    C = x.shape[-1]
+    a, b, c = F.linear(x, given.wide.weight).chunk(3, dim=-1)
+    return given.last(a * b + c) + x @ given.wide.weight.split(C, dim=0)[0].T
 '''
 
 
@@ -95,23 +89,21 @@ def _calls(dtype: torch.dtype) -> Iterator[Call]:
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=draw, dtype=dtype)
 
-    q, k, v, x = (normal(2, 5, 8) for _ in range(4))
-    yield Call("weighted", (q, k, v), {"mask": False})
-    yield Call("weighted", (q, k, v), cotangent=x, second=True)
-    yield Call("weighted", (q, k[..., :4], v))
-    yield Call("weighted", (q, k, v), watch=True)
-    yield Call("weighted", tuple(t.to("meta") for t in (q, k, v)))
-    state = {"qkv.weight": normal(24, 8), "proj.weight": normal(8, 8), "query.weight": normal(8, 8)}
+    a, b, c, x = (normal(2, 5, 8) for _ in range(4))
+    yield Call("operations", (a, b, c), {"mask": False})
+    yield Call("operations", (a, b, c), cotangent=x, second=True)
+    yield Call("operations", (a, b[..., :4], c))
+    yield Call("operations", (a, b, c), watch=True)
+    yield Call("operations", tuple(t.to("meta") for t in (a, b, c)))
+    state = {"wide.weight": normal(24, 8), "last.weight": normal(8, 8), "first.weight": normal(8, 8)}
     name = str(dtype).removeprefix("torch.")
-    for fused in (True, False):
-        layer = Build("Layer", (8, 2, 8, 0.5), {"fused": fused}, state=state, dtype=name, report=("dropout",))
-        drops = Build("Layer", (8, 2, 8, 0.5), {"fused": fused}, state=state, dtype=name, training=True, skip_init=True)
-        yield from (Call(layer, (x,), watch=watch) for watch in (False, True))
-        yield Call(layer, (x,), cotangent=x)
-        yield Call(drops, (x,), runs=2, random=True)
-    yield Call(layer, (x,), cotangent=x, second=True)
-    yield Call(Build("Layer", (8, 2, 8), dtype=name, device="meta"), (x.to("meta"),))
-    yield Call(Build("Layer", (8, 3, 8)), only_build=True)
-    stand_in = StandIn({"qkv": state["qkv.weight"], "proj": state["proj.weight"]}, {"n_head": 2})
-    yield Call("by_hand", (stand_in, x))
-    yield Call("by_hand", (stand_in, x), cotangent=x)
+    layer = Build("Layer", (8, 8, 6, 0.5), state=state, dtype=name, report=("dropout",))
+    drops = Build("Layer", (8, 8, 6), {"dropout": 0.5}, state=state, dtype=name, training=True, skip_init=True)
+    yield from (Call(layer, (x,), watch=watch) for watch in (False, True))
+    yield Call(layer, (x,), cotangent=x)
+    yield Call(drops, (x,), runs=2, random=True)
+    yield Call(Build("Layer", (8, 8, 6), dtype=name, device="meta"), (x.to("meta"),), watch=True)
+    yield Call(Build("Layer", (8, 3, 6)), only_build=True)
+    given = StandIn({"wide": state["wide.weight"], "last": state["last.weight"]}, {"n_head": 2})
+    yield Call("with_layers", (given, x))
+    yield Call("with_layers", (given, x), cotangent=x)
