@@ -52,16 +52,16 @@ class Layer(nn.Module):
         self.n_out, self.dropout = n_out, dropout
         self.first, self.second, self.third = (nn.Linear(n_in, n_in, bias=bias) for _ in range(3))
         self.wide, self.last = nn.Linear(n_in, 3 * n_in, bias=bias), nn.Linear(n_in, n_out, bias=bias)
-        self.drop = nn.Dropout(dropout)
+        self.losing = nn.Dropout(p=dropout)
         self.register_buffer("table", torch.tril(torch.ones(size, size)).view(1, 1, size, size), persistent=False)
 
     def forward(self, x):
         B, T, C = x.shape
         parts = [t.view(B, T, 2, C // 2).transpose(1, 2) for t in self.wide(x).split(C, dim=2)]
-        fused = F.scaled_dot_product_attention(*parts[::-1], dropout_p=self.dropout if self.training else 0.0)
+        fused = F.scaled_dot_product_attention(*parts[::-1], dropout_p=self.dropout * self.training)
         rows = parts[0].sum(-1, keepdim=True).masked_fill(self.table[:, :, :T, :1] == 0, 0.0)
-        y = (fused + self.drop(rows)).transpose(1, 2).contiguous().view(B, T, C)
-        y = y + self.drop(self.first(x) * self.second(x)) + fused.transpose(1, 2).reshape(B, T, C)
+        y = (fused + self.losing(rows)).transpose(1, 2).contiguous().view(B, T, C)
+        y = y + self.losing(self.first(x) * self.second(x)) + fused.transpose(1, 2).reshape(B, T, C)
         return self.last(y + operations(x, self.third(x), y))
 
 
