@@ -75,7 +75,13 @@ def printed() -> list[str]:
         shutil.copy(REPOSITORY / "course.yaml", folder)
         shutil.copytree(REPOSITORY / "exercises", folder / "exercises")
         shutil.copy(STUDENT / ATTEMPT, folder / "exercises" / ATTEMPT)
-        colours = {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "PYTHONPATH": str(REPOSITORY)}
+        colours = {
+            "FORCE_COLOR": "1",
+            "COLUMNS": str(COLUMNS),
+            "TERM": "xterm-256color",
+            "TTY_INTERACTIVE": "0",
+            "PYTHONPATH": str(REPOSITORY),
+        }
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | colours
         return [
             subprocess.run(
