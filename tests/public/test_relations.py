@@ -74,3 +74,10 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
     failed = {c.id for c in check_attempt(fingerprints, LocalSubject(vars(module))).checks if c.outcome != "passed"}
     assert causality & failed == fails_of_causality
     assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
+
+
+def test_of_a_mask_that_hides_with_minus_infinity_nothing_is_said_this_way():
+    """A right attempt may hide with a low finite number: its answers are finite where the recorded ones are not."""
+    first, second = torch.tensor([[1.0, -torch.inf, 2.0]]), torch.tensor([[1.0, 3.0, -torch.inf]])
+    low = [answer.clamp(min=-1e9) for answer in (first, second)]
+    assert astray([first, second], low) is None
