@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import socket
 import time
@@ -18,6 +16,11 @@ from .worker.messages import Message, Reply
 
 Answer = TypeVar("Answer")
 
+_WINDOWS_ERROR = 0xC  # how an exit code begins there that is an NTSTATUS of severity error
+_WINDOWS_REASONS = {
+    0xC0000005: " (a crash in native code)",
+    0xC00000FD: " (its stack is full: is there an endless recursion?)",
+}
 GRACE = 2.0  # seconds for the kernel to take an attempt down and say how it ended
 
 
@@ -40,10 +43,9 @@ class AttemptEnded(Exception):
 class Connection:
     """Ask one attempt's process. After AttemptEnded it is of no further use."""
 
-    def __init__(self, data: socket.socket, limits: Limits, wait_status: Callable[[float], int | None]) -> None:
-        """`wait_status(seconds)` ends the process if need be and says how it ended, None if it cannot tell."""
-        self._data, self._limits, self._wait_status = data, limits, wait_status
-        self._data.setblocking(False)
+    def __init__(self, data: socket.socket, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
+        """`exit_code(seconds)` ends the process if need be and says how it ended as Popen does, None if it cannot tell."""
+        self._data, self._limits, self._exit_code = data, limits, exit_code
 
     def ask(self, message: Message, seconds: float) -> Reply:
         """Send a message and read its reply. Raises AttemptEnded."""
@@ -73,9 +75,10 @@ class Connection:
     def close(self) -> None:
         """End the attempt's process and all that it started."""
         self._data.close()
-        self._wait_status(GRACE)
+        self._exit_code(GRACE)
 
     def _refuse_early_reply(self) -> None:
+        self._data.setblocking(False)
         try:
             if self._data.recv(1, socket.MSG_PEEK):
                 raise BadReply("it answered before it was asked")
@@ -85,13 +88,13 @@ class Connection:
     def _send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
         while view:
-            _wait_for(self._data, select.POLLOUT, deadline)
+            self._data.settimeout(_left(deadline))
             view = view[self._data.send(view) :]
 
     def _read(self, count: int, deadline: float) -> bytes:
         data = bytearray()
         while len(data) < count:
-            _wait_for(self._data, select.POLLIN, deadline)
+            self._data.settimeout(_left(deadline))
             chunk = self._data.recv(min(count - len(data), MIB))
             if not chunk:
                 raise ConnectionResetError
@@ -100,25 +103,27 @@ class Connection:
 
     def _how_it_ended(self) -> str:
         self._data.close()
-        status = self._wait_status(GRACE)
-        if status is None:
+        code = self._exit_code(GRACE)
+        if code is None:
             return "The attempt's process ended in the middle of a call."
-        if os.WIFSIGNALED(status):
-            return f"The attempt's process was ended by {_signal_name(os.WTERMSIG(status))}."
-        return f"The attempt ended its own process (exit status {os.WEXITSTATUS(status)}) in place of answering."
+        if code < 0:
+            return f"The attempt's process was ended by {_signal_name(-code)}."
+        if code >> 28 == _WINDOWS_ERROR:
+            return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
+        return f"The attempt ended its own process (exit status {code}) in place of answering."
 
 
-def _wait_for(sock: socket.socket, event: int, deadline: float) -> None:
-    poll = select.poll()
-    poll.register(sock, event)
-    remaining = deadline - time.monotonic()
-    if remaining <= 0 or not poll.poll(remaining * 1000):
+def _left(deadline: float) -> float:
+    """Seconds until then. Raises TimeoutError where there are none."""
+    if (left := deadline - time.monotonic()) <= 0:
         raise TimeoutError
+    return left
 
 
 def _signal_name(number: int) -> str:
-    reasons = {signal.SIGSEGV: " (a crash in native code)", signal.SIGKILL: " (out of memory, killed, or it hung up)"}
+    reasons = {"SIGSEGV": " (a crash in native code)", "SIGKILL": " (out of memory, killed, or it hung up)"}
     try:
-        return signal.Signals(number).name + reasons.get(signal.Signals(number), "")
+        name = signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+    return name + reasons.get(name, "")

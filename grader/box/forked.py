@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from types import TracebackType
 from typing import Self
@@ -20,7 +19,7 @@ from .level import Box, Level
 from .process import ENVIRONMENT, ProcessBox
 from .warm import start_attempt
 from .worker.limits import Limits
-from .worker.zygote import READY, main
+from .worker.wire import READY
 
 
 def open_own_box() -> Box:
@@ -30,7 +29,7 @@ def open_own_box() -> Box:
 
 def _can_watch() -> bool:
     """Whether the keeper of an attempt can wait for its end: Linux 5.3."""
-    if sys.platform != "linux":
+    if not hasattr(os, "pidfd_open"):
         return False
     try:
         os.close(os.pidfd_open(os.getpid()))
@@ -69,6 +68,8 @@ class ForkedBox:
 
 def _serve(control: socket.socket) -> None:
     """The zygote: never returns."""
+    from .worker.zygote import main  # not at the top: what it imports is there on Linux alone
+
     try:
         os.setsid()  # Ctrl-C is for the command, which then ends us
         os.environ.clear()

@@ -20,7 +20,7 @@ from .level import BoxUnavailable, Level
 from .nvidia import Equipment
 from .warm import start_attempt
 from .worker.limits import Limits
-from .worker.zygote import READY
+from .worker.wire import READY
 
 START_SECONDS = 90.0  # a cold disk reads torch slowly
 _FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from .connection import Connection
 from .cuda import start_cuda
+from .interpreter import end, start
 from .level import Level
 from .worker.limits import CUDA, Limits
 
@@ -30,26 +30,10 @@ class ProcessBox:
 
     def attempt(self, limits: Limits) -> Connection:
         """A connection to a new process."""
-        data, theirs = socket.socketpair()
-        root = str(Path(__file__).parents[2])
-        code = (
-            f"import sys; sys.path[:0] = {[root, *_site()]!r}; "
-            "from grader.box.worker.zygote import alone; from grader.box.worker.limits import Limits; "
-            f"alone({theirs.fileno()}, Limits(**{dataclasses.asdict(limits)!r}))"
-        )
         passed = ("PATH", *_FOR_CUDA) if limits.device == CUDA else ("PATH",)
-        folder = tempfile.TemporaryDirectory(prefix="course-check-")
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-B", "-c", code],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=folder.name,
-                start_new_session=True,
-                env={**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}},
-            )
+        environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
+        folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
+        process, data = start(partial(_code, limits), folder.name, environment)
         connection = Connection(data, limits, lambda seconds: _end(process, folder, seconds))
         if limits.device == CUDA:
             start_cuda(connection)
@@ -62,16 +46,23 @@ class ProcessBox:
         return
 
 
+def _code(limits: Limits, descriptor: int | None) -> str:
+    root = str(Path(__file__).parents[2])
+    return (
+        f"import sys; sys.path[:0] = {[root, *_site()]!r}; "
+        f"from grader.box.worker.alone import main; main({descriptor}, {dataclasses.asdict(limits)!r})"
+    )
+
+
 def _site() -> list[str]:
     return [path for path in sys.path if path.endswith("site-packages")]
 
 
 def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float) -> int | None:
-    """The wait status, in the form of os.waitpid."""
+    """The exit code, in the form of Popen."""
     try:
-        code = process.wait(0.05)
+        code: int | None = process.wait(0.05)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait(seconds)
+        code = end(process, seconds)
     folder.cleanup()
-    return -code if code < 0 else code << 8
+    return code

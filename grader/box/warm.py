@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import select
 import socket
 
@@ -30,7 +31,7 @@ def _hang_up(lifeline: socket.socket, seconds: float) -> int | None:
         lifeline.shutdown(socket.SHUT_WR)
         ready, _, _ = select.select([lifeline], [], [], seconds)
         word = lifeline.recv(200) if ready else b""
-        return int(word) if word.isdigit() else None
+        return os.waitstatus_to_exitcode(int(word)) if word.isdigit() else None
     except OSError:
         return None
     finally:

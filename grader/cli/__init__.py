@@ -16,6 +16,7 @@ def main() -> None:
     """Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader's own, 130 ended by Ctrl-C."""
     try:
         _hear_ctrl_c()
+        _write_utf8()
         status = _run()
         from contextlib import suppress
 
@@ -41,6 +42,15 @@ def _hear_ctrl_c() -> None:
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored: `course … &`
         signal.signal(signal.SIGINT, end)
+
+
+def _write_utf8() -> None:
+    """A file or a pipe on Windows has an encoding of its own, without a ✓."""
+    from io import TextIOWrapper
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
 
 
 def _run() -> int:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from .notebook import NotebookError, source_of_notebook
 
+_READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))  # Windows
+# has the last one alone, by which a Ctrl-Z does not end the file
 BOTH = "Both {} and {} were worked on: the .py counts."
 
 
@@ -87,7 +89,7 @@ def _read(path: Path, limit_kib: int) -> AttemptSource:
 def read_bytes(path: Path, limit_kib: int) -> bytes:
     """What a regular file holds. Opens it once, so that what is checked is what is read. Raises Unreadable."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, _READ_ONLY)
     except OSError:
         raise Unreadable(f"{path.name} is not a file that can be read: hand in the file itself, not a link.") from None
     status = os.fstat(descriptor)

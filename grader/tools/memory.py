@@ -48,7 +48,7 @@ def _on_cpu(run: Callable[[], T]) -> tuple[T, int | None]:
         ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps for later would be used and not be seen
         _RESET.write_text(_RESET_PEAK)
         before = _kilobytes("VmRSS", _STATUS.read_text())
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, TypeError):  # macOS has no malloc_trim, Windows no library without a name
         return run(), None
     found = run()
     after = _kilobytes("VmHWM", _STATUS.read_text())

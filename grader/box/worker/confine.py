@@ -12,8 +12,9 @@ import os
 import struct
 
 from . import procfs, seccomp
-from .limits import CUDA, Limits, apply_rlimits
+from .limits import CUDA, Limits
 from .mounts import NO_DEV, NO_SUID, PRIVATE, READ_ONLY, RECURSIVE, check, libc, mount
+from .rlimits import apply_rlimits
 
 _NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,

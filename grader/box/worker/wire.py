@@ -20,6 +20,7 @@ from torch import Tensor
 
 from . import messages
 
+READY = b"ready"  # a zygote's first word, on its control socket
 LENGTH = struct.Struct(">Q")
 _HEADER_LENGTH = struct.Struct("<Q")
 _CLASSES = {

@@ -11,9 +11,9 @@ import torch
 
 from . import attempt, confine, pages
 from .keeper import Keeper
-from .limits import Limits, apply_rlimits, measure_address_space
-
-READY = b"ready"
+from .limits import Limits
+from .rlimits import apply_rlimits, measure_address_space
+from .wire import READY
 
 
 def main(control_fd: int, isolation: str) -> None:
@@ -43,22 +43,12 @@ def _prepare_for_many() -> None:
     pages.collapse()
 
 
-def alone(connection_fd: int, limits: Limits) -> None:
-    """The whole of the `process` level: this process is the attempt, bound by rlimits alone."""
-    connection = _private(socket.socket(fileno=connection_fd))
-    torch.set_num_threads(1)
-    measure_address_space()
-    attempt.silence()
-    apply_rlimits(limits)
-    attempt.serve(connection)
-
-
 def _run(isolation: str, limits: Limits, connection_fd: int) -> None:
     """An attempt's process: never returns."""
     status = 1
     try:
         os.setsid()  # a process group reaches across PID namespaces: kill(0, …) would meet the zygote
-        connection = _private(socket.socket(fileno=connection_fd))
+        connection = attempt.private(socket.socket(fileno=connection_fd))
         if isolation == "namespaces":
             confine.die_first()
             confine.own_namespaces(limits)
@@ -69,14 +59,3 @@ def _run(isolation: str, limits: Limits, connection_fd: int) -> None:
         status = 0
     finally:
         os._exit(status)
-
-
-def _private(connection: socket.socket) -> socket.socket:
-    """The connection under a number that no student code closes by accident, all other descriptors shut."""
-    number = 64
-    if connection.fileno() != number:
-        os.dup2(connection.fileno(), number, inheritable=False)
-        connection.detach()
-    os.closerange(3, number)
-    os.closerange(number + 1, 1024)
-    return socket.socket(fileno=number)

@@ -1,0 +1,48 @@
+"""A student's commands where Python lacks what it has on Unix alone, as on Windows. On Windows itself nobody has run them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
+LOOPS = RIGHT.replace("    return torch", "    while True:\n        pass\n    return torch")
+SCRIPT = "exercises/averages/01_running_mean.py"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "arguments", "status", "said"),
+    [
+        pytest.param(WRONG, ["check"], 1, "You divided by the length of x", id="check names a mistake"),
+        pytest.param(RIGHT, ["status"], 0, "✓  01_running_mean", id="status runs what is begun"),
+        pytest.param(WRONG, ["hint", "01"], 0, "Hint 1 of 3", id="hint asks the first question"),
+        pytest.param(WRONG, ["trace", "01"], 0, "the right shape, other numbers", id="trace follows each line"),
+        pytest.param(
+            CRASHES, ["trace", "01"], 1, "by Windows, with 0xC0000005", id="a crash is told as Windows tells it"
+        ),
+        pytest.param(LOOPS, ["trace", "01"], 1, "is there an endless loop?", id="an endless loop ends at the deadline"),
+    ],
+)
+def test_a_students_command(tmp_path: Path, attempt: str, arguments: list[str], status: int, said: str) -> None:
+    shutil.copytree(TINY / "exercises", tmp_path / "exercises")
+    shutil.copy(TINY / "course.yaml", tmp_path)
+    (tmp_path / SCRIPT).write_text(attempt, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "tests" / "without_unix.py", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (status, "")
+    assert said in done.stdout
