@@ -19,6 +19,8 @@ from nbclient import NotebookClient
 from grader.course import Course, load_course
 from grader.gradebook.source import kept_fingerprints
 
+pytestmark = pytest.mark.soak  # half a minute: the same ways are tested on the tiny course at every commit
+
 HANDED_IN = {
     "chen": ("01_attention_scores.ipynb", "04_reshape_dance.ipynb"),
     "nils": ("04_reshape_dance.py", "07_fused_qkv.py"),
