@@ -10,7 +10,8 @@ from functools import partial
 from itertools import islice
 
 from ..submission import Submission
-from .judge_process import LOST, Graded, WorkerLost, grade, start
+from .cpus import one_for_each, start_on_one
+from .judge_process import LOST, Graded, WorkerLost, grade
 from .plan import Plan
 
 __all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
@@ -22,7 +23,10 @@ SECONDS = 1.0  # between two looks at how many judges there are
 def grade_all(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Iterator[Graded]:
     """Results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=start, initargs=(plan,)) as pool:
+    cpus = context.SimpleQueue()
+    for cpu in one_for_each(jobs):
+        cpus.put(cpu)
+    with ProcessPoolExecutor(jobs, context, initializer=start_on_one, initargs=(plan, cpus)) as pool:
         try:
             yield from grade_with(pool, (partial(grade, s) for s in submissions), lambda: AHEAD * jobs)
         except (KeyboardInterrupt, GeneratorExit):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -61,6 +63,18 @@ def test_two_judges_give_what_one_gives_whatever_the_order(tiny_copy: Path, subm
     assert (outcomes["cat"], outcomes["dan"], outcomes["eve"]) == ({"crashed"}, {"error"}, {"missing"})
     assert outcomes["fay"] == {"timeout"}
     assert [d.id for d in one["ben"].exercises[0].diagnosis] == ["counts_all"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is everybody's")
+def test_as_many_judges_as_cpus_keep_to_one_each(tiny_copy: Path, submitted: Path) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    results = grade_all(Plan(tiny_copy, SECRET), submissions, len(os.sched_getaffinity(0)))
+    next(results)
+    judges = [p.pid for p in multiprocessing.active_children() if p.pid]
+    kept = [cpus for judge in judges if len(cpus := os.sched_getaffinity(judge)) == 1]
+    results.close()
+    assert kept
+    assert all(kept.count(cpus) == 1 for cpus in kept)
 
 
 def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
