@@ -10,6 +10,7 @@ from functools import partial
 import torch
 
 from . import attempt, confine, pages
+from .holes import fill_holes
 from .keeper import Keeper
 from .limits import Limits
 from .rlimits import apply_rlimits, measure_address_space
@@ -20,17 +21,17 @@ def main(control_fd: int, isolation: str) -> None:
     """Serve start requests on the control socket until it closes."""
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
-    if isolation == "namespaces":
-        _prepare_for_many()
+    kept = _prepare_for_many() if isolation == "namespaces" else []
     measure_address_space()
     attempt.silence()
     keeper = Keeper(control, partial(_run, isolation), confine.PidNamespaces() if isolation == "namespaces" else None)
     control.sendall(READY)
     keeper.serve()
+    kept.clear()
 
 
-def _prepare_for_many() -> None:
-    """What a single check would not win back."""
+def _prepare_for_many() -> list[bytes]:
+    """What a single check would not win back. The answer is to be kept while attempts are forked."""
     from .meta import make_ready
 
     make_ready()
@@ -39,8 +40,10 @@ def _prepare_for_many() -> None:
 
         rehearse()
     gc.collect()
+    kept = fill_holes()
     gc.freeze()
     pages.collapse()
+    return kept
 
 
 def _run(isolation: str, limits: Limits, connection_fd: int) -> None:
