@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -274,6 +275,7 @@ class Traced:
     lost: int = 0
 
 
+@cache
 def dtype_name(dtype: torch.dtype) -> str:
     """ "float32" for torch.float32."""
     return str(dtype).removeprefix("torch.")

@@ -49,7 +49,6 @@ def perform(
         kwargs = {k: _argument(namespace, v, call, built) for k, v in call.kwargs.items()}
         stage = "call"
         if not call.only_build:
-            before = {} if only_values else _copies(args, kwargs)
             _seed(call.seed)
             lower, grad = autocast(call.autocast, (*args, *kwargs.values())), call.cotangent is not None
             with (
@@ -62,7 +61,7 @@ def perform(
                 positional, named = _bound(subject, args, kwargs)
                 results = [subject(*positional, **named) for _ in range(call.runs)]
             outputs = [_output(result) for result in results]
-            mutated = _changed(before, args, kwargs)
+            mutated = () if only_values else _changed(call, args, kwargs)
             stage = "gradient"
             if call.cotangent is not None:
                 gradients = _gradients(results[0], call, args, built)
@@ -128,29 +127,25 @@ def _argument(namespace: Mapping[str, object], value: object, call: Call, built:
     return argument
 
 
-def _tensors(args: list[object], kwargs: Mapping[str, object]) -> dict[str, Tensor]:
-    """Every tensor that an attempt could write into, by the name a student knows it by."""
-    named = {f"args.{i}": a for i, a in enumerate(args)} | {f"kwargs.{k}": v for k, v in kwargs.items()}
-    found = {}
-    for name, value in named.items():
-        if isinstance(value, Tensor):
-            found[name] = value
-        elif type(value).__name__ == "Container" and isinstance(value, torch.nn.Module):
-            found.update({f"{name}.{k}": p for k, p in value.named_parameters()})
-    return found
-
-
-def _copies(args: list[object], kwargs: Mapping[str, object]) -> dict[str, Tensor]:
-    return {name: t.detach().clone() for name, t in _tensors(args, kwargs).items() if t.device.type != "meta"}
-
-
-def _changed(before: Mapping[str, Tensor], args: list[object], kwargs: Mapping[str, object]) -> tuple[str, ...]:
-    now = _tensors(args, kwargs)
-    return tuple(name for name, was in before.items() if not _identical(now[name].detach(), was))
+def _changed(call: Call, args: list[object], kwargs: Mapping[str, object]) -> tuple[str, ...]:
+    """The tensors that the attempt was given and wrote into, by the name a student knows each by."""
+    pairs = [(f"args.{i}", *pair) for i, pair in enumerate(zip(call.args, args, strict=True))]
+    pairs += [(f"kwargs.{name}", sent, kwargs[name]) for name, sent in call.kwargs.items()]
+    changed = []
+    for name, sent, given in pairs:
+        if isinstance(sent, Tensor) and isinstance(given, Tensor):
+            changed += [] if _identical(given.detach(), sent) else [name]
+        elif isinstance(sent, StandIn) and isinstance(given, torch.nn.Module):
+            weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
+            now = dict(given.named_parameters())
+            changed += [f"{name}.{k}" for k, w in weights.items() if k not in now or not _identical(now[k].detach(), w)]
+    return tuple(changed)
 
 
 def _identical(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and bool(((a == b) | ((a != a) & (b != b))).all())
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    return a.device.type == "meta" or torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
 def _output(result: object) -> Output:

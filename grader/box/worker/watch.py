@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -22,9 +23,24 @@ _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch.
 _MAY_MIX = ("copy_", "index", "index_put", "index_put_", "_index_put_impl_")  # a copy moves; indices may stay behind
 
 
+@cache  # an operation's name is put together anew whenever it is asked for
+def _is_fused(function: Any) -> bool:
+    return function in _FUSED or "scaled_dot_product" in getattr(function, "__name__", "")
+
+
+@cache
+def _is_fused_kernel(kernel: Any) -> bool:
+    return "scaled_dot_product" in str(kernel) or "_native_multi_head_attention" in str(kernel)
+
+
+@cache
+def _may_mix(kernel: Any) -> bool:
+    return str(kernel).partition(".")[2].partition(".")[0] in _MAY_MIX
+
+
 def _on_two_devices(args: Any) -> bool:
-    flat = [a for arg in args for a in (arg if isinstance(arg, tuple | list) else (arg,))]
-    return len({a.device.type for a in flat if isinstance(a, Tensor) and a.dim() > 0}) > 1
+    flat = [a for arg in args for a in (arg if isinstance(arg, tuple | list) else (arg,)) if isinstance(a, Tensor)]
+    return len(flat) > 1 and len({a.device.type for a in flat if a.dim() > 0}) > 1
 
 
 class _Functions(TorchFunctionMode):
@@ -35,7 +51,7 @@ class _Functions(TorchFunctionMode):
         self._kernels = kernels
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        fused = func in _FUSED or "scaled_dot_product" in getattr(func, "__name__", "")
+        fused = _is_fused(func)
         self.fused |= fused
         with self._kernels.not_counting() if func is F.scaled_dot_product_attention else nullcontext():
             out = func(*args, **(kwargs or {}))
@@ -68,9 +84,9 @@ class _Kernels(TorchDispatchMode):
             self._counting = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.mixed |= str(func).partition(".")[2].partition(".")[0] not in _MAY_MIX and _on_two_devices(args)
+        self.mixed |= _on_two_devices(args) and not _may_mix(func)
         out = func(*args, **(kwargs or {}))
-        self.fused |= "scaled_dot_product" in str(func) or "_native_multi_head_attention" in str(func)
+        self.fused |= _is_fused_kernel(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
             if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
                 self.largest = max(self.largest, tensor.numel())
