@@ -53,6 +53,7 @@ class Judge:
         files = [course.checks(e) for a in course.assignments for e in self.selected(a)]
         self._session = CheckSession(files, settings.device)
         self._tables = Tables(course, self._session)
+        self._versions = versions()  # reading them takes a millisecond
         self.faults: list[str] = []
         self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far; how much of it on diagnoses
 
@@ -75,7 +76,7 @@ class Judge:
             device=self._settings.device,
             isolation=self._box.level,
             seed=self._settings.seed,
-            versions=versions(),
+            versions=dict(self._versions),
             exercises=tuple(results),
         )
 
