@@ -26,8 +26,8 @@ _LAST_CAPABILITY = 40
 
 def die_first() -> None:
     """Where memory runs out, the attempt goes, not the warm process it came from."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")
+    with contextlib.suppress(OSError):
+        _write("/proc/self/oom_score_adj", b"1000")
 
 
 class PidNamespaces:
@@ -55,8 +55,7 @@ def own_namespaces(limits: Limits) -> None:
     uid, gid = os.geteuid(), os.getegid()
     check(libc.unshare(_NEW_USER | _NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
+        _write(f"/proc/self/{name}", text.encode())
     mount("none", "/", None, RECURSIVE | PRIVATE)
     size = f"size={limits.files_mib}m,nr_inodes=1024,mode=0700"
     mount("tmpfs", "/tmp", "tmpfs", NO_SUID | NO_DEV, size)
@@ -75,3 +74,12 @@ def bind_down(limits: Limits) -> None:
     check(libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
     apply_rlimits(limits)
     seccomp.install(limits.device)
+
+
+def _write(path: str, data: bytes) -> None:
+    """Without a file object: each attempt would pay for making one."""
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)

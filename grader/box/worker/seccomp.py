@@ -10,6 +10,8 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
+from contextlib import suppress
+from functools import cache
 
 from .limits import CUDA
 
@@ -61,6 +63,7 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offs
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 
 
+@cache  # the warm process writes it for all attempts
 def program(machine: str, device: str = "cpu") -> bytes:
     """The filter for `platform.machine()`'s value. Raises KeyError for an unknown one.
 
@@ -95,6 +98,12 @@ def program(machine: str, device: str = "cpu") -> bytes:
         if number is not None:
             code += [_op(_EQUAL, number, 0, 1), _op(_RETURN, _ERRNO | _EPERM)]
     return b"".join([*code, _op(_RETURN, _ALLOW)])
+
+
+def make_ready() -> None:
+    """Write the filter that attempts on the CPU will install. On an unknown machine `install` says so."""
+    with suppress(KeyError):
+        program(platform.machine())
 
 
 def install(device: str = "cpu") -> None:

@@ -32,9 +32,10 @@ def main(control_fd: int, isolation: str) -> None:
 
 def _prepare_for_many() -> list[bytes]:
     """What a single check would not win back. The answer is to be kept while attempts are forked."""
-    from .meta import make_ready
+    from . import meta, seccomp
 
-    make_ready()
+    meta.make_ready()
+    seccomp.make_ready()
     if not os.path.exists("/dev/nvidiactl"):  # a gradient asks CUDA for its devices, and then no fork can use them
         from .rehearsal import rehearse
 
