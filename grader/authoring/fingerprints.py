@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, Reply, StandIn
 from ..course import Assignment, Course, CourseError, Exercise
-from ..judge.attempt import Exchange
 from ..judge.candidate import LocalPerformer, Performer, map_call
 from ..judge.catalogue import Catalogue
 from ..judge.diagnosis import load_bank
@@ -19,6 +18,7 @@ from ..judge.explain import KINDS
 from ..judge.local import LocalSubject
 from ..judge.plugin import CheckOutcome
 from ..judge.references import namespace_of
+from ..judge.subject import Exchange
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.trace import Facet, Trace, trace_beside, trace_of
 from ..submission import code_digest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
@@ -13,20 +13,13 @@ from ..submission import AttemptSource
 from .candidate import cast
 from .explain import is_dtype_fault, is_refusal
 from .fit import misfit, without_far_lines
+from .subject import Exchange, Question
 
 SHORTER_AFTER_DEATH = 4  # after each death the time for a call is divided by this,
 FIRST_START = 2  # times as long may the first process take to start: on a busy machine nobody loses points for that
 CUDA_IS_BROKEN = "CUDA error"  # an index out of range, say: no call in that process works any more
+AT_ONCE = 1.0  # seconds for what is asked at once, a hundred times what it takes: then each call is asked alone
 SHORTEST = 0.5  # seconds, down to this: less, and a busy machine would decide what becomes of the checks that are left
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A call, as the check wrote it, and the attempt's reply."""
-
-    check: str
-    call: Call
-    reply: Reply
 
 
 class AttemptPerformer:
@@ -44,6 +37,7 @@ class AttemptPerformer:
         self._connection: Connection | None = None
         self._lines = source.source.count("\n") + 1
         self._deaths = 0
+        self._alone = False  # whether calls are asked one by one from now on
         self._spent = 0.0
 
     def load(self) -> Raised | None:
@@ -59,7 +53,27 @@ class AttemptPerformer:
 
     def perform(self, call: Call) -> Reply:
         """The attempt's reply, in float64 if the attempt can do that, else in float32."""
-        reply = self._perform_as(call, call.dtype or self.dtype)
+        return self._settle(Question(self.check, call), None)
+
+    def perform_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """A reply to each, or how the attempt's process ended of it.
+
+        They are asked at once. Where that does not go well, each is asked alone: no verdict comes of asking at once.
+        """
+        dtype, replies = self.dtype, self._at_once([question.call for question in questions])
+        answers: list[Reply | AttemptEnded] = []
+        for question, reply in zip(questions, replies, strict=True):
+            try:
+                answers.append(self._settle(question, reply if self.dtype == dtype else None))
+            except AttemptEnded as ended:
+                answers.append(ended)
+        return answers
+
+    def _settle(self, question: Question, reply: Reply | None) -> Reply:
+        """The reply for the record. `reply`: what came already, None if nothing did."""
+        call = question.call
+        if reply is None:
+            reply = self._perform_as(call, call.dtype or self.dtype)
         raised = reply.raised
         if call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised):
             in_single = self._perform_as(call, "float32")
@@ -67,7 +81,7 @@ class AttemptPerformer:
                 self.dtype, reply = "float32", in_single
             elif is_dtype_fault(raised):
                 reply = in_single
-        self.transcript.append(Exchange(self.check, call, reply))
+        self.transcript.append(Exchange(question.check, call, reply))
         return reply
 
     def close(self) -> None:
@@ -75,6 +89,25 @@ class AttemptPerformer:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _at_once(self, calls: Sequence[Call]) -> list[Reply | None]:
+        """A reply to each call; or none at all, and the process is gone."""
+        none: list[Reply | None] = [None] * len(calls)
+        if len(calls) < 2 or self._connection is None or self._alone or self.device != "cpu":
+            return none
+        limits, started = self._limits, time.monotonic()
+        patience = min(AT_ONCE, limits.seconds_per_call, max(0.0, limits.seconds_per_attempt - self._spent))
+        try:
+            replies = self._connection.ask_all([cast(c, c.dtype or self.dtype) for c in calls], patience)
+        except AttemptEnded:
+            self._connection, self._alone = None, True
+            return none
+        if any(misfit(call, reply) for call, reply in zip(calls, replies, strict=True)):
+            self.close()
+            self._alone = True
+            return none
+        self._spent += time.monotonic() - started
+        return [without_far_lines(reply, self._lines) for reply in replies]
 
     def _perform_as(self, call: Call, dtype: str) -> Reply:
         if self._connection is None:

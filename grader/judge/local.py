@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from ..box.connection import AttemptEnded
 from ..box.worker.messages import Call, Reply
-from .attempt import Exchange
 from .candidate import LocalPerformer
 from .explain import is_dtype_fault, is_refusal
+from .subject import Exchange, Question
 
 
 class LocalSubject:
@@ -29,3 +30,11 @@ class LocalSubject:
                 reply = in_single
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
+
+    def perform_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """One after the other."""
+        replies: list[Reply | AttemptEnded] = []
+        for question in questions:
+            self.check = question.check
+            replies.append(self.perform(question.call))
+        return replies

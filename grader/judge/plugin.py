@@ -17,7 +17,8 @@ from .candidate import AttemptRaised, Candidate, CheckFailed
 from .draw import Draw
 from .explain import explain
 from .marks import Layer, Mark
-from .turn import PlainCheck, Turn, plain_check
+from .together import run_together
+from .turn import PlainCheck, Turn, check_id, plain_check
 
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
 
@@ -94,17 +95,25 @@ class JudgePlugin:
         while (turn := self._next_turn()) is not None:
             self._turn = turn
             items = by_file.get(turn.checks, [])
-            self._answer([self._run(item, following) for item, following in zip_longest(items, items[1:])])
+            self._answer(self._take(turn, items))
         return True
 
-    def _run(self, item: pytest.Item, following: pytest.Item | None) -> CheckOutcome:
-        assert self._turn is not None
+    def _take(self, turn: Turn, items: list[pytest.Item]) -> list[CheckOutcome]:
+        plain = [item for item in items if item in self._plain]
+        ended: list[BaseException | None] = []
+        if plain:
+            with self._belt.around(plain[0]):
+                ended = run_together([self._plain[item] for item in plain], turn)
+        outcomes = {item: outcome_of(self._unattempted[item], error) for item, error in zip(plain, ended, strict=True)}
+        others = [item for item in items if item not in self._plain]
+        outcomes |= {item: self._by_protocol(turn, item, next_) for item, next_ in zip_longest(others, others[1:])}
+        order = {self._unattempted[item].id: place for place, item in enumerate(items)}
+        turn.subject.transcript.sort(key=lambda exchange: order[exchange.check])
+        return [outcomes[item] for item in items]
+
+    def _by_protocol(self, turn: Turn, item: pytest.Item, following: pytest.Item | None) -> CheckOutcome:
         self._outcome = self._unattempted[item]
-        self._turn.subject.check = self._outcome.id
-        if (plain := self._plain.get(item)) is not None:
-            with self._belt.around(item):
-                error = plain.call(self._turn)
-            return replace(self._outcome, outcome="passed") if error is None else outcome_of(self._outcome, error)
+        turn.subject.check = self._outcome.id
         # The next item in the same file keeps pytest from tearing the file down after every check.
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return self._outcome
@@ -117,10 +126,8 @@ class JudgePlugin:
         """
         assert self._outcome is not None
         assert call.when != "collect"
-        if call.excinfo is not None:
-            self._outcome = outcome_of(self._outcome, call.excinfo.value)
-        elif call.when == "call":
-            self._outcome = replace(self._outcome, outcome="passed")
+        if call.excinfo is not None or call.when == "call":
+            self._outcome = outcome_of(self._outcome, call.excinfo and call.excinfo.value)
         ended: Literal["passed", "failed"] = "passed" if call.excinfo is None else "failed"
         return pytest.TestReport(item.nodeid, item.location, {}, ended, None, call.when)
 
@@ -150,8 +157,10 @@ def is_elsewhere(item: pytest.Item, device: str) -> bool:
     return marker is not None and marker.args[0].device not in ("", device)
 
 
-def outcome_of(check: CheckOutcome, error: BaseException) -> CheckOutcome:
-    """The outcome of a check that ended with this exception."""
+def outcome_of(check: CheckOutcome, error: BaseException | None) -> CheckOutcome:
+    """The outcome of a check that ended with this exception, or without one."""
+    if error is None:
+        return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
         return replace(check, outcome="error", evidence=explain(error.raised), raised=error.raised)
     if isinstance(error, CheckFailed):
@@ -171,4 +180,4 @@ def _unattempted(item: pytest.Item) -> CheckOutcome:
     if marker is None or not title:
         raise pytest.UsageError(f"{item.nodeid} needs @check(points=…, layer=…) and a docstring")
     mark: Mark = marker.args[0]
-    return CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
+    return CheckOutcome(check_id(item), title[0], mark.layer, mark.points, mark.hint)

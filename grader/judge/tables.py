@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..course import Assignment, Course, Exercise
-from .attempt import Exchange
 from .candidate import LocalPerformer
 from .diagnosis.bank import load_bank
 from .diagnosis.table import Table
@@ -11,6 +10,7 @@ from .diagnosis.table_file import FIXED, is_current, load_table, save_table, tab
 from .local import LocalSubject
 from .references import namespace_of
 from .session import CheckSession
+from .subject import Exchange
 from .turn import Turn
 
 

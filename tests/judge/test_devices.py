@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from grader.box.worker.messages import Build, Call, Device, Reply
-from grader.judge.attempt import Exchange
 from grader.judge.candidate import cast
 from grader.judge.diagnosis.agree import comparable
 from grader.judge.marks import Layer, check
 from grader.judge.session import CheckSession
+from grader.judge.subject import Exchange
 
 CHECKS = '''
 from grader.judge import Layer, check

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from grader.box.worker.messages import Call
-from grader.judge.attempt import Exchange
 from grader.judge.candidate import LocalPerformer
 from grader.judge.diagnosis.by_name import takes_another_order
 from grader.judge.diagnosis.sizes import has_fixed_size
+from grader.judge.subject import Exchange
 
 
 def scaled(x: Tensor, by: Tensor) -> Tensor:

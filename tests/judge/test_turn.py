@@ -74,6 +74,17 @@ class Subject:
 
     def __init__(self):
         self.asked = []
+        self.transcript = []
+
+    def perform_all(self, questions):
+        return [self.answer(question) for question in questions]
+
+    def answer(self, question):
+        self.check = question.check
+        try:
+            return self.perform(question.call)
+        except AttemptEnded as ended:
+            return ended
 
     def perform(self, call):
         self.asked.append((self.check, call.subject))
@@ -135,7 +146,7 @@ def test_the_attempt_knows_which_check_asks(request, way):
 def test_only_what_asks_for_more_goes_by_the_protocol(plain, by_protocol, tmp_path, monkeypatch):
     called = []
     real = PlainCheck.call
-    monkeypatch.setattr(PlainCheck, "call", lambda self, turn: called.append(self.name) or real(self, turn))
+    monkeypatch.setattr(PlainCheck, "call", lambda self, *given: called.append(self.name) or real(self, *given))
     for name, text in (("test_one", CHECKS), ("test_two", CHECKS + "\npytestmark = pytest.mark.timeout(60)\n")):
         (tmp_path / f"{name}.py").write_text(text)
         run(tmp_path / f"{name}.py")

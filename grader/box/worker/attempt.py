@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import select
 import socket
 import sys
 import types
@@ -19,11 +20,15 @@ MODULE = "attempt"  # the name under which the student's module stands in sys.mo
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer until the judge hangs up. Student code runs in here and nowhere else."""
+    """Answer until the judge hangs up. Student code runs in here and nowhere else.
+
+    Answers are sent when no question waits: then the judge is not woken for each.
+    """
     namespace: Mapping[str, object] = {}
     name = ""
     learner = Learner()
     reply: Reply | Traced
+    answers = bytearray()
     while (message := wire.receive(connection)) is not None:
         if isinstance(message, Load):
             name = message.name
@@ -36,7 +41,10 @@ def serve(connection: socket.socket) -> None:
             reply = learner.answer(namespace, message, name)
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
-        connection.sendall(wire.encode(reply))
+        answers += wire.encode(reply)
+        if not select.select([connection], [], [], 0)[0]:
+            connection.sendall(answers)
+            answers.clear()
 
 
 def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:

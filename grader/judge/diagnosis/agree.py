@@ -5,10 +5,10 @@ from __future__ import annotations
 from torch import Tensor
 
 from ...box.worker.messages import Build, Call, Device, Output, Raised, Reply
-from ..attempt import Exchange
 from ..expect import TOLERANCE, difference
 from ..explain import is_refusal, kind_of
 from ..shadow import FLOOR
+from ..subject import Exchange
 
 
 def comparable(exchange: Exchange) -> bool:

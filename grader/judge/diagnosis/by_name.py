@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...box.connection import AttemptEnded
 from ...box.worker.messages import Build, Call, Reply
-from ..attempt import Exchange
 from ..candidate import LocalPerformer, Performer
+from ..subject import Asked, Exchange, Question, replies_of
 from .agree import agree
 
 ASKED = 3  # exchanges; the order is the same in all
@@ -19,7 +20,7 @@ ASKED = 3  # exchanges; the order is the same in all
 class ByName:
     """An attempt that is asked by name, whatever the order of its arguments."""
 
-    subject: Performer
+    subject: Asked
     namespace: Mapping[str, object]
 
     @property
@@ -29,15 +30,22 @@ class ByName:
 
     def perform(self, call: Call) -> Reply:
         """The reply to the call by name; gradients, which go by position, are left out."""
+        return self.subject.perform(self._named(call))
+
+    def perform_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """The same for each."""
+        return self.subject.perform_all([Question(q.check, self._named(q.call)) for q in questions])
+
+    def _named(self, call: Call) -> Call:
         plain = dataclasses.replace(call, cotangent=None, second=False)
-        return self.subject.perform(by_name(plain, self.namespace) or plain)
+        return by_name(plain, self.namespace) or plain
 
     def asked_again(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
         """The exchanges with what the attempt replies by name."""
         calls = [dataclasses.replace(e.call, cotangent=None, second=False) for e in exchanges]
         return [
-            dataclasses.replace(e, call=call, reply=self.perform(call))
-            for e, call in zip(exchanges, calls, strict=True)
+            dataclasses.replace(e, call=call, reply=reply)
+            for e, call, reply in zip(exchanges, calls, replies_of(self, calls), strict=True)
         ]
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ...box.connection import AttemptEnded
 from ...result import Diagnosed
-from ..attempt import Exchange
-from ..candidate import LocalPerformer, Performer
+from ..candidate import LocalPerformer
 from ..explain import kind_of
 from ..marks import Layer
 from ..plugin import CheckOutcome
+from ..subject import Asked, Exchange
 from .agree import comparable
 from .bank import Bank
 from .by_name import ByName, takes_another_order
@@ -26,7 +26,7 @@ UNTOUCHED, INTERFACE, HARD_CODED = "stub_untouched", "interface", "hard_coded_sh
 def diagnose(
     bank: Bank,
     table: Callable[[], Table],
-    subject: Performer,
+    subject: Asked,
     reference: LocalPerformer,
     outcomes: Sequence[CheckOutcome],
     transcript: Iterable[Exchange],
@@ -77,7 +77,7 @@ def _beside_the_order(
 def _by_outputs(
     bank: Bank,
     table: Callable[[], Table],
-    subject: Performer,
+    subject: Asked,
     reference: LocalPerformer,
     exchanges: Sequence[Exchange],
 ) -> tuple[Fault, ...] | None:

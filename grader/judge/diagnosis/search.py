@@ -10,9 +10,9 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from ..attempt import Exchange
 from ..candidate import LocalPerformer, Performer
 from ..explain import is_refusal, kind_of
+from ..subject import Asked, Exchange, replies_of
 from .agree import agree
 from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
@@ -34,7 +34,7 @@ class Fault:
 def explain_values(
     bank: Bank,
     table: Table,
-    subject: Performer,
+    subject: Asked,
     reference: LocalPerformer,
     exchanges: Sequence[Exchange],
     most_pairs: int = CONFIRMED_PAIRS,
@@ -53,7 +53,7 @@ def explain_values(
     if _explains(reference, exchanges):
         return ()
     every, asked = _usable(table, exchanges)
-    answers = {k: subject.perform(table.probes[k].call) for k in every}
+    answers = dict(zip(every, replies_of(subject, [table.probes[k].call for k in every]), strict=True))
     every = [k for k in every if not says_no_too(Exchange("", table.probes[k].call, answers[k]), reference)]
     asked = [k for k in asked if k in every]
     replies = [sketch([answers[k]]) for k in every]

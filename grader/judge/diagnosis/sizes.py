@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ...box.worker.messages import Call
-from ..attempt import Exchange
 from ..candidate import Performer
+from ..subject import Exchange
 from .agree import agree
 
 

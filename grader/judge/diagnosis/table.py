@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from ...box.worker.messages import Call
-from ..attempt import Exchange
 from ..candidate import LocalPerformer, Performer
+from ..subject import Exchange
 from .bank import Bank, Namespace
 from .sketch import HEAD, Sketches, sketch
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from ...box.worker import wire
 from ...course import Assignment, Course, Exercise
 from ...submission import code_digest
-from ..attempt import Exchange
 from ..candidate import Performer
 from ..explain import KINDS
+from ..subject import Exchange
 from .agree import comparable
 from .bank import Bank
 from .sketch import Sketches

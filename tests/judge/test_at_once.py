@@ -1,0 +1,126 @@
+"""Much asked at once comes out as if each had been asked alone, whatever the attempt does. In the real box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from grader.box.connection import AttemptEnded, Connection, End
+from grader.box.level import Box
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Call, Reply
+from grader.judge.attempt import AttemptPerformer
+from grader.judge.subject import Question
+from grader.submission import AttemptSource
+
+X = torch.tensor([1.0, 2.0], dtype=torch.float64)
+GOOD = "def f(x):\n    return x + x\n"
+
+
+@contextmanager
+def attempt(box: Box, source: str, **limits: float) -> Iterator[AttemptPerformer]:
+    performer = AttemptPerformer(box, AttemptSource("a.py", source), Limits(**limits))  # type: ignore[arg-type]
+    performer.load()
+    try:
+        yield performer
+    finally:
+        performer.close()
+
+
+def questions(*subjects: str) -> list[Question]:
+    return [Question(f"{name} {i}", Call(name, (X * i,))) for i, name in enumerate(subjects, 1)]
+
+
+def said(answers: list[Reply | AttemptEnded]) -> list[object]:
+    """Of each the numbers, the exception's name, or how the process ended."""
+    return [
+        a.end.value
+        if isinstance(a, AttemptEnded)
+        else a.raised.type
+        if a.raised
+        else a.outputs[0].tensor is not None and a.outputs[0].tensor.tolist()
+        for a in answers
+    ]
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many calls were sent together, each time."""
+    counts: list[int] = []
+    ask_all, ask = Connection.ask_all, Connection.ask
+    monkeypatch.setattr(Connection, "ask_all", lambda s, m, t: counts.append(len(m)) or ask_all(s, m, t))
+    monkeypatch.setattr(Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t))
+    return counts
+
+
+def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: Box, sent: list[int]) -> None:
+    with attempt(box, GOOD + "def g(x):\n    raise KeyError\n") as performer:
+        answers = performer.perform_all(questions("f", "g", "f", "h"))
+        assert said(answers) == [[2.0, 4.0], "KeyError", [6.0, 12.0], "AttributeError"]
+        assert [e.check for e in performer.transcript] == ["f 1", "g 2", "f 3", "h 4"]
+        assert [e.reply for e in performer.transcript] == answers
+    assert sent == [4, 1, 1]  # what raises is asked once more, in float32
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [
+        ("import os\n    os._exit(0)", End.CRASHED),
+        ("import ctypes\n    ctypes.string_at(0)", End.CRASHED),
+        ("while True: pass", End.TIMEOUT),
+        ("import os\n    while os.read(64, 4096): pass", End.TIMEOUT),
+        ("import os\n    os.write(64, b'x' * 64)", End.BAD_REPLY),
+        ("import os\n    os.close(64)", End.CRASHED),
+    ],
+    ids=["it exits", "it crashes", "it loops", "it reads what others are asked", "it writes rubbish", "it hangs up"],
+)
+def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
+    with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as performer:
+        answers = performer.perform_all(questions("f", "g", "f", "f"))
+    assert said(answers) == [[2.0, 4.0], end.value, [6.0, 12.0], [8.0, 16.0]]
+
+
+def test_after_that_it_is_asked_one_by_one(box: Box, sent: list[int]) -> None:
+    with attempt(box, GOOD + "def g(x):\n    import os\n    os._exit(0)\n") as performer:
+        performer.perform_all(questions("f", "g"))
+        performer.perform_all(questions("f", "f"))
+    assert sent == [2, 1, 1, 1, 1]
+
+
+def test_a_slow_attempt_has_for_each_call_the_time_that_it_had(box: Box) -> None:
+    slow = "import time\ndef f(x):\n    time.sleep(0.7)\n    return x + x\n"
+    with attempt(box, slow, seconds_per_call=2.0) as performer:
+        answers = performer.perform_all(questions("f", "f", "f"))
+    assert said(answers) == [[2.0, 4.0], [4.0, 8.0], [6.0, 12.0]]
+
+
+def test_a_budget_that_is_used_up_is_used_up_for_all(box: Box) -> None:
+    with attempt(box, "def f(x):\n    while True: pass", seconds_per_call=0.4, seconds_per_attempt=0.4) as performer:
+        answers = performer.perform_all(questions("f", "f"))
+    assert said(answers) == ["timeout", "timeout"]
+    assert "within 0.4 seconds" in str(answers[0])
+    assert "used up the 0.4 seconds" in str(answers[1])
+
+
+def test_who_can_do_only_float32_is_asked_the_rest_in_it(box: Box, sent: list[int]) -> None:
+    single = "import torch\ndef f(x):\n    return x @ torch.ones(2, dtype=torch.float32)\n"
+    with attempt(box, single) as performer:
+        answers = performer.perform_all(questions("f", "f"))
+        assert said(answers) == [3.0, 6.0]
+        assert said(performer.perform_all(questions("f", "f"))) == [3.0, 6.0]
+    assert sent == [2, 1, 1, 2]
+
+
+def test_an_answer_that_fits_no_question_is_not_taken(box: Box, sent: list[int]) -> None:
+    """It says that it changed an argument which it was not given."""
+    lies = (
+        "import sys\nworker = sys.modules['manyheads_worker.perform']\n"
+        "def f(x):\n    worker._changed = lambda *given: ('args.7',)\n    return x + x\n"
+    )
+    with attempt(box, lies) as performer:
+        answers = performer.perform_all(questions("f", "f"))
+    assert said(answers) == ["bad reply", "bad reply"]
+    assert sent == [2, 1, 1]
