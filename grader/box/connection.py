@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
-from .replies import BadReply, read_reply
+from .replies import BadReply, read_replies, read_reply
 from .worker import wire
 from .worker.limits import MIB, Limits
-from .worker.messages import Message, Reply
+from .worker.messages import Message, Reply, Several
 
 Answer = TypeVar("Answer")
 
@@ -52,19 +52,23 @@ class Connection:
         return self.ask_for(read_reply, message, seconds)
 
     def ask_all(self, messages: Sequence[Message], seconds: float) -> list[Reply]:
-        """Send messages at once and read the reply to each, in so many seconds for all. Raises AttemptEnded."""
-        return self._exchange(read_reply, messages, seconds)
+        """Send messages together and read the reply to each, in so many seconds for all. Raises AttemptEnded."""
+        data = b"".join([wire.encode(message) for message in (Several(len(messages)), *messages)])
+        return self._exchange(lambda payload: read_replies(payload, len(messages)), data, seconds)
 
     def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
         """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
-        return self._exchange(read, [message], seconds)[0]
+        return self._exchange(read, wire.encode(message), seconds)
 
-    def _exchange(self, read: Callable[[bytes], Answer], messages: Sequence[Message], seconds: float) -> list[Answer]:
+    def _exchange(self, read: Callable[[bytes], Answer], data: bytes, seconds: float) -> Answer:
         deadline = time.monotonic() + seconds
         try:
             self._refuse_early_reply()
-            self._send(b"".join([wire.encode(message) for message in messages]), deadline)
-            return [read(self._receive(deadline)) for _ in messages]
+            self._send(data, deadline)
+            (length,) = wire.LENGTH.unpack(self._read(wire.LENGTH.size, deadline))
+            if length > self._limits.reply_mib * MIB:
+                raise BadReply(f"its answer is larger than {self._limits.reply_mib} MiB")
+            return read(self._read(length, deadline))
         except BadReply as error:
             self.close()
             raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
@@ -94,12 +98,6 @@ class Connection:
         while view:
             self._data.settimeout(_left(deadline))
             view = view[self._data.send(view) :]
-
-    def _receive(self, deadline: float) -> bytes:
-        (length,) = wire.LENGTH.unpack(self._read(wire.LENGTH.size, deadline))
-        if length > self._limits.reply_mib * MIB:
-            raise BadReply(f"its answer is larger than {self._limits.reply_mib} MiB")
-        return self._read(length, deadline)
 
     def _read(self, count: int, deadline: float) -> bytes:
         data = bytearray()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
 from .worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
 TENSOR_LIMIT = 512
@@ -116,6 +117,21 @@ _READER = TypeAdapter(ReplyModel)
 def read_reply(payload: bytes) -> Reply:
     """The reply in these bytes. Raises BadReply, and nothing else, for anything that is not one."""
     return read_as(_READER, reply_of, payload)
+
+
+def read_replies(payload: bytes, count: int) -> list[Reply]:
+    """So many replies, each after its length. Raises BadReply, and nothing else, for anything else."""
+    replies, at = [], 0
+    for _ in range(count):
+        begin = at + LENGTH.size
+        if begin > len(payload):
+            raise BadReply("it answers less than it was asked")
+        (length,) = LENGTH.unpack_from(payload, at)
+        at = begin + length
+        replies.append(read_reply(payload[begin:at]))
+    if at != len(payload):
+        raise BadReply("it answers more than it was asked, or less")
+    return replies
 
 
 def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], payload: bytes) -> Answer:

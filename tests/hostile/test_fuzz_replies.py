@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import struct
@@ -13,7 +14,7 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from grader.box.replies import BadReply, read_reply
+from grader.box.replies import BadReply, read_replies, read_reply
 from grader.box.worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from grader.box.worker.wire import LENGTH, encode
 
@@ -139,6 +140,24 @@ def test_truncated_messages_are_never_read(name, kept):
     if kept < len(whole):
         with pytest.raises(BadReply):
             read_reply(whole[:kept])
+
+
+@FUZZ
+@given(st.lists(st.sampled_from(sorted(SEEDS)), max_size=4), st.integers(0, 5), st.binary(max_size=30))
+def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
+    sent = b"".join(encode(SEEDS[name]) for name in names) + more
+    if count == len(names) and not more:
+        assert [reply.mutated for reply in read_replies(sent, count)] == [SEEDS[name].mutated for name in names]
+    else:
+        with pytest.raises(BadReply):
+            read_replies(sent, count)
+
+
+@FUZZ
+@given(st.binary(max_size=400), st.integers(0, 5))
+def test_arbitrary_bytes_as_several_replies(data, count):
+    with contextlib.suppress(BadReply):
+        assert len(read_replies(data, count)) == count
 
 
 NUMBER = st.one_of(

@@ -17,6 +17,10 @@ from grader.judge.subject import Question
 from grader.submission import AttemptSource
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
+TWICE = """import os, sys
+    worker = sys.modules
+    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.messages'].Reply())
+    os.write(64, reply + reply)"""
 GOOD = "def f(x):\n    return x + x\n"
 
 
@@ -73,9 +77,18 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: 
         ("while True: pass", End.TIMEOUT),
         ("import os\n    while os.read(64, 4096): pass", End.TIMEOUT),
         ("import os\n    os.write(64, b'x' * 64)", End.BAD_REPLY),
+        (TWICE, End.BAD_REPLY),
         ("import os\n    os.close(64)", End.CRASHED),
     ],
-    ids=["it exits", "it crashes", "it loops", "it reads what others are asked", "it writes rubbish", "it hangs up"],
+    ids=[
+        "it exits",
+        "it crashes",
+        "it loops",
+        "it reads what others are asked",
+        "it writes rubbish",
+        "it answers twice",
+        "it hangs up",
+    ],
 )
 def test_what_one_call_does_befalls_no_other(box: Box, body: str, end: End) -> None:
     with attempt(box, f"{GOOD}def g(x):\n    {body}\n", seconds_per_call=0.5) as performer:

@@ -12,6 +12,9 @@ The protocol, in order, on one stream socket an attempt:
     worker → judge   Reply     tensors, or the student's exception
     ...              ...       until the judge hangs up
 
+Where Several goes before them, so many messages are answered together, to wake
+the judge once.
+
 Every message is eight bytes of length, big-endian, and one safetensors file:
 tensors named t0, t1, … and a JSON body in its metadata that refers to them.
 """

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import linecache
 import os
-import select
 import socket
 import sys
 import types
 from collections.abc import Mapping
 
 from . import wire
-from .messages import Call, Load, Reply, TraceCall, Traced, Training
+from .messages import Call, Load, Reply, Several, TraceCall, Traced, Training
 from .perform import perform, raised_by
 from .tracing import trace
 from .training import Learner
@@ -20,31 +19,39 @@ MODULE = "attempt"  # the name under which the student's module stands in sys.mo
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer until the judge hangs up. Student code runs in here and nowhere else.
-
-    Answers are sent when no question waits: then the judge is not woken for each.
-    """
-    namespace: Mapping[str, object] = {}
-    name = ""
-    learner = Learner()
-    reply: Reply | Traced
-    answers = bytearray()
+    """Answer until the judge hangs up. Student code runs in here and nowhere else."""
+    attempt = _Attempt()
     while (message := wire.receive(connection)) is not None:
+        if isinstance(message, Several):  # so the judge is woken once
+            answers = b"".join([attempt.answer(wire.receive(connection)) for _ in range(message.count)])
+            connection.sendall(wire.LENGTH.pack(len(answers)) + answers)
+        else:
+            connection.sendall(attempt.answer(message))
+
+
+class _Attempt:
+    """The student's module, once it is loaded."""
+
+    def __init__(self) -> None:
+        self._namespace: Mapping[str, object] = {}
+        self._name = ""
+        self._learner = Learner()
+
+    def answer(self, message: object) -> bytes:
+        """The answer to one message. Raises TypeError for what is none."""
+        reply: Reply | Traced
         if isinstance(message, Load):
-            name = message.name
-            namespace, reply = import_source(message)
+            self._name = message.name
+            self._namespace, reply = import_source(message)
         elif isinstance(message, Call):
-            reply = perform(namespace, message, name)
+            reply = perform(self._namespace, message, self._name)
         elif isinstance(message, TraceCall):
-            reply = trace(namespace, message, name)
+            reply = trace(self._namespace, message, self._name)
         elif isinstance(message, Training):
-            reply = learner.answer(namespace, message, name)
+            reply = self._learner.answer(self._namespace, message, self._name)
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
-        answers += wire.encode(reply)
-        if not select.select([connection], [], [], 0)[0]:
-            connection.sendall(answers)
-            answers.clear()
+        return wire.encode(reply)
 
 
 def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:

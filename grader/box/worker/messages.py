@@ -157,6 +157,13 @@ class Write:
     seed: int = 0
 
 
+@dataclass(frozen=True)
+class Several:
+    """So many messages follow, whose answers are sent together: one length for all, then each as if alone."""
+
+    count: int
+
+
 Training = Prepare | Learn | Examine | Write
 Message = Load | Call | TraceCall | Training
 
