@@ -53,36 +53,43 @@ class AttemptPerformer:
 
     def perform(self, call: Call) -> Reply:
         """The attempt's reply, in float64 if the attempt can do that, else in float32."""
-        return self._settle(Question(self.check, call), None)
+        return self._settle(Question(self.check, call))
 
     def perform_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
         """A reply to each, or how the attempt's process ended of it.
 
         They are asked at once. Where that does not go well, each is asked alone: no verdict comes of asking at once.
         """
-        dtype, replies = self.dtype, self._at_once([question.call for question in questions])
+        dtype, calls = self.dtype, [question.call for question in questions]
+        replies = self._at_once(calls, dtype)
+        doubtful = [i for i, reply in enumerate(replies) if reply is not None and self._is_doubtful(calls[i], reply)]
+        in_single = dict(zip(doubtful, self._at_once([calls[i] for i in doubtful], "float32"), strict=True))
         answers: list[Reply | AttemptEnded] = []
-        for question, reply in zip(questions, replies, strict=True):
+        for i, (question, reply) in enumerate(zip(questions, replies, strict=True)):
+            known = (reply, in_single.get(i)) if self.dtype == dtype else (in_single.get(i), None)
             try:
-                answers.append(self._settle(question, reply if self.dtype == dtype else None))
+                answers.append(self._settle(question, *known))
             except AttemptEnded as ended:
                 answers.append(ended)
         return answers
 
-    def _settle(self, question: Question, reply: Reply | None) -> Reply:
-        """The reply for the record. `reply`: what came already, None if nothing did."""
+    def _settle(self, question: Question, reply: Reply | None = None, in_single: Reply | None = None) -> Reply:
+        """The reply for the record. What is known already, in its dtype and in float32, is not asked again."""
         call = question.call
-        if reply is None:
-            reply = self._perform_as(call, call.dtype or self.dtype)
-        raised = reply.raised
-        if call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised):
-            in_single = self._perform_as(call, "float32")
+        reply = reply or self._perform_as(call, call.dtype or self.dtype)
+        if self._is_doubtful(call, reply):
+            in_single = in_single or self._perform_as(call, "float32")
             if in_single.raised is None:
                 self.dtype, reply = "float32", in_single
-            elif is_dtype_fault(raised):
+            elif reply.raised is not None and is_dtype_fault(reply.raised):
                 reply = in_single
         self.transcript.append(Exchange(question.check, call, reply))
         return reply
+
+    def _is_doubtful(self, call: Call, reply: Reply) -> bool:
+        """Whether it may have raised for nothing but our float64."""
+        raised = reply.raised
+        return call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised)
 
     def close(self) -> None:
         """End the attempt's process."""
@@ -90,7 +97,7 @@ class AttemptPerformer:
             self._connection.close()
             self._connection = None
 
-    def _at_once(self, calls: Sequence[Call]) -> list[Reply | None]:
+    def _at_once(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
         """A reply to each call; or none at all, and the process is gone."""
         none: list[Reply | None] = [None] * len(calls)
         if len(calls) < 2 or self._connection is None or self._alone or self.device != "cpu":
@@ -98,7 +105,7 @@ class AttemptPerformer:
         limits, started = self._limits, time.monotonic()
         patience = min(AT_ONCE, limits.seconds_per_call, max(0.0, limits.seconds_per_attempt - self._spent))
         try:
-            replies = self._connection.ask_all([cast(c, c.dtype or self.dtype) for c in calls], patience)
+            replies = self._connection.ask_all([cast(call, call.dtype or dtype) for call in calls], patience)
         except AttemptEnded:
             self._connection, self._alone = None, True
             return none

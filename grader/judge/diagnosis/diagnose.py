@@ -9,6 +9,7 @@ from ...box.connection import AttemptEnded
 from ...result import Diagnosed
 from ..candidate import LocalPerformer
 from ..explain import kind_of
+from ..local import Remembering
 from ..marks import Layer
 from ..plugin import CheckOutcome
 from ..subject import Asked, Exchange
@@ -37,6 +38,7 @@ def diagnose(
     (a suspect), and what an exception proves, is named beside that. `table` is asked for when it is needed;
     `subject` is the attempt itself, for the table's probes.
     """
+    reference = Remembering(reference.namespace, reference.device, reference.only_values)
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return ()
