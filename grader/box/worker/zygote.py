@@ -17,6 +17,9 @@ from .rlimits import apply_rlimits, measure_address_space
 from .wire import READY
 
 
+_COLLECT_AFTER = 20_000  # new objects: a whole attempt makes some times as many, and few of them in circles
+
+
 def main(control_fd: int, isolation: str) -> None:
     """Serve start requests on the control socket until it closes."""
     control = socket.socket(fileno=control_fd)
@@ -43,6 +46,7 @@ def _prepare_for_many() -> list[bytes]:
     gc.collect()
     kept = fill_holes()
     gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
     pages.collapse()
     return kept
 
