@@ -16,7 +16,6 @@ from .limits import Limits
 from .rlimits import apply_rlimits, measure_address_space
 from .wire import READY
 
-
 _COLLECT_AFTER = 20_000  # new objects: a whole attempt makes some times as many, and few of them in circles
 
 
