@@ -19,6 +19,7 @@ from .sketch import Sketches, sketch
 from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # pairs of mutants that are replayed at most; of 590 that were found the furthest was the 470th
+OF_ERRORS = 64  # of them where the attempt only ever raised: errors alone tell pairs apart badly
 EDGE, FEW = 12, 6  # of so many exchanges, and of so many that are wrong, one may be at the edge of what a mistake does
 DOUBTS = 2  # probes on which a fault that changes nothing alone may change something beside another
 
@@ -120,7 +121,8 @@ def _found(
         for a, b in _pairs(table, fits, used, replies)
         for namespace in combined(bank, table.classes[a], table.classes[b])
     )
-    for classes, namespace in islice(both, most_pairs):
+    only_raised = all(e.reply.raised is not None for e in exchanges)
+    for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
         if _explains(LocalPerformer(namespace, device, only_values=True), exchanges):
             return tuple(
                 _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted(classes)
