@@ -6,9 +6,10 @@ has just written, and nobody is woken from sleep on another: a sixteenth of a ri
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
-from multiprocessing.queues import SimpleQueue
+from collections.abc import Sequence
 
 from .judge_process import start
 from .plan import Plan
@@ -22,13 +23,17 @@ def one_for_each(jobs: int) -> list[int]:
     return ours if len(ours) == jobs else []
 
 
-def start_on_one(plan: Plan, cpus: SimpleQueue[int]) -> None:
-    """Become a judge on the next of these CPUs, if there is one, with everything that the judge starts."""
+def start_on_one(plan: Plan, cpus: Sequence[int]) -> None:
+    """Become a judge on one of these CPUs, if there are any, with everything that the judge starts."""
     keep_to_one(cpus)
     start(plan)
 
 
-def keep_to_one(cpus: SimpleQueue[int]) -> None:
-    """Bind this process to the next of these CPUs, if there is one."""
-    if sys.platform == "linux" and not cpus.empty():
-        os.sched_setaffinity(0, {cpus.get()})
+def keep_to_one(cpus: Sequence[int]) -> None:
+    """Bind this process to one of these CPUs: as many processes as CPUs, started in a row, have one each.
+
+    By the number that multiprocessing gives to every process it starts.
+    """
+    number = multiprocessing.current_process().name.rpartition("-")[2]
+    if sys.platform == "linux" and cpus and number.isdigit():
+        os.sched_setaffinity(0, {cpus[int(number) % len(cpus)]})

@@ -23,10 +23,7 @@ SECONDS = 1.0  # between two looks at how many judges there are
 def grade_all(plan: Plan, submissions: Sequence[Submission], jobs: int) -> Iterator[Graded]:
     """Results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
     context = multiprocessing.get_context("spawn")
-    cpus = context.SimpleQueue()
-    for cpu in one_for_each(jobs):
-        cpus.put(cpu)
-    with ProcessPoolExecutor(jobs, context, initializer=start_on_one, initargs=(plan, cpus)) as pool:
+    with ProcessPoolExecutor(jobs, context, initializer=start_on_one, initargs=(plan, one_for_each(jobs))) as pool:
         try:
             yield from grade_with(pool, (partial(grade, s) for s in submissions), lambda: AHEAD * jobs)
         except (KeyboardInterrupt, GeneratorExit):

@@ -21,12 +21,14 @@ def test_fewer_or_more_share_them_as_the_kernel_likes(others):
     assert one_for_each(len(OURS) + others) == []
 
 
-def test_each_process_takes_another_and_one_too_many_takes_none():
+def test_processes_started_in_a_row_keep_to_one_each():
     context = multiprocessing.get_context("spawn")
-    cpus = context.SimpleQueue()
-    for cpu in OURS:
-        cpus.put(cpu)
-    assert [keeps_to(context, cpus) for _ in range(len(OURS) + 1)] == [*({cpu} for cpu in OURS), set(OURS)]
+    kept = [keeps_to(context, OURS) for _ in OURS]
+    assert sorted(cpu for cpus in kept for cpu in cpus) == OURS
+
+
+def test_without_cpus_of_their_own_they_go_where_the_kernel_likes():
+    assert keeps_to(multiprocessing.get_context("spawn"), []) == set(OURS)
 
 
 def keeps_to(context, cpus):
