@@ -21,8 +21,9 @@ READY := $(VENV)/.ready
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
 
+# Three at a time: tests wait as long as they work, for ends of time, for processes, for a browser.
 test: setup lint
-	@$(RUN)/python -m pytest -n 2
+	@$(RUN)/python -m pytest -n 3
 
 verify: setup
 	@$(RUN)/course verify
