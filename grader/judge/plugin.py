@@ -99,6 +99,7 @@ class JudgePlugin:
         return True
 
     def _take(self, turn: Turn, items: list[pytest.Item]) -> list[CheckOutcome]:
+        """Plain checks side by side, then the others; the record as if each had asked in its place."""
         plain = [item for item in items if item in self._plain]
         ended: list[BaseException | None] = []
         if plain:
@@ -108,7 +109,7 @@ class JudgePlugin:
         others = [item for item in items if item not in self._plain]
         outcomes |= {item: self._by_protocol(turn, item, next_) for item, next_ in zip_longest(others, others[1:])}
         order = {self._unattempted[item].id: place for place, item in enumerate(items)}
-        turn.subject.transcript.sort(key=lambda exchange: order[exchange.check])
+        turn.subject.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
         return [outcomes[item] for item in items]
 
     def _by_protocol(self, turn: Turn, item: pytest.Item, following: pytest.Item | None) -> CheckOutcome:

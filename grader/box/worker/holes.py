@@ -12,10 +12,7 @@ import ctypes
 
 _POOL, _FIRST = 16 << 10, 48  # bytes of a pool of Python's small objects, and where in it the first one stands
 _POOL_SIZES = range(48, 513, 16)
-_SIZES = (
-    *(1 << n for n in range(17, 11, -1)),
-    *range(2032, 16, -16),
-)  # from large to small: none breaks up a larger one
+_SIZES = (*(1 << n for n in range(17, 11, -1)), *range(2032, 16, -16))  # large ones first: none breaks up a larger one
 _HEAD = 8  # bytes of malloc's own before each block
 _END = 4096  # bytes before the end of the heap that count as its end
 _BYTES = b"".__sizeof__()

@@ -20,9 +20,8 @@ from .search import Fault, explain_values
 from .sizes import has_fixed_size
 from .table import Table
 
-PAIRS_BY_OUTPUTS = (
-    12  # that are replayed: probes without gradients rule out few, and of 115 such searches none found a pair
-)
+# Pairs that are replayed there: probes without gradients rule out few, and of 115 such searches none found a pair.
+PAIRS_BY_OUTPUTS = 12
 UNTOUCHED, INTERFACE, HARD_CODED = "stub_untouched", "interface", "hard_coded_shape"
 
 
