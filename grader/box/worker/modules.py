@@ -25,28 +25,15 @@ class Built:
 
     def facts(self) -> ModuleFacts:
         """The module as it stands now."""
-        parameters: dict[str, Tensor] = {}
-        buffers: dict[str, Tensor] = {}
-        plain: dict[str, Tensor] = {}
-        training, met = True, set[int]()
-        for prefix, part in self.module.named_modules():
-            training = training and part.training
-            for found, registered in ((parameters, part._parameters), (buffers, part._buffers)):
-                for name, tensor in registered.items():
-                    if tensor is not None and id(tensor) not in met:  # one that is registered twice is listed once
-                        met.add(id(tensor))
-                        found[f"{prefix}.{name}" if prefix else name] = tensor
-            plain.update(_plain_tensors(prefix, part))
+        now = dict(self.module.named_parameters())
         return ModuleFacts(
-            parameters={name: _entry(p) for name, p in parameters.items()},
-            buffers={name: _entry(b) for name, b in buffers.items()},
-            training=training,
-            changed=any(
-                name not in parameters or not torch.equal(parameters[name], was) for name, was in self._before.items()
-            ),
+            parameters={name: _entry(p) for name, p in now.items()},
+            buffers={name: _entry(b) for name, b in self.module.named_buffers()},
+            training=all(m.training for m in self.module.modules()),
+            changed=any(name not in now or not torch.equal(now[name], was) for name, was in self._before.items()),
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
-            plain={name: _entry(t) for name, t in list(plain.items())[:PLAIN_LIMIT]},
+            plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
         )
 
 
@@ -138,16 +125,19 @@ def at_most_two_values(tensor: Tensor) -> bool:
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 
-def _plain_tensors(prefix: str, part: nn.Module) -> dict[str, Tensor]:
-    """Tensors that stand in this part, or in a list, tuple or dict of it, without being registered."""
+def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Tensors that stand in the module, or in a list, tuple or dict of it, without being registered."""
     found: dict[str, Tensor] = {}
-    for name, value in vars(part).items():
-        if name in _EVERY_MODULES or type(value) in _NUMBERS:
-            continue
-        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
-        tensors = [item for item in held if isinstance(item, Tensor)]
-        found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
-    return found
+    for prefix, part in module.named_modules():
+        for name, value in vars(part).items():
+            if name in _EVERY_MODULES or type(value) in _NUMBERS:
+                continue
+            held = (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
+            )
+            tensors = [item for item in held if isinstance(item, Tensor)]
+            found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
+    return dict(list(found.items())[:PLAIN_LIMIT])
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:

@@ -39,10 +39,10 @@ def diagnose(
     (a suspect), and what an exception proves, is named beside that. `table` is asked for when it is needed;
     `subject` is the attempt itself, for the table's probes.
     """
-    reference = Remembering(reference.namespace, reference.device, reference.only_values)
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return ()
+    reference = Remembering(reference.namespace, reference.device, reference.only_values)
     proven = {o.id: _proven(o) for o in failed}
     transcript = [e for e in transcript if comparable(e)]
     exchanges = _to_explain(failed, proven, transcript)
