@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import sysconfig
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -18,6 +19,7 @@ SYSTEM_FILES = (
     "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size",  # half of an attempt's page faults
 )
 SITE, WORKER_PARENT, WORKER = "/box/site", "/box/lib", "manyheads_worker"
+_PYTHON = "/box/python"
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,12 @@ class Bind:
 
 @dataclass(frozen=True)
 class Contents:
-    """The binds of a box, and the interpreter's path inside it."""
+    """The binds of a box, and the interpreter's path inside it, with the folder of its own library where it has one."""
 
     binds: tuple[Bind, ...]
     symlinks: tuple[tuple[str, str], ...]  # (what it says, where it stands)
     python: str
+    python_library: str = ""
 
 
 @cache
@@ -51,11 +54,11 @@ def contents() -> Contents:
     binds += [Bind(path, path) for path in SYSTEM_FILES if os.path.exists(path)]
     base, python = _interpreter()
     if base is not None:
-        binds.append(Bind(base, "/box/python"))
+        binds.append(Bind(base, _PYTHON))
     for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
     binds.append(Bind(str(Path(__file__).parent / "worker"), f"{WORKER_PARENT}/{WORKER}"))
-    return Contents(tuple(binds), tuple(symlinks), python)
+    return Contents(tuple(binds), tuple(symlinks), python, _library(base))
 
 
 def _interpreter() -> tuple[str | None, str]:
@@ -64,7 +67,17 @@ def _interpreter() -> tuple[str | None, str]:
     base = os.path.realpath(sys.base_prefix)
     if base == "/usr":
         return None, os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-    return base, f"/box/python/bin/{version}"
+    return base, f"{_PYTHON}/bin/{version}"
+
+
+def _library(base: str | None) -> str:
+    """Where libpython stands in the box: an interpreter that is built with one (pyenv's, a hosted runner's) names it by the
+    path at which it was installed, which the box does not have."""
+    if base is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        return ""
+    folder = os.path.realpath(sysconfig.get_config_var("LIBDIR") or "")
+    inside = os.path.relpath(folder, base)
+    return f"{_PYTHON}/lib" if inside.startswith("..") else f"{_PYTHON}/{inside}"
 
 
 @cache

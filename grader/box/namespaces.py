@@ -125,7 +125,7 @@ def launch_request(
     for i, device in enumerate(given.devices, len(binds)):
         arguments += ["--dev-bind", f"{{{i}}}", device.target]
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
-    for name, value in (*_ENVIRONMENT.items(), *given.environment):
+    for name, value in _environment(inside.python_library, given).items():
         arguments += ["--setenv", name, value]
     start = (
         f"import sys; sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
@@ -139,3 +139,9 @@ def launch_request(
         "uid": uid,
         "cgroups": cgroup.entrances,
     }
+
+
+def _environment(python_library: str, given: Equipment) -> dict[str, str]:
+    variables = {**_ENVIRONMENT, **dict(given.environment)}
+    folders = [folder for folder in (python_library, variables.get("LD_LIBRARY_PATH", "")) if folder]
+    return {**variables, "LD_LIBRARY_PATH": ":".join(folders)} if folders else variables

@@ -1,12 +1,18 @@
-"""Which packages stand in a box, wherever they are installed."""
+"""Which packages and which interpreter stand in a box, wherever they are installed."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from grader.box.contents import _package_paths
+from grader.box.contents import _library, _package_paths
 
 
 def install(folder: Path, name: str, *requires: str) -> Path:
@@ -46,3 +52,65 @@ def test_of_a_package_that_is_installed_twice_the_one_that_would_be_imported_is_
     for name in ("later", "first"):
         monkeypatch.syspath_prepend(str(install(tmp_path / name, "somelib")))
     assert _package_paths(("somelib",))[0].parent == tmp_path / "first"
+
+
+@pytest.mark.parametrize(
+    ("shared", "libdir", "expected"),
+    [
+        pytest.param(1, "/opt/python/3.12/lib", "/box/python/lib", id="beside it"),
+        pytest.param(1, "/opt/python/3.12/lib64", "/box/python/lib64", id="in another folder of it"),
+        pytest.param(1, "/install/lib", "/box/python/lib", id="moved after it was built"),
+        pytest.param(0, "/opt/python/3.12/lib", "", id="none of its own"),
+    ],
+)
+def test_an_interpreter_finds_its_library_where_the_box_has_it(
+    monkeypatch: pytest.MonkeyPatch, shared: int, libdir: str, expected: str
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_ENABLE_SHARED": shared, "LIBDIR": libdir}.get)
+    assert _library("/opt/python/3.12") == expected
+
+
+def test_the_system_s_interpreter_needs_no_telling() -> None:
+    assert _library(None) == ""
+
+
+ANSWERS = """
+import pathlib, sys
+from grader.box.level import Level, open_box
+from grader.box.worker.limits import Limits
+from grader.box.worker.messages import Call, Load
+
+if __name__ == "__main__":
+    with open_box(Level.NAMESPACES, Limits(), pathlib.Path(sys.argv[1])) as box:
+        connection = box.attempt(Limits())
+        connection.ask(Load("import sys\\ndef f(): return float(sys.hexversion)", "attempt.py"), 20.0)
+        print(connection.ask(Call("f"), 20.0).outputs[0].tensor.item() == sys.hexversion)
+"""
+
+
+def interpreters_with_a_library() -> Iterator[str]:
+    """Of this very version and installed outside /usr with a libpython of their own, as pyenv and hosted runners have them."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    folders = [*os.get_exec_path(), *map(str, Path.home().glob(".pyenv/versions/*/bin"))]
+    says = "import sys, sysconfig; print(sysconfig.get_config_var('Py_ENABLE_SHARED'), sys.base_prefix)"
+    for folder in folders:
+        if found := shutil.which(name, path=folder):
+            done = subprocess.run([found, "-c", says], capture_output=True, text=True, check=False)
+            if done.stdout.startswith("1 ") and done.stdout.split() != ["1", "/usr"]:
+                yield found
+
+
+def test_an_interpreter_with_a_library_of_its_own_answers_in_a_box(repository: Path, tmp_path: Path) -> None:
+    """With that library's version: the system may have another of the same name."""
+    found = next(interpreters_with_a_library(), None)
+    if found is None:
+        pytest.skip("no Python of this version with a libpython of its own is installed outside /usr")
+    packages = os.pathsep.join([str(repository), *(p for p in sys.path if p.endswith("site-packages"))])
+    done = subprocess.run(
+        [found, "-c", ANSWERS, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": packages},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "True\n", done.stderr
