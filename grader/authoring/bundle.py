@@ -81,6 +81,12 @@ def _templates(course: Course, owner: str) -> Iterable[tuple[str, bytes]]:
         "limit": str(course.limits.source_kib),
         "first": first.id,
         "first_file": f"exercises/{assignment.id}/{assignment.stem(first)}.py",
+        "attempts": "\n".join(
+            f"/{course.released(a, e, end).relative_to(course.root)}"
+            for a in course.assignments
+            for e in a.exercises
+            for end in (".py", ".ipynb")
+        ),
         "exercises": "\n".join(
             f"| `exercises/{a.id}/{a.stem(e)}.py` | {e.title} | {points(e.points)} |"
             for a in course.assignments

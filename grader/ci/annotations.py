@@ -12,8 +12,8 @@ from ..course import Assignment, Course, Exercise
 from ..report.markdown import attempt_text
 from ..report.words import attempt_words, out_of
 from ..result import ExerciseResult, Result
-from ..submission import AttemptSource
-from .begun import attempt_in, is_begun
+from ..submission import AttemptSource, read_file
+from .begun import Begun
 
 AT_MOST = 50  # in one request to the service
 _LINE = re.compile(r"\bline ([0-9]{1,7})\b")  # in the grader's own sentences: "… on line 12"
@@ -30,7 +30,7 @@ class Annotation:
     message: str
 
 
-def annotate(course: Course, results: Sequence[Result], submitted: Path) -> list[Annotation]:
+def annotate(course: Course, results: Sequence[Result], begun: Begun, submitted: Path) -> list[Annotation]:
     """One for every exercise that is begun and not right."""
     found = []
     known = {a.id: a for a in course.assignments}
@@ -38,20 +38,21 @@ def annotate(course: Course, results: Sequence[Result], submitted: Path) -> list
         assignment = known[result.assignment]
         folder = submitted / result.student / assignment.id
         for exercise, graded in zip(assignment.exercises, result.exercises, strict=True):
-            if not attempt_words(graded).passed and is_begun(course, assignment, exercise, folder):
-                found.append(_annotation(course, assignment, exercise, graded, folder))
+            name = begun.get((assignment.id, exercise.id))
+            if name and not attempt_words(graded).passed:
+                found.append(_annotation(course, assignment, exercise, graded, folder / name))
     return found[:AT_MOST]
 
 
 def _annotation(
-    course: Course, assignment: Assignment, exercise: Exercise, result: ExerciseResult, folder: Path
+    course: Course, assignment: Assignment, exercise: Exercise, result: ExerciseResult, file: Path
 ) -> Annotation:
-    source = attempt_in(course, assignment, exercise, folder)
+    source = read_file(file, course.limits.source_kib)
     stub = course.released(assignment, exercise).read_text(encoding="utf-8")
     line = _line(source, result, {m[1] for m in map(_DEFINITION.match, stub.splitlines()) if m})
-    if source.name.endswith(".ipynb"):
-        line = _line_of_notebook((folder / source.name).read_bytes(), source.source, line)
-    path = f"exercises/{assignment.id}/{source.name}"
+    if file.suffix == ".ipynb":
+        line = _line_of_notebook(file.read_bytes(), source.source, line)
+    path = f"exercises/{assignment.id}/{file.name}"
     return Annotation(path, line, f"{exercise.id}: {out_of(result)}", attempt_text(result)[:4000])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +15,8 @@ from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..result import ExerciseResult, Result, result_path, write_result
 from ..submission import Unreadable, read_bytes
-from .collect import Collected
+from .begun import Begun, every_exercise
+from .collect import ENDS, Collected
 
 ABOUT = "about.json"
 LIMIT_KIB = 1024  # of one file
@@ -28,7 +30,10 @@ class ArtifactError(CourseFault):
 
 
 class About(BaseModel):
-    """What was graded."""
+    """What was graded. begun: assignment, exercise, and the name of the file that counted.
+
+    Only the private course knows the stubs: in the class repository somebody's attempt may stand in a stub's place.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,30 +41,42 @@ class About(BaseModel):
     head: str
     device: Device
     assignments: tuple[str, ...]
+    begun: tuple[tuple[str, str, str], ...]
 
 
-def write_artifact(folder: Path, collected: Collected, device: Device, results: Sequence[Result]) -> None:
+@dataclass(frozen=True)
+class HandedOn:
+    """What an artifact holds."""
+
+    results: Sequence[Result]
+    begun: Begun
+
+
+def write_artifact(folder: Path, collected: Collected, device: Device, results: Sequence[Result], begun: Begun) -> None:
     """FOLDER/<student>/<assignment>.json for every result, and what they are about."""
     folder.mkdir(parents=True, exist_ok=True)
     for result in results:
         write_result(result, folder)
     graded = tuple(result.assignment for result in results)
-    about = About(student=collected.student, head=collected.head, device=device, assignments=graded)
+    names = tuple((*ids, name) for ids, name in begun.items())
+    about = About(student=collected.student, head=collected.head, device=device, assignments=graded, begun=names)
     (folder / ABOUT).write_text(about.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
-def read_artifact(folder: Path, course: Course, collected: Collected) -> list[Result]:
-    """The results, each one possible in this course, and of this commit. Raises ArtifactError."""
+def read_artifact(folder: Path, course: Course, collected: Collected) -> HandedOn:
+    """What a job handed on, each result possible in this course, and of this commit. Raises ArtifactError."""
     about = _read(folder / ABOUT, About)
     _demand((about.student, about.head) == (collected.student, collected.head), ABOUT, "it is of another commit")
     known = {assignment.id: assignment for assignment in course.assignments}
     _demand(list(about.assignments) == [id_ for id_ in known if id_ in about.assignments], ABOUT, "its assignments")
+    possible = {(a.id, e.id, f"{a.stem(e)}{end}") for a, e in every_exercise(course) for end in ENDS}
+    _demand(possible.issuperset(about.begun), ABOUT, "what is begun")
     results = []
     for id_ in about.assignments:
         result = _read(result_path(folder, collected.student, id_), Result)
         _must_be_possible(result, known[id_], about)
         results.append(result)
-    return results
+    return HandedOn(results, {(assignment, exercise): name for assignment, exercise, name in about.begun})
 
 
 def _read(path: Path, model: type[M]) -> M:

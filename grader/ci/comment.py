@@ -19,6 +19,10 @@ ENDINGS = {  # of a job that did not end well
     "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
     "skipped": "was skipped.",
 }
+NOT_COLLECTED = (
+    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the exercise files” of job "
+    "`cpu` says why. Push again, or ask your instructor."
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def gpu_run(outcome: str, label: str, results: Sequence[Result] | None, cpu: Run
     if cpu.results is None:
         return Run(None, "Not run: grading on a CPU comes first.")
     if outcome == "skipped":
-        return Run(None, f"Not run. {why_not_on_a_gpu(cpu.results, refused)}")
+        return Run(None, f"Not run. {why_not_on_a_gpu(cpu.results, refused) or 'Nobody approved it.'}")
     if outcome == "success" and results is not None:
         return Run(results)
     return Run(None, f"The run {ENDINGS.get(outcome, ENDINGS['failure'])}")
@@ -80,19 +84,20 @@ def body(course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_
     parts = [_cpu_part(course, cpu, not_begun)]
     if refused:
         parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
+    if gpu is not None:
+        parts.append(_gpu_part(gpu, not_begun))
     if cpu.results:
-        parts += [] if gpu is None else [_gpu_part(gpu, not_begun)]
         versions = cpu.results[0].versions.get("torch", "?")
         parts.append(text_block(f"commit {commit[:10]}, isolation: {cpu.results[0].isolation}, torch {versions}"))
     text = "\n\n".join(parts)
-    return text if len(text) <= LONGEST else _without_blocks(text)
+    return text if len(text.encode()) <= LONGEST else _without_blocks(text)
 
 
 def _cpu_part(course: Course, cpu: Run, not_begun: NotBegun) -> str:
     if cpu.results is None:
         return f"## Not graded\n\n{cpu.instead}"
     if not cpu.results:
-        return "## Nothing is begun\n\nEvery exercise is as it was handed out. Fill one, `make check`, push again."
+        return "## Nothing is begun\n\nEvery exercise is as it was handed out, or is not there. Fill one, `make check`, push again."
     return results_section(course.file.title, cpu.results, not_begun)
 
 
@@ -106,4 +111,4 @@ def _gpu_part(gpu: Run, not_begun: NotBegun) -> str:
 def _without_blocks(text: str) -> str:
     """The tables alone: a comment has room for so much."""
     lines = [line for line in text.splitlines() if line.startswith(("## ", "| ", "|---"))]
-    return "\n".join([*lines, "", CUT])[:LONGEST]
+    return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")

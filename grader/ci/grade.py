@@ -13,7 +13,7 @@ from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..result import Result
 from ..submission import find_submissions
-from .begun import is_begun
+from .begun import begun_in
 from .collect import Collected
 
 
@@ -26,13 +26,9 @@ def grade_collected(course: Course, collected: Collected, submitted: Path, devic
 
     Raises BoxUnavailable where this machine has no such box, GradingError where the grader failed.
     """
+    worked_on = {assignment for assignment, _ in begun_in(course, submitted / collected.student)}
     submissions, _ = find_submissions(course, submitted)
-    begun = [
-        s
-        for s in submissions
-        if s.student == collected.student
-        and any(is_begun(course, s.assignment, e, s.folder) for e in s.assignment.exercises)
-    ]
+    begun = [s for s in submissions if s.student == collected.student and s.assignment.id in worked_on]
     if not begun:
         return []  # and no box is needed
     start(Plan(course.root, course_secret(course.root), Level.NAMESPACES, device=device))

@@ -6,14 +6,17 @@ import base64
 import os
 import resource
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CourseFault
 
 SECONDS = 180
-LARGEST_FETCH = 64 * 2**20  # bytes of one file that git writes: the pack of a whole commit
+LARGEST_FETCH = (
+    64 * 2**20
+)  # bytes of one file that git writes: the folders of a whole commit, or the files that we want
 KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
 PASSED_ON = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO")
 REGULAR = ("100644", "100755")
@@ -33,37 +36,57 @@ class Entry:
 
 
 class Head:
-    """One commit of a remote repository, without the files that are larger than `limit_kib`."""
+    """One commit of a remote repository: its folders, and of its files those that are asked for."""
 
     def __init__(self, folder: Path, remote: str, commit: str, token: str, limit_kib: int) -> None:
-        """Fetch it into that folder. Raises HeadError."""
+        """Fetch what stands where into that folder. Raises HeadError."""
         self._folder, self._commit, self._limit_kib = folder, commit, limit_kib
+        self._remote, self._token = remote, token
         self._git("init", "--quiet", "--bare", ".")
-        limit = f"--filter=blob:limit={limit_kib * 1024 + 1}"  # git leaves out what is as large as that or larger
-        options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", limit]
-        settings = folder / "config"
-        kept = settings.read_bytes()
-        self._git("fetch", *options, remote, commit, token=token, server=remote)
-        settings.write_bytes(kept)  # or git would ask the remote for what was left out
+        self._fetch("--depth=1", "--filter=blob:none", wanted=[commit])
 
     def entries(self, paths: Sequence[str]) -> Iterator[Entry]:
         """What the commit holds at these paths, where it holds anything. Raises HeadError."""
         listed = self._git("ls-tree", "-z", self._commit, "--", *paths).decode("utf-8", "surrogateescape")
-        seen = set[str]()
+        found: dict[str, tuple[str, str]] = {}
         for line in filter(None, listed.split("\0")):
             about, path = line.split("\t", 1)
             mode, _, oid = about.split(" ")
-            if path in seen or path not in paths:
+            if path in found or path not in paths:
                 raise HeadError(f"the commit {self._commit[:12]} is not as git writes one. Next: look at its tree")
-            seen.add(path)
+            found[path] = mode, oid
+        self._fetch_files({oid for mode, oid in found.values() if mode in REGULAR})
+        for path, (mode, oid) in found.items():
             yield self._entry(path, mode, oid)
+
+    def _fetch_files(self, oids: Collection[str]) -> None:
+        """All at once, or one by one where that is too much: then what is too large alone is left out."""
+        if not oids:
+            return
+        try:
+            self._fetch(wanted=sorted(oids))
+        except HeadError:
+            for oid in sorted(oids):
+                with suppress(HeadError):
+                    self._fetch(wanted=[oid])
+            self._git(
+                "ls-remote", self._remote, "HEAD", token=self._token, server=self._remote
+            )  # does it still answer?
+
+    def _fetch(self, *options: str, wanted: Sequence[str]) -> None:
+        settings = self._folder / "config"
+        kept = settings.read_bytes()
+        always = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
+        remote = self._remote
+        self._git("fetch", *always, *options, remote, *wanted, token=self._token, server=remote)
+        settings.write_bytes(kept)  # or git would ask the remote for what was left out
 
     def _entry(self, path: str, mode: str, oid: str) -> Entry:
         if mode not in REGULAR:
             what = KINDS.get(mode, "not a file")
             return Entry(path, refused=f"{path} is {what}: hand in the file itself.")
         size = self._git("cat-file", "--batch-check=%(objectsize)", stdin=f"{oid}\n".encode()).decode().strip()
-        if not size.isdecimal() or int(size) > self._limit_kib * 1024:  # `… missing`: it was not fetched
+        if not size.isdecimal() or int(size) > self._limit_kib * 1024:  # `… missing`: too large to be fetched
             return Entry(path, refused=f"{path} is larger than {self._limit_kib} KiB.")
         return Entry(path, self._git("cat-file", "blob", oid))
 
@@ -84,7 +107,9 @@ class Head:
         except subprocess.TimeoutExpired:
             raise HeadError(f"git {arguments[0]} took longer than {SECONDS} s. Next: run the job again") from None
         if done.returncode:
-            said = done.stderr.decode("ascii", "replace").replace("::", ":").strip().splitlines() or ["no reason given"]
+            said = done.stderr.decode("ascii", "replace").replace("::", ":").replace(
+                "##", "#"
+            ).strip().splitlines() or ["no reason given"]
             raise HeadError(f"git {arguments[0]} ended with {done.returncode} ({said[-1]!a}). Next: run the job again")
         return done.stdout
 

@@ -52,6 +52,10 @@ class Service:
         about = {"name": NAME, "head_sha": self._asked.head, "status": "completed", "conclusion": verdict.conclusion}
         self._call("POST", "check-runs", {**about, "output": output})
 
+    def head(self) -> str:
+        """The pull request's commit of this moment. Raises ServiceError."""
+        return str(self._call("GET", f"pulls/{self._asked.number}")["head"]["sha"])
+
     def _our_comment(self) -> int | None:
         """Its number. A comment that somebody else wrote with our mark in it is not ours."""
         for page in range(1, PAGES + 1):

@@ -51,7 +51,7 @@ def grade(
     Example: `course ci grade --submitted submitted --out results`
     """
     from ..ci.artifact import write_artifact
-    from ..ci.begun import not_begun
+    from ..ci.begun import begun_in, not_begun
     from ..ci.collect import read_collected
     from ..ci.comment import Run, body
     from ..ci.grade import grade_collected
@@ -60,10 +60,11 @@ def grade(
 
     loaded, collected = course_of(course), read_collected(submitted)
     results = grade_collected(loaded, collected, submitted, device)
-    write_artifact(out, collected, device, results)
+    begun = begun_in(loaded, submitted / collected.student)
+    write_artifact(out, collected, device, results, begun)
     why_not = why_not_on_a_gpu(results, collected.refused)
     set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)
-    spared = not_begun(loaded, submitted / collected.student)
+    spared = not_begun(loaded, begun)
     add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
     print(f"{score:g} of {most:g} points on {device}. Results: {out}. {why_not or 'Fit for a GPU.'}")

@@ -18,7 +18,8 @@ from .words import attempt_words, out_of, points
 
 WIDTH = 84  # columns
 SENTENCE = 64  # of them for a check's own words
-LONGEST_LINE, LONGEST_BLOCK, LONGEST = 400, 6_000, 60_000  # characters
+LONGEST_LINE, LONGEST_BLOCK = 400, 6_000  # characters
+LONGEST = 60_000  # bytes of a whole text: the service takes 65,535 of a check run's summary
 CUT = "… (cut)"
 NOTHING = "\u200b"  # takes no room
 _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)

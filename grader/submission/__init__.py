@@ -2,7 +2,7 @@
 
 from .find import Submission, SubmissionError, find_submissions
 from .misnamed import misnamed
-from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_text
+from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_file, read_text
 
 __all__ = [
     "AttemptSource",
@@ -14,5 +14,6 @@ __all__ = [
     "misnamed",
     "read_attempt",
     "read_bytes",
+    "read_file",
     "read_text",
 ]

@@ -57,14 +57,14 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     script, notebook = folder / f"{stem}.py", folder / f"{stem}.ipynb"
     has_script, has_notebook = _is_there(script), _is_there(notebook)
     if has_script and has_notebook:
-        read_script = _read(script, limit_kib)
-        read_notebook = _read(notebook, limit_kib)
+        read_script = read_file(script, limit_kib)
+        read_notebook = read_file(notebook, limit_kib)
         if not _is_worked_on(read_script, untouched):
             return read_notebook
         both = _is_worked_on(read_notebook, untouched)
         return replace(read_script, note=BOTH.format(script.name, notebook.name) if both else "")
     if has_script or has_notebook:
-        return _read(script if has_script else notebook, limit_kib)
+        return read_file(script if has_script else notebook, limit_kib)
     return AttemptSource(script.name, missing=True)
 
 
@@ -76,7 +76,8 @@ def _is_there(path: Path) -> bool:
     return os.path.lexists(path)
 
 
-def _read(path: Path, limit_kib: int) -> AttemptSource:
+def read_file(path: Path, limit_kib: int) -> AttemptSource:
+    """The attempt in this very file, a .py or a notebook."""
     try:
         text = read_text(path, limit_kib)
         if path.suffix == ".ipynb":

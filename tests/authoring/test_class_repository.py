@@ -95,8 +95,9 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
     assert "@@" not in readme + (whole / "Makefile").read_text() + owners
     assert [line.split() for line in owners.splitlines() if line and line[0] != "#"] == [
         ["*", "@school"],
-        ["/exercises/"],
-    ]
+        [f"/{SCRIPT}"],
+        [f"/{SCRIPT.replace('.py', '.ipynb')}"],
+    ]  # a torch.py beside them would be imported by everybody
 
 
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:

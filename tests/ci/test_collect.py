@@ -161,14 +161,6 @@ def test_nothing_handed_in_is_an_empty_submission(tiny: Course, service: Service
     assert (tmp_path / "out" / "ada" / "averages").is_dir()
 
 
-def test_large_files_are_not_even_downloaded(
-    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**20)
-    commit = push(lambda work: (work / SCRIPT).write_bytes(os.urandom(3 * 2**20)))
-    assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
-
-
 def test_a_service_that_leaves_nothing_out_is_not_trusted_to(
     tiny: Course, service: Service, push: Push, tmp_path: Path
 ) -> None:
@@ -177,12 +169,42 @@ def test_a_service_that_leaves_nothing_out_is_not_trusted_to(
     assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
 
 
-def test_a_commit_that_is_too_large_as_a_whole_is_refused(
+def test_what_else_a_commit_holds_is_never_downloaded(
     tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**20)
     commit = push(lambda work: [(work / f"{i}.bin").write_bytes(os.urandom(2**19)) for i in range(4)])
+    assert take(tiny, service, commit, tmp_path / "out").refused == ()
+
+
+def test_a_commit_whose_folders_alone_are_too_large_is_refused(
+    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**15)
+    commit = push(lambda work: [(work / f"{i}.txt").write_text(str(i)) for i in range(2000)])
     with pytest.raises(HeadError, match=r"git fetch ended with .* Next: run the job again"):
+        take(tiny, service, commit, tmp_path / "out")
+
+
+def test_a_file_that_is_too_large_alone_leaves_the_others(
+    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head_room, "LARGEST_FETCH", 2**20)
+    commit = push(lambda work: (work / SCRIPT).write_bytes(os.urandom(3 * 2**20)))
+    assert take(tiny, service, commit, tmp_path / "out").refused == (f"{SCRIPT} is larger than 1024 KiB.",)
+    assert "ada/averages/01_running_mean.ipynb" in taken(tmp_path / "out")
+
+
+def test_a_service_that_stops_answering_does_not_make_files_too_large(
+    tiny: Course, service: Service, push: Push, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spy = tmp_path / "bin" / "git"
+    spy.parent.mkdir()
+    spy.write_text('#!/bin/sh\ncase "$*" in *depth=1*|ls-tree*|init*) exec /usr/bin/git "$@";; *) exit 128;; esac\n')
+    spy.chmod(0o755)
+    commit = push(lambda work: None)
+    monkeypatch.setenv("PATH", f"{spy.parent}:{os.environ['PATH']}")
+    with pytest.raises(HeadError, match="git ls-remote ended with 128"):
         take(tiny, service, commit, tmp_path / "out")
 
 
@@ -213,7 +235,7 @@ def test_the_token_is_in_no_argument_and_in_no_file(
     monkeypatch.setenv("PATH", f"{spy.parent}:{os.environ['PATH']}")
     take(tiny, service, commit, tmp_path / "out")
     said = log.read_text()
-    assert "fetch --quiet --depth=1" in said
+    assert "--no-write-fetch-head --depth=1 --filter=blob:none" in said
     assert "[core]" in said
     assert TOKEN not in said
     assert "xtoken" not in said.lower()

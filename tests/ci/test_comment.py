@@ -60,7 +60,8 @@ def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(
 def test_a_run_that_did_not_end_well_is_not_graded_and_is_not_the_students_fault(tiny: Course, ended: str) -> None:
     run = cpu_run(ended, None)
     assert verdict(run, NO_GPU, frozenset()) == Verdict("neutral", "Not graded")
-    assert body(tiny, run, NO_GPU, (), frozenset(), COMMIT) == f"## Not graded\n\nGrading {ENDINGS[ended]}"
+    said = body(tiny, run, NO_GPU, (), frozenset(), COMMIT)
+    assert said == f"## Not graded\n\nGrading {ENDINGS[ended]}\n\n**On a GPU:** {NO_GPU.instead}"
 
 
 def test_results_that_were_not_believed_are_not_graded(tiny: Course) -> None:
@@ -82,7 +83,7 @@ def test_files_that_were_not_taken_are_named(tiny: Course, make_result: MakeResu
 def test_a_comment_that_grows_too_long_keeps_its_tables(tiny: Course, make_result: MakeResult) -> None:
     results = [make_result("failed", evidence=f"{i} " + "x " * 150) for i in range(300)]
     said = body(tiny, Run(results), Run(results), (), frozenset(), COMMIT)
-    assert len(said) <= LONGEST
+    assert len(said.encode()) <= LONGEST
     assert said.startswith("## Averages: 900 / 1200\n")
     assert said.endswith("… (cut)")
     assert "<pre>" not in said
@@ -124,6 +125,10 @@ def test_one_that_is_wrong_and_behaves_is_run(make_result: MakeResult) -> None:
 
 def test_nothing_begun_is_not_run_on_the_gpu() -> None:
     assert why_not_on_a_gpu([], ()) == "Nothing is begun."
+
+
+def test_who_was_not_approved_is_told(make_result: MakeResult) -> None:
+    assert why("skipped", "gpu-box", Run([make_result()])) == "Not run. Nobody approved it."
 
 
 def test_a_run_that_broke_off_says_so(make_result: MakeResult) -> None:

@@ -15,11 +15,13 @@ from grader.ci.artifact import ArtifactError, write_artifact
 from grader.ci.collect import Collected
 from grader.ci.report import write_report
 from grader.ci.runner import RunnerError
+from grader.ci.service import ServiceError
 from grader.course import Course
 from grader.result import Result
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
+BEGUN = {("averages", "running_mean"): "01_running_mean.py"}
 
 
 @pytest.fixture
@@ -31,6 +33,7 @@ def environment(service: Service, tmp_path: Path) -> dict[str, str]:
     }
     (tmp_path / "event.json").write_text(json.dumps(event))
     service.tokens["t"] = {"pull-requests": "write", "checks": "write"}
+    service.heads[7] = "a" * 40
     return {
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
@@ -60,7 +63,7 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(
     make_result: MakeResult,
     tmp_path: Path,
 ) -> None:
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")])
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], BEGUN)
     said = write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     assert said == "Reported 3 / 4 (failure)."
     summary = (tmp_path / "summary.md").read_text()
@@ -82,7 +85,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
     tmp_path: Path,
 ) -> None:
     forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged])
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged], BEGUN)
     with pytest.raises(ArtifactError, match="is not what grading writes"):
         write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     (comment,) = service.comments_on(7)
@@ -101,12 +104,37 @@ def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
     tmp_path: Path,
 ) -> None:
     environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()])
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], BEGUN)
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
         write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     (comment,) = service.comments_on(7)
     assert "## Averages: 4 / 4" in comment
     assert "**On a GPU:** The run did not finish" in comment
+
+
+def test_a_check_run_that_is_refused_does_not_cost_the_comment(
+    tiny: Course,
+    service: Service,
+    environment: dict[str, str],
+    collected: Collected,
+    submitted: Path,
+    make_result: MakeResult,
+    tmp_path: Path,
+) -> None:
+    service.tokens["t"] = {"pull-requests": "write"}
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], BEGUN)
+    with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
+        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    assert "## Averages: 4 / 4" in service.comments_on(7)[0]
+
+
+def test_where_nothing_was_collected_the_student_is_told_where_to_look(
+    tiny: Course, service: Service, environment: dict[str, str], tmp_path: Path
+) -> None:
+    nothing = tmp_path / "nothing"
+    said = write_report(tiny, environment, nothing, nothing, nothing)
+    assert said == "Reported Not graded (neutral)."
+    assert "“Collect the exercise files” of job `cpu` says why" in service.comments_on(7)[0]
 
 
 def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
@@ -118,7 +146,7 @@ def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
     make_result: MakeResult,
     tmp_path: Path,
 ) -> None:
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()])
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], BEGUN)
     environment["CPU_RESULT"] = "failure"
     assert write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu") == (
         "Reported Not graded (neutral)."

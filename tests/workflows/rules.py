@@ -10,7 +10,10 @@ Workflow = Mapping[str, Any]
 
 ACTION = re.compile(r"\s*(?:- )?uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 EVENT_DATA = re.compile(r"\$\{\{[^}]*(github\.event|github\.head_ref|github\.actor|inputs\.)")
-WRITES = {"grade.yml": {"report": {"contents": "read", "pull-requests": "write", "checks": "write"}}, "ci.yml": {}}
+RIGHTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # where they are others than to read
+    "grade.yml": {"report": {"contents": "read", "pull-requests": "write", "checks": "write"}, "approval": {}},
+    "ci.yml": {},
+}
 LONGEST = 120  # characters of a `run:` step: logic lives in commands with tests of their own
 
 
@@ -26,7 +29,7 @@ def broken(name: str, workflow: Workflow, text: str) -> Iterator[str]:
 
 
 def _job(name: str, id_: str, job: Mapping[str, Any]) -> Iterator[str]:
-    wanted = WRITES[name].get(id_, {"contents": "read"})
+    wanted = RIGHTS[name].get(id_, {"contents": "read"})
     if job.get("permissions") != wanted:
         yield "other rights than it needs"
     if not 1 <= job.get("timeout-minutes", 0) <= 60:

@@ -10,7 +10,7 @@ import pytest
 
 from grader.ci.comment import MARK
 from tests.workflows.hosted.records import JobRun, StepRun
-from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School
+from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School, git
 
 NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
 
@@ -48,9 +48,11 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     school.variables["GPU_RUNNER"] = "gpu-box"
     right = school.pull_request(1, {SCRIPT: RIGHT})
     jobs = school.run(right)
-    assert outcomes(jobs) == {"cpu": "success", "gpu": "success", "report": "success"}, problems(jobs)
-    assert [jobs[id_].label for id_ in jobs] == ["ubuntu-24.04", "gpu-box", "ubuntu-24.04"]
-    assert jobs["cpu"].outputs == {"hygiene": "clean"}
+    assert outcomes(jobs) == {"cpu": "success", "approval": "success", "gpu": "success", "report": "success"}, problems(
+        jobs
+    )
+    assert [jobs[id_].label for id_ in jobs] == ["ubuntu-24.04", "ubuntu-24.04", "gpu-box", "ubuntu-24.04"]
+    assert jobs["cpu"].outputs["hygiene"] == "clean"
     said = comment(school, 1)
     assert said.startswith("## Averages: 4 / 4\n")
     assert f"## On the GPU runner \\({DEVICE['DEVICE']}\\): 4 / 4\n" in said
@@ -64,7 +66,9 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     del school.variables["GPU_RUNNER"]
     wrong = school.pull_request(1, {SCRIPT: WRONG})
     jobs = school.run(wrong)
-    assert outcomes(jobs) == {"cpu": "success", "gpu": "skipped", "report": "success"}, problems(jobs)
+    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
     said = comment(school, 1)
     assert said.startswith("## Averages: 2 / 4\n")
     assert "You divided by the length of x everywhere.\nhint: How many numbers are in the mean at position 0?" in said
@@ -84,7 +88,9 @@ def test_a_fork_is_graded_alike_and_from_its_notebook(school: School) -> None:
     cell.source = WRONG.replace("x[: t + 1].sum()", "x[: t + 1].summ()")
     text = jupytext.writes(notebook, fmt="ipynb")
     jobs = school.run(school.pull_request(2, {NOTEBOOK: text}, login="ben", fork=True))
-    assert outcomes(jobs) == {"cpu": "success", "gpu": "skipped", "report": "success"}, problems(jobs)
+    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
     said = comment(school, 2)
     assert said.startswith("## Averages: ")
     assert "raised AttributeError on line" in said
@@ -121,7 +127,9 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(school: School, tmp
             },
         )
     )
-    assert outcomes(jobs) == {"cpu": "success", "gpu": "skipped", "report": "success"}, problems(jobs)
+    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
     assert comment(school, 3).startswith("## Averages: 2 / 4\n")
     assert not ran.exists()
     assert "| ✗ | `running_mean` | 2 / 4 |" in comment(school, 3)
@@ -177,8 +185,10 @@ def test_a_hostile_one_reaches_nothing_and_says_nothing(school: School) -> None:
         body="</pre> @teacher\n::error::x",
     )
     jobs = school.run(event)
-    assert outcomes(jobs) == {"cpu": "success", "gpu": "skipped", "report": "success"}, problems(jobs)
-    assert jobs["cpu"].outputs == {"hygiene": "not clean"}
+    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
+    assert jobs["cpu"].outputs["hygiene"] == "not clean"
     said = comment(school, 4)
     assert said.startswith("## Averages: 0 / 4\n")
     assert "raised ValueError on line" in said
@@ -193,7 +203,9 @@ def test_a_hostile_one_reaches_nothing_and_says_nothing(school: School) -> None:
 
 def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> None:
     jobs = school.run(school.pull_request(5, {"notes.md": "Soon.\n"}))
-    assert outcomes(jobs) == {"cpu": "success", "gpu": "skipped", "report": "success"}, problems(jobs)
+    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
     assert comment(school, 5).startswith("## Nothing is begun\n")
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
@@ -221,7 +233,9 @@ def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
 ) -> None:
     set_up(school)
     jobs = school.run(school.pull_request(6, {SCRIPT: RIGHT}))
-    assert outcomes(jobs) == {"cpu": "failure", "gpu": "skipped", "report": "success"}, problems(jobs)
+    assert outcomes(jobs) == {"cpu": "failure", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
     assert [step.name for step in jobs["cpu"].steps if step.outcome == "failure"] == [failed]
     assert comment(school, 6).startswith("## Not graded\n")
     assert "not yours" in comment(school, 6)
@@ -231,5 +245,65 @@ def test_without_what_it_needs_nothing_is_graded_and_the_student_is_told(
 def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> None:
     school.variables.clear()
     jobs = school.run(school.pull_request(7, {SCRIPT: RIGHT}))
-    assert outcomes(jobs) == {"cpu": "skipped", "gpu": "skipped", "report": "skipped"}
+    assert outcomes(jobs) == {"cpu": "skipped", "approval": "skipped", "gpu": "skipped", "report": "skipped"}
     assert school.service.requests == []
+
+
+def test_a_run_can_be_run_again(school: School) -> None:
+    jobs = school.run_twice(school.pull_request(8, {SCRIPT: RIGHT}))
+    assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
+    assert comment(school, 8).startswith("## Averages: 4 / 4\n")
+
+
+def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(school: School) -> None:
+    older = school.pull_request(9, {SCRIPT: WRONG})
+    school.run(school.pull_request(9, {SCRIPT: RIGHT}))
+    jobs = school.run(older)
+    assert outcomes(jobs)["report"] == "success", problems(jobs)
+    assert comment(school, 9).startswith("## Averages: 4 / 4\n")
+    assert jobs["report"].summary.startswith("## Averages: 2 / 4\n")
+    run = school.service.check_runs[-1]
+    assert (run["head_sha"], run["output"]["title"]) == (older["pull_request"]["head"]["sha"], "2 / 4")
+
+
+def test_who_is_not_approved_does_not_get_the_gpu_and_is_told(school: School) -> None:
+    school.variables["GPU_RUNNER"] = "gpu-box"
+    school.refuses = frozenset({"gpu-approval"})
+    jobs = school.run(school.pull_request(10, {SCRIPT: RIGHT}))
+    assert outcomes(jobs) == {"cpu": "success", "approval": "failure", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
+    assert "**On a GPU:** Not run. Nobody approved it." in comment(school, 10)
+
+
+def test_what_cannot_be_fetched_is_not_graded_and_the_student_is_told(school: School) -> None:
+    event = school.pull_request(11, {SCRIPT: RIGHT})
+    event["pull_request"]["head"]["sha"] = school.service.heads[11] = "b" * 40  # of no commit
+    jobs = school.run(event)
+    assert outcomes(jobs) == {"cpu": "failure", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
+    assert comment(school, 11).startswith("## Not graded\n\nThe files of this pull request could not be read.")
+    assert school.service.check_runs[-1]["conclusion"] == "neutral"
+
+
+def test_a_bot_hands_nothing_in(school: School) -> None:
+    jobs = school.run(school.pull_request(12, {"constraints.txt": "torch==99\n"}, login="updates[bot]", fork=True))
+    assert set(outcomes(jobs).values()) == {"skipped"}
+    assert school.service.requests == []
+
+
+def test_an_attempt_that_was_merged_is_no_stub(school: School) -> None:
+    """Only the private course knows the stubs: what the class repository's branch holds may be somebody's attempt."""
+    work = school.folder / "merging"
+    git(school.folder, "clone", "--quiet", str(school.bare), str(work))
+    (work / SCRIPT).write_text(WRONG)
+    git(work, "commit", "--quiet", "--all", "--message", "merged by mistake")
+    git(work, "push", "--quiet", "origin", "HEAD:main")
+    jobs = school.run(school.pull_request(13, {"notes.md": "Mine.\n"}))
+    assert outcomes(jobs)["report"] == "success", problems(jobs)
+    assert comment(school, 13).startswith("## Averages: 2 / 4\n")
+    (annotation,) = school.service.check_runs[-1]["output"]["annotations"]
+    assert annotation["path"] == SCRIPT

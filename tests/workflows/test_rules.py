@@ -91,10 +91,18 @@ def test_one_attempt_at_a_time_has_the_gpu_and_nobody_is_dropped() -> None:
     job = load_workflow((WORKFLOWS / "grade.yml").read_text(encoding="utf-8"))["jobs"]["gpu"]
     assert job["concurrency"] == {"group": "gpu", "queue": "max"}
     assert job["environment"]["name"] == "gpu"
-    assert job["needs"] == "cpu"
+    assert job["needs"] == ["cpu", "approval"]
     grade = next(s["run"] for s in job["steps"] if s.get("name") == "Grade on the GPU")
     assert grade.endswith('--device "$DEVICE"')
     assert job["env"] == {"DEVICE": "cuda"}
+
+
+def test_who_waits_for_an_approval_stands_in_nobody_s_way() -> None:
+    jobs = load_workflow((WORKFLOWS / "grade.yml").read_text(encoding="utf-8"))["jobs"]
+    approval = jobs["approval"]
+    assert approval["environment"]["name"] not in {j["environment"]["name"] for j in (jobs["cpu"], jobs["gpu"])}
+    assert "github.event.pull_request.number" in approval["concurrency"]["group"]
+    assert approval["if"] == jobs["gpu"]["if"]
 
 
 def test_ci_is_what_a_commit_must_pass_over_the_pythons_and_two_versions_of_torch() -> None:

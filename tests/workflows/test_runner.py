@@ -124,7 +124,7 @@ def test_what_a_step_says_to_the_runner_is_noticed(service: Service, tmp_path: P
 @pytest.mark.parametrize(
     "jobs",
     [
-        pytest.param(job("{run: 'true', continue-on-error: true}"), id="a step's key"),
+        pytest.param(job("{run: 'true', working-directory: x}"), id="a step's key"),
         pytest.param(job("run: 'true'", more="    container: x\n"), id="a job's key"),
         pytest.param(job("uses: a/other@1"), id="an action"),
         pytest.param(job("run: 'echo ${{ inputs.x }}'"), id="a context"),

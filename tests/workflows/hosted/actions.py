@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from .records import ActionFailed
@@ -55,23 +56,27 @@ def setup_python(step: Step) -> None:
     step.paths.insert(0, str(VENV / "bin"))
 
 
-def upload(step: Step) -> None:
-    """A folder becomes an artifact."""
+def upload(step: Step) -> Mapping[str, str]:
+    """A folder becomes an artifact: a name is given once in a run, however often that is run again."""
     if step.given.keys() != {"name", "path", "if-no-files-found"} or step.given["if-no-files-found"] != "error":
         raise ActionFailed(f"upload-artifact with {dict(step.given)}")
-    source = step.workspace / step.given["path"]
+    source, name = step.workspace / step.given["path"], step.given["name"]
     if not any(path.is_file() for path in source.rglob("*")):
         raise ActionFailed("No files were found with the provided path")
-    shutil.copytree(source, step.run.artifacts / step.given["name"])
+    if list(step.run.artifacts.glob(f"*/{name}")):
+        raise ActionFailed("(409) Conflict: an artifact with this name already exists on the workflow run")
+    number = str(700 + len(list(step.run.artifacts.glob("*"))))
+    shutil.copytree(source, step.run.artifacts / number / name)
+    return {"artifact-id": number}
 
 
 def download(step: Step) -> None:
     """An artifact becomes a folder."""
-    if step.given.keys() != {"name", "path"}:
+    if step.given.keys() != {"artifact-ids", "path"} or not step.given["artifact-ids"].isdecimal():
         raise ActionFailed(f"download-artifact with {dict(step.given)}")
-    source = step.run.artifacts / step.given["name"]
-    if not source.exists():
-        raise ActionFailed(f"Artifact not found for name: {step.given['name']}")
+    source = next((step.run.artifacts / step.given["artifact-ids"]).glob("*"), None)
+    if source is None:
+        raise ActionFailed("None of the provided artifact IDs were found")
     shutil.copytree(source, step.workspace / step.given["path"], dirs_exist_ok=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ class ActionFailed(Exception):
 
 @dataclass(frozen=True)
 class Repository:
-    """What its settings hold. `environments`: name → (secrets, variables)."""
+    """What its settings hold. `environments`: name → (secrets, variables). `refuses`: those that nobody approves."""
 
     full_name: str
     variables: Mapping[str, str] = field(default_factory=dict)
     environments: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = field(default_factory=dict)
+    refuses: Collection[str] = ()
 
 
 @dataclass

@@ -16,11 +16,11 @@ from .expressions import Contexts, UnknownExpression, condition, fill
 from .records import ActionFailed, JobRun, Repository, StepRun, pairs
 from .service import Service
 
-Action = Callable[["Step"], None]  # raises ActionFailed
+Action = Callable[["Step"], Mapping[str, str] | None]  # gives its outputs; raises ActionFailed
 JOB_KEYS = set(
     "name if needs runs-on timeout-minutes environment permissions concurrency outputs env steps strategy".split()
 )
-STEP_KEYS = set("name id if uses with env run".split())
+STEP_KEYS = set("name id if uses with env run continue-on-error".split())
 SHELLS = {"bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"]}
 SECONDS = 240  # for one step, on a busy machine
 
@@ -55,12 +55,14 @@ class Run:
     tools: str = ""  # a folder whose programs come before all others
     job_environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # in place of a job's `env:`
     after_step: Callable[[JobRun, StepRun], None] = lambda job, step: None
+    attempt: int = 1
+    shared: Path | None = None  # the artifacts of the first attempt: a run that is run again keeps them
     jobs: dict[str, JobRun] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> Path:
-        """Folders by name."""
-        return self.folder / "artifacts"
+        """Folders by number, each with one of the artifact's name."""
+        return self.shared or self.folder / "artifacts"
 
     def whole(self) -> dict[str, JobRun]:
         """Every job, each after the ones it needs."""
@@ -78,6 +80,9 @@ class Run:
         self.jobs[id_] = known
         scope = _Job(self, job, known, matrix or {})
         if not scope.is_wanted():
+            return known
+        if scope.environment in self.repository.refuses:
+            known.result = "failure"
             return known
         for name in ("work", "temp", "home"):
             (known.folder / name).mkdir(parents=True)
@@ -100,6 +105,12 @@ class _Job:
         self._paths: list[str] = []
         self._failed = False
 
+    @property
+    def environment(self) -> str:
+        """The name of the job's environment, empty where it has none."""
+        name = self._job.get("environment", {"name": ""})
+        return str(name if isinstance(name, str) else name["name"])
+
     def is_wanted(self) -> bool:
         """The job's `if:`, which asks that all it needs went well unless it says otherwise."""
         return condition(self._job.get("if", True), self.contexts(early=True))
@@ -114,7 +125,7 @@ class _Job:
             done = StepRun(name, "skipped")
             if condition(step.get("if", True), self.contexts()):
                 done.outcome = self._one_step(number, step, done)
-                self._failed |= done.outcome == "failure"
+                self._failed |= done.outcome == "failure" and not step.get("continue-on-error", False)
             if "id" in step:
                 self._steps.setdefault(step["id"], {"outputs": {}})["outcome"] = done.outcome
             self._known.steps.append(done)
@@ -124,13 +135,14 @@ class _Job:
     def contexts(self, early: bool = False) -> Contexts:
         """early: before a runner has the job, where neither its environment nor its steps are known."""
         run = self._run
-        settings = self._environment()
+        settings = self._settings()
         needs = {i: {"result": run.jobs[i].result, "outputs": run.jobs[i].outputs} for i in _needs(self._job)}
         github = {
             "event": run.event,
             "event_name": run.event_name,
             "token": self._known.token,
             "ref": "refs/heads/main",
+            "run_attempt": str(run.attempt),
         }
         values: dict[str, Mapping[str, Any]] = {
             "vars": {**run.repository.variables, **({} if early else settings[1])},
@@ -149,19 +161,18 @@ class _Job:
         }
         return Contexts(values, status)
 
-    def _environment(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        name = self._job.get("environment", {"name": ""})
-        name = name if isinstance(name, str) else name["name"]
-        return self._run.repository.environments.get(name, ({}, {})) if name else ({}, {})
+    def _settings(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The secrets and the variables of its environment."""
+        return self._run.repository.environments.get(self.environment, ({}, {}))
 
     def _one_step(self, number: int, step: Mapping[str, Any], done: StepRun) -> str:
         self._steps[step.get("id", f"__{number}")] = {"outputs": {}}
         env = self._env | {k: fill(str(v), self.contexts()) for k, v in step.get("env", {}).items()}
         if "uses" in step:
-            return self._action(step, done)
+            return self._action(number, step, done)
         return self._shell(number, step, env, done)
 
-    def _action(self, step: Mapping[str, Any], done: StepRun) -> str:
+    def _action(self, number: int, step: Mapping[str, Any], done: StepRun) -> str:
         name = step["uses"].split("@")[0]
         if name not in self._run.actions:
             raise UnknownExpression(f"no stand-in for {name}")
@@ -170,10 +181,11 @@ class _Job:
             for k, v in step.get("with", {}).items()
         }
         try:
-            self._run.actions[name](Step(given, self._known, self._run, self._paths))
+            outputs = self._run.actions[name](Step(given, self._known, self._run, self._paths))
         except ActionFailed as problem:
             done.said = str(problem)
             return "failure"
+        self._steps[step.get("id", f"__{number}")]["outputs"] = outputs or {}
         return "success"
 
     def _shell(self, number: int, step: Mapping[str, Any], env: Mapping[str, str], done: StepRun) -> str:

@@ -17,14 +17,17 @@ from urllib.parse import parse_qs, urlsplit
 
 BACKEND = Path(subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip())
 BOT = "github-actions[bot]"
+LONGEST_SUMMARY = 65_535  # bytes
 
 
 @dataclass
 class Service:
-    """What it holds: bare repositories in a folder, comments, check runs, tokens, and every request it got."""
+    """What it holds: bare repositories in a folder, pull requests' heads, comments, check runs, tokens, and every request it
+    got."""
 
     repositories: Path
     tokens: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    heads: dict[int, str] = field(default_factory=dict)
     comments: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -104,8 +107,14 @@ class _Handler(BaseHTTPRequestHandler):
                 comment = next(c for c in self.held.comments if c["id"] == int(found[1]))
                 comment["body"] = data["body"]
                 self._send(200, comment)
+        elif (found := re.fullmatch(r"/repos/school/class/pulls/(\d+)", path)) and self.command == "GET":
+            if self._may("pull-requests", "read"):
+                self._send(200, {"number": int(found[1]), "head": {"sha": self.held.heads[int(found[1])]}})
         elif path == "/repos/school/class/check-runs" and self.command == "POST":
             if self._may("checks", "write"):
+                if len(data["output"]["summary"].encode()) > LONGEST_SUMMARY:
+                    self._send(422, {"message": "summary exceeds a maximum bytesize of 65535"})
+                    return
                 self.held.check_runs.append(data)
                 self._send(201, {"id": len(self.held.check_runs)})
         else:
