@@ -10,6 +10,7 @@ import ctypes
 import importlib
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -63,6 +64,7 @@ subprocess.Popen.wait = lambda *arguments: EXIT_CODES.get(code := wait(*argument
 subprocess.Popen.kill = lambda process: os.kill(process.pid, KILL)
 ctypes.CDLL.__init__ = library_with_a_name
 os.dup2 = files_alone
+shutil._use_fd_functions = False  # type: ignore[attr-defined]  # as it finds out for itself there
 for module, names in ((os, SYSTEM_CALLS), (signal, SIGNALS), (socket, SOCKETS), (select, ["poll", "epoll"])):
     for name in names:
         vars(module).pop(name, None)

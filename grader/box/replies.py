@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 import safetensors.torch
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+import torch
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
 from .worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
@@ -27,6 +28,23 @@ class BadReply(Exception):
 M = TypeVar("M")
 Answer = TypeVar("Answer")
 Name = Annotated[str, Field(max_length=200)]
+
+
+def _one_of(words: frozenset[str]) -> AfterValidator:
+    """A word that evidence may repeat: one of torch's, not one of a student's."""
+
+    def known(word: str) -> str:
+        if word not in words:
+            raise ValueError("no such word")
+        return word
+
+    return AfterValidator(known)
+
+
+_DTYPES = frozenset(str(d).removeprefix("torch.") for d in vars(torch).values() if isinstance(d, torch.dtype))
+_DEVICES = frozenset("cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu lazy privateuseone".split())
+Dtype = Annotated[str, _one_of(_DTYPES)]
+DeviceType = Annotated[str, _one_of(_DEVICES)]
 Size = Annotated[int, Field(ge=0, lt=1 << 40)]
 
 
@@ -54,16 +72,16 @@ class _Output(Model):
     type_: Literal["Output"] = Field(alias="$")
     kind: Name
     tensor: TensorRef | None = None
-    dtype: Name | None = None
-    device: Name | None = None
+    dtype: Dtype | None = None
+    device: DeviceType | None = None
     shape: list[Size] | None = Field(None, max_length=64)
 
 
 class _Entry(Model):
     kind: Literal["Entry"] = Field(alias="$")
     shape: list[Size] = Field(max_length=64)
-    dtype: Name
-    device: Name
+    dtype: Dtype
+    device: DeviceType
 
 
 class _Entries(Model):

@@ -90,6 +90,11 @@ class Answer:
         return self.reply.outputs[0].kind
 
     @property
+    def returned(self) -> str:
+        """The same, as it may be shown: "a tensor", "None", "an object of another type"."""
+        return kind_name(self.kind)
+
+    @property
     def module(self) -> ModuleFacts:
         """The first module that was built for the call. Raises CheckFailed where none was."""
         if not self.reply.modules:

@@ -19,6 +19,7 @@ from .explain import explain
 from .marks import Layer, Mark
 from .together import run_together
 from .turn import PlainCheck, Turn, check_id, plain_check
+from .unfit import unfit
 
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
 
@@ -105,7 +106,10 @@ class JudgePlugin:
         if plain:
             with self._belt.around(plain[0]):
                 ended = run_together([self._plain[item] for item in plain], turn)
-        outcomes = {item: outcome_of(self._unattempted[item], error) for item, error in zip(plain, ended, strict=True)}
+        outcomes = {
+            item: self._outcome_of(turn, self._unattempted[item], error)
+            for item, error in zip(plain, ended, strict=True)
+        }
         others = [item for item in items if item not in self._plain]
         outcomes |= {item: self._by_protocol(turn, item, next_) for item, next_ in zip_longest(others, others[1:])}
         order = {self._unattempted[item].id: place for place, item in enumerate(items)}
@@ -128,9 +132,19 @@ class JudgePlugin:
         assert self._outcome is not None
         assert call.when != "collect"
         if call.excinfo is not None or call.when == "call":
-            self._outcome = outcome_of(self._outcome, call.excinfo and call.excinfo.value)
+            assert self._turn is not None
+            self._outcome = self._outcome_of(self._turn, self._outcome, call.excinfo and call.excinfo.value)
         ended: Literal["passed", "failed"] = "passed" if call.excinfo is None else "failed"
         return pytest.TestReport(item.nodeid, item.location, {}, ended, None, call.when)
+
+    def _outcome_of(self, turn: Turn, check: CheckOutcome, error: BaseException | None) -> CheckOutcome:
+        """As `outcome_of`; where the check itself broke, the attempt's answers may be to blame."""
+        outcome = outcome_of(check, error)
+        if not outcome.fault:
+            return outcome
+        asked = [exchange for exchange in turn.subject.transcript if exchange.check == check.id]
+        failed = unfit(asked, turn.reference)
+        return outcome if failed is None else outcome_of(check, failed)
 
     @pytest.fixture
     def attempt(self) -> Candidate | Draw:

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 PROJECTIONS = 4
+LARGEST = 1 << 20  # numbers: more than any right answer has, and what a wrong one costs the judge is bounded
+_KEPT = 1 << 14  # as large as the answers that checks ask for: of students' own sizes there is no end
 FLOOR = -1e3  # scores are within ±50: anything below is as good as -inf after a softmax
 
 
@@ -23,7 +25,9 @@ class Projection:
 
 
 def project(tensor: Tensor) -> Projection:
-    """The projection of a tensor of any dtype."""
+    """The projection of a tensor of any dtype; of one that is too large for any right answer, its size alone."""
+    if tensor.numel() > LARGEST:
+        return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
     values = tensor.double().flatten()
     ordinary = values.isfinite() & (values > FLOOR)
     holes = ""
@@ -40,9 +44,17 @@ def _rounded(number: float) -> float:
     return float(f"{number:.6g}") if abs(number) > 1e-10 else 0.0
 
 
-@lru_cache(maxsize=512)
 def _directions(length: int) -> Tensor:
     """(length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
+    return _kept(length) if length <= _KEPT else _drawn(length)
+
+
+@lru_cache(maxsize=512)
+def _kept(length: int) -> Tensor:
+    return _drawn(length)
+
+
+def _drawn(length: int) -> Tensor:
     seed = int.from_bytes(hashlib.sha256(str(length).encode()).digest()[:4], "big")
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(length, PROJECTIONS, generator=generator, dtype=torch.float64)

@@ -7,6 +7,7 @@ import json
 import re
 
 CELL_LIMIT = 2000
+CODE_LIMIT = 200_000  # characters in all cells: parsing takes some thousand times as many bytes
 OURS = "manyheads"  # the metadata of the cells that a release adds to the lesson's
 _OTHER_LANGUAGES = frozenset(
     "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
@@ -30,6 +31,10 @@ def source_of_notebook(text: str) -> str:
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, RecursionError):
         raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
+    if sum(map(len, sources)) > CODE_LIMIT:
+        raise NotebookError(
+            f"This notebook has more than {CODE_LIMIT:,} characters of code: take out what is not yours."
+        )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
     return "\n\n".join(_without_magics(source) for source in sources) + "\n"

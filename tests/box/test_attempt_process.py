@@ -17,6 +17,7 @@ from grader.box.worker.messages import Call, Load
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 
 
+SYSCALL = "__import__('ctypes').CDLL(None, use_errno=True).syscall({}, 0, 0, 0, 0) and __import__('ctypes').get_errno()"
 CAPABILITIES = """
     import ctypes, struct
     sets = ctypes.create_string_buffer(24)  # capget(2): effective, permitted and inheritable ones, twice
@@ -65,6 +66,12 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
         pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
         pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
+        pytest.param("    os.sched_setaffinity(0, range(os.cpu_count()))", "PermissionError", id="it stays on its CPU"),
+        pytest.param("    os.fork() or os.setsid()\n    os.setsid()", "PermissionError", id="it stays in its session"),
+        pytest.param(
+            f"    return float({SYSCALL.format(457)})", 38.0, id="it cannot ask where things are mounted from"
+        ),
+        pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
         pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
         pytest.param(
             "    import linecache\n    return float(len(linecache.getlines('rehearsal.py')))",

@@ -12,7 +12,7 @@ WARM = """
 import ctypes, json, os, resource, sys
 
 def heap_with_holes():
-    blocks = [ctypes.CDLL(None).malloc(1000) for _ in range(8000)]
+    blocks = [libc.malloc(1000) for _ in range(8000)]
     return [libc.free(block) for block in blocks[::8]]
 
 def pools_with_holes():

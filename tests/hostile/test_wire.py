@@ -25,7 +25,11 @@ EARNS = {
         r"something that is not an answer: a tensor's dtype is not one that is read",
         "not a reply",
     ),
-    "dtype_with_a_command": (1, r"should have shape|values differ", "seven numbers, as the first check asks"),
+    "dtype_with_a_command": (
+        0,
+        r"something that is not an answer: its field 'outputs.0.dtype' is not as agreed",
+        "no dtype of torch's",
+    ),
     "duplicate_names": (0, r"something that is not an answer: it is not written as agreed", "not a reply"),
     "early_reply": (0, r"something that is not an answer: it answered before it was asked", "nothing was asked"),
     "empty_answer": (0, r"something that is not an answer: it is cut short", "not a reply"),

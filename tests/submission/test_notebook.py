@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.submission.notebook import CELL_LIMIT, NotebookError, source_of_notebook
+from grader.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, source_of_notebook
 
 
 def notebook(*sources: object, kind: str = "code") -> str:
@@ -126,14 +126,22 @@ def test_there_may_be_so_many_cells_and_no_more() -> None:
         source_of_notebook(notebook(*["x = 1"] * (CELL_LIMIT + 1)))
 
 
+def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
+    """A megabyte of names and commas takes the parser a gigabyte."""
+    line = "a," * 49 + "a\n"
+    assert line in source_of_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x"))
+    with pytest.raises(NotebookError, match="has more than 200,000 characters of code"):
+        source_of_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
+
+
 @pytest.mark.parametrize(
     "cell",
     [
         pytest.param("(" * 100_000, id="brackets without end"),
         pytest.param("x = " + "-" * 100_000 + "1", id="signs without end"),
-        pytest.param("x" + ".x" * 100_000, id="dots without end"),
+        pytest.param("x" + ".x" * 90_000, id="dots without end"),
         pytest.param("%\n" * 100_000, id="a hundred thousand magics"),
-        pytest.param("'''" + "\\\n" * 100_000, id="a text that never ends"),
+        pytest.param("'''" + "\\\n" * 90_000, id="a text that never ends"),
     ],
 )
 def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:

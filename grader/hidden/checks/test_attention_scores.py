@@ -56,7 +56,7 @@ def test_shapes(attempt, reference, draw):
     }
     for name, args in four_calls(draw).items():
         answer = attempt.call(name, **dict(zip(names[name], args, strict=True)))
-        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is a {answer.kind}", "interface")
+        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
         assert_shape(answer, reference.call(name, *args).output.shape, f"the output of {name}")
 
 

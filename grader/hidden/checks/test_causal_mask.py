@@ -77,7 +77,7 @@ def test_shapes(attempt, draw):
     }
     for name, (kwargs, shape) in calls.items():
         answer = attempt.call(name, **kwargs)
-        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is a {answer.kind}", "interface")
+        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
         assert_shape(answer, shape, f"the output of {name}")
 
 
@@ -86,7 +86,7 @@ def test_mask_is_boolean(attempt, draw):
     """makes a boolean mask"""
     answer = attempt.call("causal_mask", sizes_of(draw).T)
     dtype = answer.dtype
-    expect(answer.kind == "tensor", f"causal_mask should return a tensor; yours is a {answer.kind}", "interface")
+    expect(answer.kind == "tensor", f"causal_mask should return a tensor; yours is {answer.returned}", "interface")
     expect(dtype == "bool", f"the mask should be of dtype bool; yours is {dtype}", "mask_not_bool")
 
 

@@ -67,7 +67,7 @@ def test_shape(attempt, draw):
     answer = attempt.call(TARGET, box(s.nh, qkv, proj), x)
     if answer.raised is not None and attempt.asking(random=True).call(TARGET, x, box(s.nh, qkv, proj)).raised is None:
         raise CheckFailed("the arguments are mha and x, in this order; yours takes x first", "interface")
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
     assert_shape(answer, (s.B, s.T, s.C))
 
 
@@ -296,7 +296,7 @@ def test_dtype(attempt, draw):
     raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
     expect(len(raised) != 1, f"raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
     for dtype, answer in answers.items():
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
         expect(
             answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", "hard_coded_dtype"
         )
@@ -308,14 +308,14 @@ def test_device(attempt, draw):
     s = sizes_of(draw)
     qkv, proj, x = drawn(draw, s)
     plain = attempt.call(TARGET, box(s.nh, qkv, proj), x)
-    expect(plain.kind == "tensor", f"a tensor was expected; yours returned {plain.kind}", "interface")
+    expect(plain.kind == "tensor", f"a tensor was expected; yours returned {plain.returned}", "interface")
     expect(plain.device == attempt.device, f"the answer is on {plain.device}, not where x is", "hard_coded_device")
     mha, there = box(s.nh, qkv.to("meta"), proj.to("meta")), x.to("meta")
     answer = attempt.asking(watch=True).call(TARGET, mha, there)
     operations = answer.reply.operations
     mixed = operations is not None and operations.mixed
     if answer.raised is None:
-        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
         told = f"the answer is on {answer.device}, whatever the device of x"
         expect(answer.device == "meta", told, "hard_coded_device")
     else:

@@ -111,7 +111,7 @@ def test_split_shape(attempt, draw):
     """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
     s = vars(sizes_of(draw))
     answer = attempt.call("split_heads", draw(*given("split_heads", **s)), n_head=s["nh"])
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
     assert_shape(answer, wanted("split_heads", **s))
 
 
@@ -120,7 +120,7 @@ def test_merge_shape(attempt, draw):
     """merge_heads(y) gives (B, T, C)"""
     s = vars(sizes_of(draw))
     answer = attempt.call("merge_heads", draw(*given("merge_heads", **s)))
-    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
     assert_shape(answer, wanted("merge_heads", **s))
 
 
@@ -221,6 +221,7 @@ def test_gradients(attempt, draw):
     """lets gradients through both ways"""
     for name, x, nh in both(draw):
         out = ask(attempt, name, x, nh).output
+        expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
         g = draw(*out.shape)
         answer = ask(attempt.asking(cotangent=g), name, x, nh)
         gradient = answer.gradient("args.0")
@@ -267,7 +268,7 @@ def test_dtype(attempt, draw):
         raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
         expect(len(raised) != 1, f"{name} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
         for dtype, answer in answers.items():
-            expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.kind}", "interface")
+            expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
             told = f"{dtype} in should give {dtype} out; {name} gives {answer.dtype}"
             expect(answer.dtype == dtype, told, "hard_coded_dtype")
 
@@ -278,7 +279,7 @@ def test_device(attempt, draw):
     for name, x, nh in both(draw):
         plain, answer = ask(attempt, name, x, nh), ask(attempt, name, x.to("meta"), nh)
         for each in (plain, answer) if answer.raised is None else (plain,):
-            expect(each.kind == "tensor", f"a tensor was expected; yours returned {each.kind}", "interface")
+            expect(each.kind == "tensor", f"a tensor was expected; yours returned {each.returned}", "interface")
             there = attempt.device if each is plain else "meta"
             told = f"{name} gives a tensor on {each.device}, whatever the device of its argument"
             expect(each.device == there, told, "hard_coded_device")
