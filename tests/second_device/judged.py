@@ -1,0 +1,58 @@
+"""`python -m tests.second_device.judged BUILD` judges right attempts and mutants on the second device, each against the reference
+on the CPU, with all the checks that a GPU has. Prints JSON: {"right": {name: [what failed]}, "mutants": {name: [...]}}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from grader.course import Course, Exercise, load_course
+from grader.judge.candidate import LocalPerformer
+from grader.judge.diagnosis.bank import load_bank
+from grader.judge.local import LocalSubject
+from grader.judge.references import namespace_of
+from grader.judge.session import CheckSession
+from grader.judge.turn import Turn
+from tests.second_device import NAME, start
+
+STRANDED = ("hard_coded_device", "mask_not_moved")  # what only another device shows
+
+
+def main() -> None:
+    """Judge them all."""
+    start(Path(sys.argv[1]))
+    course = load_course(Path(__file__).parents[2])
+    found: dict[str, dict[str, list[str]]] = {"right": {}, "mutants": {}}
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for exercise in course.assignments[0].exercises:
+            for kind, name, attempt in _attempts(course, exercise):
+                found[kind][f"{exercise.id}/{name}"] = _failed(course, exercise, attempt)
+    print(json.dumps(found))
+
+
+def _attempts(course: Course, exercise: Exercise) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    yield "right", "reference", namespace_of(course.solution(course.assignments[0], exercise))
+    for path in course.right_attempts(exercise):
+        yield "right", path.stem, namespace_of(path)
+    for mutant in load_bank(course, exercise).mutants:
+        if mutant.id in STRANDED:
+            yield "mutants", f"{mutant.id} {mutant.knobs}", mutant.namespace
+
+
+def _failed(course: Course, exercise: Exercise, attempt: Mapping[str, object]) -> list[str]:
+    checks = course.checks(exercise)
+    reference = LocalPerformer(namespace_of(course.solution(course.assignments[0], exercise)))
+    with CheckSession([checks], "cuda") as session:
+        outcomes = session.run(Turn(checks, LocalSubject(attempt, NAME), reference, b"secret", (exercise.id,)))
+    return [f"{o.id}: {o.evidence or o.outcome}" for o in outcomes if o.outcome != "passed"]
+
+
+if __name__ == "__main__":
+    main()
