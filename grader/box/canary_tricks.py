@@ -43,16 +43,20 @@ def _works(trick):
 
 
 def _daemon(name):
-    """A process in a session of its own that would outlive us."""
+    """A process that would outlive us, in a session of its own where it can have one."""
     try:
-        if os.fork() == 0:
-            os.setsid()
-            if os.fork() == 0:
-                _libc.prctl(15, name.encode(), 0, 0, 0)
-                time.sleep(60)
-            os._exit(0)
+        child = os.fork()
     except OSError:
         return
+    if child:
+        return
+    try:
+        _libc.setsid()
+        if os.fork() == 0:
+            _libc.prctl(15, name.encode(), 0, 0, 0)
+            time.sleep(60)
+    finally:
+        os._exit(0)  # whatever happens, there is one canary
 
 
 def _reads(path):
