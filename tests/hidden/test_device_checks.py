@@ -6,6 +6,7 @@ Half precision is tried on the CPU too, where torch.autocast exists as well.
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from importlib import util
@@ -32,7 +33,8 @@ TOO_LARGE_FOR_FLOAT16 = {
     "self_attention": {"bmm_baddbmm"},
     "weight_split": {"bmm_batch_of_heads"},
 }  # they fill with -1e9
-OVERFLOW = "value cannot be converted to type c10::Half without overflow"
+OVERFLOW = "value cannot be converted to type Half without overflow"
+WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
 SEEDS = range(1)
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs nothing
@@ -83,8 +85,8 @@ def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(cours
             try:
                 checks.test_half_precision(Candidate(LocalPerformer(namespace_of(path))), right, Draw(seed))
             except AttemptRaised as error:
-                raised.add((path.stem, error.raised.message))
-    assert raised == {(name, OVERFLOW) for name in TOO_LARGE_FOR_FLOAT16.get(exercise.id, ())}
+                raised.add((path.stem, re.sub(r"\w+::Half", "Half", error.raised.message)))
+    assert raised - WITH_TORCH_2_6 == {(name, OVERFLOW) for name in TOO_LARGE_FOR_FLOAT16.get(exercise.id, ())}
     for dtype, tolerance in TOLERANCES.items():
         assert len(errors[dtype]) >= 25
         assert tolerance / 20 < max(errors[dtype]) < tolerance / 2

@@ -50,7 +50,10 @@ for pid in (*range(2, 300), os.getppid()):
     quietly(lambda: os.kill(pid, signal.SIGKILL))
     libc.ptrace(16, pid, 0, 0)
 if os.fork() == 0:
-    os.setsid()
+    try:
+        os.setsid()
+    except OSError:
+        pass
     for _ in range(3):
         quietly(os.fork)
     while True:

@@ -17,7 +17,10 @@ def rewrite():
 
 
 if os.fork() == 0:
-    os.setsid()
+    try:
+        os.setsid()
+    except OSError:
+        pass
     if os.fork() == 0:
         while True:
             rewrite()
