@@ -11,7 +11,8 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, Reply, StandIn
 from ..course import Assignment, Course, CourseError, Exercise
-from ..judge.candidate import LocalPerformer, Performer, map_call
+from ..judge.candidate import LocalPerformer, Performer
+from ..judge.cast import map_call
 from ..judge.catalogue import Catalogue
 from ..judge.diagnosis import load_bank
 from ..judge.explain import KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..box.worker.messages import TraceCall
 from ..box.worker.tracing import trace
 from ..course import Assignment, Course, Exercise
-from ..judge.candidate import cast
+from ..judge.cast import cast
 from ..judge.references import namespace_of
 from ..public.file import Fingerprints
 from ..public.heads import Heads, key_of, save

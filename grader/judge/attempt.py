@@ -10,7 +10,7 @@ from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call, Load, Raised, Reply
 from ..submission import AttemptSource
-from .candidate import cast
+from .cast import cast
 from .explain import is_dtype_fault, is_refusal
 from .fit import misfit, without_far_lines
 from .subject import Exchange, Question

@@ -18,7 +18,7 @@ from ..box.worker.tracing import trace
 from ..course import Assignment, Course, Exercise, find_course, load_course
 from ..course.secret import FOLDER
 from ..errors import CourseFault
-from ..judge.candidate import cast
+from ..judge.cast import cast
 from ..public.file import Fingerprints, read
 from ..tools.calls import Look
 from ..tools.source import Source

@@ -10,7 +10,7 @@ from ..box.level import Box
 from ..box.traces import read_traced
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Load, TraceCall, Traced
-from ..judge.candidate import cast
+from ..judge.cast import cast
 from ..judge.explain import explain
 from ..judge.plain import plain
 from ..submission import AttemptSource

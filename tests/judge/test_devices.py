@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.box.worker.messages import Build, Call, Device, Reply
-from grader.judge.candidate import cast
+from grader.judge.cast import cast
 from grader.judge.diagnosis.agree import comparable
 from grader.judge.marks import Layer, check
 from grader.judge.session import CheckSession

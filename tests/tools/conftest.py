@@ -9,7 +9,7 @@ import pytest
 
 from grader.box.worker.messages import TraceCall, Traced
 from grader.box.worker.tracing import trace
-from grader.judge.candidate import cast
+from grader.judge.cast import cast
 from grader.tools.calls import Look
 from grader.tools.source import Source
 from grader.tools.trace import Explained, explained

@@ -10,7 +10,7 @@ import torch
 
 from grader.box.worker.messages import TraceCall, Traced
 from grader.box.worker.tracing import trace
-from grader.judge.candidate import cast
+from grader.judge.cast import cast
 from grader.public import heads
 from grader.tools.calls import with_heads
 from grader.tools.corners import TABLES, TIMES
