@@ -45,12 +45,12 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
         )
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()
-    files |= dict(_engine()) | dict(_copied()) | dict(_templates(course, owner))
+    files |= dict(engine()) | dict(_copied()) | dict(_templates(course, owner))
     files = dict(sorted(files.items()))
     return {**files, MANIFEST: _manifest(files, owner)}
 
 
-def _engine() -> Iterable[tuple[str, bytes]]:
+def engine() -> Iterable[tuple[str, bytes]]:
     """The package, but for what is hidden and for what only makes a release."""
     for path in sorted(ENGINE.rglob("*")):
         inside = path.relative_to(ENGINE)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from ..course import Course
@@ -15,7 +16,8 @@ from . import history
 from .bundle import MANIFEST
 from .leaks import Hidden, hidden_of
 
-SET_ASIDE = {".git", ".venv", "__pycache__", ".course", "results"}  # in the folder, and in nobody's clone
+SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # in the folder, and in nobody's clone
+AFRESH = "Next: course release --out with a new folder's name, for git keeps it here"
 
 
 class HandOverError(CourseFault):
@@ -59,35 +61,46 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
     where a file is no longer as it was released: it is somebody's work.
     """
     earlier = earlier_release(folder)
-    first = next(_given_away(hidden_of(course), folder, files), None)
-    if first is not None:
-        raise HandOverError(f"{first}: nothing is written. Next: take it out, then course release --out {folder}")
+    _must_give_nothing_away(hidden_of(course), folder, files)
     for name in sorted({*files, *earlier.files}):
         _must_be_ours(folder, name, earlier.files.get(name), files.get(name))
     return _write(folder, files, earlier)
 
 
+def _must_give_nothing_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
+    """Raise HandOverError where the folder would hold something hidden, or has held it."""
+    for sentence in _given_away(hidden, folder, files):
+        raise HandOverError(f"{sentence}: nothing is written. Next: take it out, then course release --out {folder}")
+    if folder.is_dir() and history.is_repository(folder):
+        for sentence in _once_given_away(hidden, folder, files):
+            raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
+
+
 def _given_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
-    """A sentence for everything hidden that the folder would hold, or has held in its published history."""
+    """A sentence for everything hidden in these files and in what stands beside them."""
     found = (hidden.sentence(name, content) for name, content in files.items())
     yield from filter(None, found)
     for path in _files(folder):
         name = str(path.relative_to(folder))
         if name not in files and (sentence := hidden.sentence(name, path.read_bytes())):
             yield f"{folder}: {sentence}"
-    if folder.is_dir() and history.is_repository(folder):
-        for name in sorted(history.paths(folder)):
-            if sentence := hidden.sentence(name, b""):
-                yield f"the git history of {folder}: {sentence}"
-        for kept in history.everything(folder):
-            if sentence := hidden.sentence(kept.path or "a message", kept.content):
-                yield f"the git history of {folder}, object {kept.oid[:12]}: {sentence}"
+
+
+def _once_given_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """A sentence for everything hidden that git keeps; what is released again was looked at above."""
+    for name in sorted(history.paths(folder)):
+        if sentence := hidden.sentence(name, b""):
+            yield f": {sentence}"
+    clean = set(files.values())
+    for kept in history.everything(folder):
+        if kept.content not in clean and (sentence := hidden.sentence(kept.path or "a message", kept.content)):
+            yield f", object {kept.oid[:12]}: {sentence}"
 
 
 def _files(folder: Path) -> Iterator[Path]:
     """Regular files, links not followed, but for those that git never shares."""
     for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in SET_ASIDE]
+        folders[:] = [name for name in folders if not any(fnmatch(name, each) for each in SET_ASIDE)]
         yield from (found for name in names if (found := Path(path, name)).is_file() and not found.is_symlink())
 
 

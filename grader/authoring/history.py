@@ -1,4 +1,4 @@
-"""What a git repository has ever published: every file, path and message of its branches and tags."""
+"""What a git repository keeps and could publish: every file, path and message of its branches, tags, notes and stashes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CourseFault
+
+OTHERS = ("refs/remotes/", "refs/pull/", "refs/merge-requests/")  # what was fetched: pull requests hold attempts
 
 
 def is_repository(folder: Path) -> bool:
@@ -25,7 +27,7 @@ class Kept:
 
 
 def everything(folder: Path) -> Iterator[Kept]:
-    """Whatever the branches, the tags or the index hold.
+    """Whatever the branches, the tags, the notes, the stashes or the index hold.
 
     Pull requests and other people's branches that were fetched are theirs, and are left out. Raises CourseFault.
     """
@@ -39,16 +41,18 @@ def everything(folder: Path) -> Iterator[Kept]:
 
 
 def paths(folder: Path) -> set[str]:
-    """Every path that a commit of the branches and tags has named: one file may have had several."""
+    """Every path that a commit has named: one file may have had several."""
     tips = _tips(folder)
     found = _git(folder, "log", "-m", "--format=", "--name-only", "-z", *tips, "--") if tips else b""
     return {path.strip("\n") for path in found.decode("utf-8", "replace").split("\0")} - {""}
 
 
 def _tips(folder: Path) -> list[str]:
-    heads = _git(folder, "for-each-ref", "--format=%(objectname)", "refs/heads", "refs/tags")
+    listed = _git(folder, "for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").splitlines()
+    kept = {oid for oid, _, name in (line.partition(" ") for line in listed) if not name.startswith(OTHERS)}
+    stashes = _git(folder, "stash", "list", "--format=%H")  # all but the last are no refs
     detached = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True)
-    return sorted({*heads.decode().split(), *detached.decode().split()})
+    return sorted({*kept, *stashes.decode().split(), *detached.decode().split()})
 
 
 def _staged(folder: Path) -> Iterator[tuple[str, str]]:
@@ -73,7 +77,14 @@ def _contents(folder: Path, named: dict[str, str]) -> Iterator[Kept]:
 
 def _git(folder: Path, *arguments: str, stdin: bytes = b"", may_fail: bool = False) -> bytes:
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], input=stdin, capture_output=True, check=False)
+        command = [
+            "git",
+            "--no-replace-objects",
+            "-C",
+            str(folder),
+            *arguments,
+        ]  # a replaced object is kept, and pushed
+        done = subprocess.run(command, input=stdin, capture_output=True, check=False)
     except FileNotFoundError:
         raise CourseFault(f"git is needed to look through {folder}. Next: install git") from None
     if done.returncode and not may_fail:

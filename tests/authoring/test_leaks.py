@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,13 +57,13 @@ def fingerprint(line: str) -> bytes:
 def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str], bytes], line: str) -> None:
     assert leaks(tiny, {name: write("x = 1")}) == ()
     (sentence,) = leaks(tiny, {"clean.py": b"x = 1\n", name: write(line)})
-    assert sentence == f"{name} holds a hidden line: {''.join(line.split())!r}"
+    assert re.fullmatch(rf"{name}(:\d+)? holds a hidden line: {re.escape(repr(line))} of [\w/]+\.py", sentence)
 
 
 @pytest.mark.parametrize(
     "disguise",
     [
-        pytest.param(lambda line: line.replace(" ", ""), id="without blanks"),
+        pytest.param(lambda line: re.sub(r" ?(\W) ?", r"\1", line), id="without the blanks that Python can spare"),
         pytest.param(lambda line: line.replace(" ", "   "), id="with more blanks"),
         pytest.param(lambda line: f"        {line}  # as we know", id="deeper, with a remark behind it"),
         pytest.param(lambda line: f"# {line}", id="as a remark"),
@@ -69,6 +71,9 @@ def test_a_planted_line_is_found(tiny: Course, name: str, write: Callable[[str],
         pytest.param(
             lambda line: line.replace(" / ", "  # over\n        / ").replace(", dtype", ",\n    dtype"),
             id="over several lines",
+        ),
+        pytest.param(
+            lambda line: f"# {line}".replace("arange(", "arange(\n    # "), id="as a remark over several lines"
         ),
         pytest.param(lambda line: f'"""Write {line}, and be done."""', id="in the middle of a sentence"),
     ],
@@ -78,11 +83,31 @@ def test_another_layout_hides_nothing(tiny: Course, disguise: Callable[[str], st
 
 
 @pytest.mark.parametrize(
-    "line", ["    total = source.cumsum(0)", "# total = source.cumsum(0)", "> * total=source.cumsum(0)"]
+    ("name", "before"),
+    [
+        pytest.param("a.py", "import torch\n\n", id="of a script"),
+        pytest.param("a.ipynb", '{"cells": [\n\n', id="of a notebook"),
+    ],
 )
-def test_a_short_line_is_found_where_it_stands_alone(tiny: Course, line: str) -> None:
-    assert len(leaks(tiny, {"a.md": f"{line}\n".encode()})) == 1
-    assert leaks(tiny, {"a.md": f"we said {line}\n".encode()}) == ()
+def test_a_sentence_says_which_line_of_which_file_and_where_it_is_from(tiny: Course, name: str, before: str) -> None:
+    (sentence,) = leaks(tiny, {name: f'{before}["{SOLUTION}"] ]}}\n\n'.encode()})
+    assert sentence == f"{name}:3 holds a hidden line: {SOLUTION!r} of solutions/averages/01_running_mean.py"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("        hint: y = y.transpose(1, 2).reshape(B, T, C)\n", id="of 33 characters"),
+        pytest.param("        hint: y = weights @ v\n", id="of 11 characters"),
+    ],
+)
+def test_a_line_of_the_real_course_is_found_in_a_hint(repository: Path, text: str) -> None:
+    """As it once was released."""
+    (sentence,) = leaks(load_course(repository), {"course.yaml": text.encode()})
+    assert "course.yaml:1 holds a hidden line: 'y = " in sentence
+
+
+# How a file is kept
 
 
 def test_other_quotes_hide_nothing(tiny: Course) -> None:
@@ -109,8 +134,55 @@ def test_a_notebook_hides_nothing_anywhere(tiny: Course, cell: dict[str, object]
 
 @pytest.mark.parametrize("name", ["a.ipynb", "a.json", "a.safetensors", "a.png"])
 def test_a_file_that_is_not_what_its_name_says_is_compared_as_it_stands(tiny: Course, name: str) -> None:
-    assert leaks(tiny, {name: b"\xff\0 not JSON"}) == ()
-    assert len(leaks(tiny, {name: b"\xff\0 not JSON\n" + SOLUTION.encode()})) == 1
+    assert leaks(tiny, {name: b"\xff not JSON"}) == ()
+    assert len(leaks(tiny, {name: b"\xff not JSON\n" + SOLUTION.encode()})) == 1
+
+
+@pytest.mark.parametrize("write", [notebook, fingerprint, lambda line: f"<p>{line}</p>".encode()])
+def test_a_file_under_another_name_is_what_it_is(tiny: Course, write: Callable[[str], bytes]) -> None:
+    assert leaks(tiny, {"notes.txt": write("x = 1")}) == ()
+    assert len(leaks(tiny, {"notes.txt": write(REFUSAL)})) == 1
+
+
+def test_a_packed_file_is_looked_into(tiny: Course) -> None:
+    (sentence,) = leaks(tiny, {"a.gz": gzip.compress(script(SOLUTION))})
+    assert sentence.startswith("a.gz:5 holds a hidden line: ")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tiny: Course) -> None:
+    assert leaks(tiny, {"a.bin": bytes(range(256))}) == ("a.bin cannot be read: it is neither text nor an archive",)
+
+
+# Whole files
+
+
+HIDDEN = [
+    "docs/misconceptions.md",
+    *(f"grader/hidden/{name}" for name in (
+        "checks/conftest.py",
+        "misconceptions/texts.yaml",
+        "tables/running_mean.caught.json",
+        "tables/running_mean.safetensors",
+        "wrong/running_mean/median.py",
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_copy_of_a_hidden_file_is_found_under_any_name(tiny: Course, name: str) -> None:
+    content = (tiny.root / name).read_bytes()
+    assert leaks(tiny, {"notes": content}) == (f"notes is a copy of {name}",)
+    assert leaks(tiny, {"notes.gz": gzip.compress(content)}) == (f"notes.gz is a copy of {name}",)
+
+
+def test_other_blanks_and_another_encoding_make_no_other_file(tiny: Course) -> None:
+    words = (tiny.root / HIDDEN[2]).read_text(encoding="utf-8").replace("  ", "    ").replace("\n", "\r\n")
+    assert leaks(tiny, {"notes.yaml": words.encode("utf-16")}) == (f"notes.yaml is a copy of {HIDDEN[2]}",)
+
+
+def test_an_empty_hidden_file_is_no_secret(tiny_copy: Path) -> None:
+    (tiny_copy / "grader" / "hidden" / "__init__.py").write_text("\n")
+    assert leaks(load_course(tiny_copy), {"a.py": b""}) == ()
 
 
 @pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/hidden/tables/x.safetensors", ".course/secret"])
@@ -126,6 +198,7 @@ def test_the_secret_is_found_in_any_kind_of_file(tiny_copy: Path) -> None:
     course = load_course(tiny_copy)
     assert leaks(course, {"a.bin": b"\0" + secret[1:]}) == ()
     assert leaks(course, {"a.bin": b"\0" + secret + b"\0"}) == ("a.bin holds the course's secret",)
+    assert leaks(course, {"a.gz": gzip.compress(secret)}) == ("a.gz holds the course's secret",)
 
 
 def test_what_is_released_today_is_clean(tiny: Course) -> None:

@@ -247,7 +247,7 @@ def test_a_fault_breaks_its_claim_and_no_other(
         ),
         pytest.param(
             add(SOLUTION, "    lower = torch.tril(torch.ones(len(x), len(x), dtype=x.dtype))\n"),
-            {LEAK: [f"{STUB_FILE} holds a hidden line: ", f"{NOTEBOOK} holds a hidden line: "]},
+            {LEAK: [f"{STUB_FILE}:31 holds a hidden line: ", f"{NOTEBOOK}:"]},
             id="a line of a right attempt in the open",
         ),
         pytest.param(

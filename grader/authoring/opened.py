@@ -1,0 +1,175 @@
+"""What can be read in a file of any kind: its text in any encoding, and the files in it where it is an archive.
+
+What it is called does not count: git's history holds files of every kind, under any name.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import json
+import re
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import IO
+
+LIMIT = 64 << 20  # bytes of one packed file: it may unpack to a thousand times its size
+DEPTH = 4  # archives in archives
+MARKS = (  # UTF-32 comes first, for its mark begins with UTF-16's
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+# Pictures, PDF, films, fonts, arrays, the notes that macOS leaves: what comes to stand beside a course. Only letters in
+# them that are not packed are compared, for to refuse them would lock out everybody with slides.
+SHOWN = re.compile(
+    rb"\x89PNG\r\n|\xff\xd8\xff|GIF8|RIFF....WEBP|%PDF-|....ftyp|wOF[F2]|\x93NUMPY|\x00\x00\x00\x01Bud1", re.DOTALL
+)
+LETTERS = re.compile(rb"[\t\n\r\x20-\x7e]{10,}")
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # in no text, and soon in anything packed or encrypted
+MARKUP = re.compile(r"<[^<>]*>")
+
+Members = Iterator[tuple[str, IO[bytes]]]  # what each is called behind the archive's name
+Unpack = Callable[[bytes], Members]
+
+
+class UnreadableError(Exception):
+    """Nobody can say what a file gives away. The text names it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file that is not packed. inner: texts that it holds in another form, as a notebook does."""
+
+    name: str
+    content: bytes
+    text: str
+    inner: tuple[str, ...] = ()
+
+
+def parts(name: str, content: bytes, depth: int = DEPTH) -> Iterator[Part]:
+    """The file, or all that is packed in it. Raises UnreadableError."""
+    unpack = next((unpack for begins, unpack in PACKED if begins.match(content)), None)
+    if unpack is None:
+        yield _part(name, content)
+        return
+    try:
+        for inside, file in unpack(content):
+            packed = file.read(LIMIT + 1)
+            if len(packed) > LIMIT or not depth:
+                raise UnreadableError(f"{name} cannot be read: too much is packed in it")
+            yield from parts(name + inside, packed, depth - 1)
+    except UnreadableError:
+        raise
+    except Exception:  # each has errors of its own: damaged, encrypted, of a method that Python does not know
+        raise UnreadableError(f"{name} cannot be read: it is packed, and does not open") from None
+
+
+def _zipped(content: bytes) -> Members:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        for member in archive.infolist():
+            yield f": {member.filename}", archive.open(member)
+
+
+def _tarred(content: bytes) -> Members:
+    with tarfile.open(fileobj=BytesIO(content), mode="r:") as archive:
+        for member in archive:
+            if member.isreg() and (file := archive.extractfile(member)):
+                yield f": {member.name}", file
+
+
+def _by(module: str) -> Unpack:
+    """One packed file. Imported late, for a Python may be built without some of these."""
+
+    def unpack(content: bytes) -> Members:
+        with importlib.import_module(module).open(BytesIO(content)) as file:
+            yield "", file
+
+    return unpack
+
+
+PACKED: tuple[tuple[re.Pattern[bytes], Unpack], ...] = (
+    (re.compile(rb"PK\x03\x04"), _zipped),
+    (re.compile(rb".{257}ustar", re.DOTALL), _tarred),
+    (re.compile(rb"\x1f\x8b\x08"), _by("gzip")),
+    (re.compile(rb"BZh[1-9]1AY&SY"), _by("bz2")),
+    (re.compile(rb"\xfd7zXZ\0"), _by("lzma")),
+)
+
+
+def _part(name: str, content: bytes) -> Part:
+    try:
+        header = _json(_safetensors_header(content))
+        if header is not None:
+            return Part(name, content, "", (_joined(header),))
+        text = _text(content)
+        if text is None:
+            raise UnreadableError(f"{name} cannot be read: it is neither text nor an archive")
+        return Part(name, text.encode(), text, tuple(_inner(text)))
+    except RecursionError:
+        raise UnreadableError(f"{name} cannot be read: it is nested too deep") from None
+
+
+def _safetensors_header(content: bytes) -> str:
+    """The text that a safetensors file begins with, for the rest of it is numbers; no text where it is none."""
+    size = int.from_bytes(content[:8], "little")
+    return content[8 : 8 + size].decode("utf-8", "replace") if size <= len(content) - 8 else ""
+
+
+def _text(content: bytes) -> str | None:
+    """The text, in whatever encoding; None where it is none."""
+    for mark, encoding in MARKS:
+        if content.startswith(mark):
+            try:
+                return content.decode(encoding)
+            except UnicodeDecodeError:
+                return None
+    dense = content.replace(b"\0", b"")  # UTF-16 and UTF-32 without their marks
+    try:
+        return dense.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    if SHOWN.match(content):
+        return "\n".join(found.decode("ascii") for found in LETTERS.findall(dense))
+    return None if CONTROL.search(content) else content.decode("latin-1")
+
+
+def _inner(text: str) -> Iterator[str]:
+    """What a notebook's cells say, and what a page shows."""
+    if (data := _json(text)) is not None:
+        yield _joined(data)
+    if "</" in text:
+        yield html.unescape(MARKUP.sub("", text))
+
+
+def _joined(value: object) -> str:
+    """Every text in a JSON value once: names and numbers come by the thousand in a fingerprint file."""
+    return "\n".join(dict.fromkeys(_texts(value)))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Texts that are JSON themselves are opened, lines of one list joined."""
+    if isinstance(value, str):
+        inner = _json(value)
+        yield from _texts(inner) if isinstance(inner, dict | list) else (value,)
+    elif isinstance(value, list) and all(isinstance(part, str) for part in value):
+        yield "".join(value)
+        yield from value
+    elif isinstance(value, dict | list):
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
+            if isinstance(part, str | dict | list):
+                yield from _texts(part)
+
+
+def _json(text: str) -> object:
+    """The list or object that a text is in JSON, None of any other."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
