@@ -239,3 +239,8 @@ SIZES = [
 @pytest.mark.parametrize(("exercise", "changes"), SIZES)
 def test_sizes_that_stand_in_the_text(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
     assert ["hard_coded_shape" in names for names in named(judge, repository, exercise, changes)] == [True]
+
+
+def test_who_writes_into_the_weights_has_cut_no_gradient(judge: Judge, repository: Path) -> None:
+    writes = {"    heads = []": "    w_q.data.div_(math.sqrt(hd))\n    heads = []", "/ math.sqrt(hd)": "* 1"}
+    assert named(judge, repository, "mha_by_loop", writes) == [("input_mutated",)]

@@ -27,6 +27,9 @@ def reply(*numbers: float, gradient: float = 1.0) -> Reply:
         pytest.param(reply(1.0, 3e15, gradient=2.0), False, id="a gradient that differs"),
         pytest.param(reply(1.0), False, id="another shape"),
         pytest.param(Reply((), {}), False, id="nothing"),
+        pytest.param(
+            Reply((Output("tensor", torch.ones(2, dtype=torch.bool)),), reply().gradients), False, id="a mask"
+        ),
     ],
 )
 def test_where_a_divisor_comes_near_nothing_rounding_decides(other: Reply, same: bool) -> None:

@@ -48,7 +48,9 @@ def _without_huge(mine: Reply, other: Reply) -> Reply:
 
 
 def _none_where_both_are_huge(mine: Tensor | None, other: Tensor | None) -> Tensor | None:
-    if mine is None or other is None or mine.shape != other.shape or not mine.is_floating_point():
+    if mine is None or other is None or mine.shape != other.shape:
+        return mine
+    if not mine.is_floating_point() or not other.is_floating_point():
         return mine
     huge = ~(mine.abs() < HUGE) & ~(other.abs() < HUGE)
     return mine.masked_fill(huge & ~(mine * other < 0), torch.nan)

@@ -21,6 +21,7 @@ CALLS, AT_ONCE = 1000, 16  # asked at most; and in one message
 TOGETHER = 3  # axes that are fixed at once
 READ = 3  # calls of one function or class, for each number of sizes, of which the one with most axes is tried
 NUMBERS, OF_ALL = 2**19, 2**26  # in the tensors of a call, and of all of them
+MOST_NUMBERS = 2**23  # in the call that a find is tried on
 SIZES, CHOICES = 16, 20_000  # of a text that are tried, and ways to choose among them that are looked at
 
 
@@ -28,7 +29,7 @@ def works_for_its_own_sizes(subject: Asked, reference: Performer, exchanges: Seq
     """Whether it is right where axes have sizes that its text names, and only there. Raises AttemptEnded."""
     written = written_sizes(source)
     found = _templates(reference, exchanges) if written else []
-    small = [way for way in found if way.numbers(_others(way, written, skip=2)) <= NUMBERS]
+    small = [way for way in found if way.numbers(_others(way, written)) <= NUMBERS]
     wrong = [way for way in small if not _is_right(subject, reference, [way.at(_others(way, written))])]
     calls = islice(_calls(wrong, written), CALLS)
     while some := list(islice(calls, AT_ONCE)):
@@ -110,9 +111,11 @@ def _others(layout: Layout, written: Sequence[int], skip: int = 0) -> dict[int, 
 
 def _is_fixed(subject: Asked, reference: Performer, layout: Layout, axes: Axes, written: Sequence[int]) -> bool:
     """Whether the sizes of these axes alone decide: right with others elsewhere, wrong with others here."""
-    here, elsewhere = _others(layout, written), _others(layout, written, skip=2)
+    here, elsewhere = _others(layout, written), _others(layout, written, skip=1) | axes
+    if layout.numbers(elsewhere) > MOST_NUMBERS:
+        return False
     beside = [layout.at(here | {axis: size + more for axis, size in axes.items()}) for more in (1, 2)]
-    return _is_right(subject, reference, [layout.at(elsewhere | axes)]) and not _is_right(subject, reference, beside)
+    return _is_right(subject, reference, [layout.at(elsewhere)]) and not _is_right(subject, reference, beside)
 
 
 def _is_right(subject: Asked, reference: Performer, calls: Sequence[Call]) -> bool:
