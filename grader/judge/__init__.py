@@ -18,7 +18,7 @@ from .expect import (
 )
 from .half import HALF_PRECISION, assert_near
 from .marks import Layer, check
-from .slopes import contradicts_itself, is_cut
+from .slopes import contradicts_itself, is_cut, unheard
 
 __all__ = [
     "HALF_PRECISION",
@@ -38,4 +38,5 @@ __all__ = [
     "expect",
     "is_cut",
     "moved",
+    "unheard",
 ]

@@ -54,7 +54,8 @@ KINDS = (
     _kind(
         "RuntimeError",
         r"mat1 and mat2 shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
-        r"Expected size for first two dimensions of batch2|dot : expected both vectors",
+        r"Expected size for first two dimensions of batch2|dot : expected both vectors|"
+        r"does not broadcast with previously seen size",
         "two tensors whose shapes cannot be multiplied",
     ),
     _kind(

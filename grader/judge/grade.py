@@ -134,7 +134,8 @@ class Judge:
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
             table = partial(self._tables.of, assignment, exercise)
             begun = time.perf_counter()
-            diagnosis = diagnose(bank, table, attempt, reference, outcomes, list(attempt.transcript))
+            seen = list(attempt.transcript)
+            diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source)
             self.seconds_diagnosing += time.perf_counter() - begun
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"

@@ -43,6 +43,13 @@ def is_cut(output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Ten
     return False
 
 
+def unheard(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
+    """The matrices among these weights that change nothing, with the same chance at work: others stand in their place."""
+    before = ask(weights).output.nan_to_num()
+    turned = {name: {**weights, name: tensor.flip(-1)} for name, tensor in weights.items() if tensor.dim() > 1}
+    return [name for name, others in turned.items() if torch.equal(ask(others).output.nan_to_num(), before)]
+
+
 def contradicts_itself(
     ask: Callable[[Tensors, Tensor], Answer],
     got: Answer,

@@ -2,6 +2,8 @@
 
 Code that wants to hide from these modes can. A check that matters asks in
 addition for something that the operation in question cannot give.
+
+While they watch, numbers can be copied from the meta device to the CPU: they are zeros.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .messages import Operations
 
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
+_TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
 _MAY_MIX = ("copy_", "index", "index_put", "index_put_", "_index_put_impl_")  # a copy moves; indices may stay behind
 
 
@@ -36,6 +39,16 @@ def _is_fused_kernel(kernel: Any) -> bool:
 @cache
 def _may_mix(kernel: Any) -> bool:
     return str(kernel).partition(".")[2].partition(".")[0] in _MAY_MIX
+
+
+def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
+    """What a copy from the meta device, which has no numbers, gives: zeros. None for anything else.
+
+    So that where a tensor is taken to shows in what comes of it, whoever asks for its numbers in between.
+    """
+    if kernel is _TO_COPY and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "cpu":
+        return torch.zeros_like(args[0], dtype=kwargs.get("dtype"), device="cpu")
+    return args[0] if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta else None
 
 
 def _on_two_devices(args: Any) -> bool:
@@ -85,7 +98,8 @@ class _Kernels(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.mixed |= _on_two_devices(args) and not _may_mix(func)
-        out = func(*args, **(kwargs or {}))
+        out = _copied_out(func, args, kwargs or {})
+        out = func(*args, **(kwargs or {})) if out is None else out
         self.fused |= _is_fused_kernel(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
             if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:

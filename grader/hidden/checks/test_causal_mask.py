@@ -244,11 +244,13 @@ def test_device(attempt, draw):
         ("causal_weights", on_meta[:1], {}, here[:1], {}),
     )
     for name, args, kwargs, real_args, real_kwargs in calls:
-        answer = attempt.call(name, *args, **kwargs)
+        answer = attempt.asking(watch=True).call(name, *args, **kwargs)
+        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.message)
+        seen = answer.reply.operations
+        mixed = fixed or (seen is not None and seen.mixed)  # not every operation raises at that
+        expect(not mixed, f"{name}: tensors on two devices meet; is one made on a fixed device?", "hard_coded_device")
         if answer.raised is None:
             on = answer.device or "meta"
             expect(on == "meta", f"{name}: the output is on {on} whatever device is asked for", "hard_coded_device")
             continue
-        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.raised.message)
-        expect(not fixed, f"{name}: tensors on two devices meet; is one made on a fixed device?", "hard_coded_device")
         attempt.call(name, *real_args, **real_kwargs).must_return()  # meta has no numbers: who looks at them may raise

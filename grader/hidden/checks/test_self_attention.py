@@ -19,6 +19,7 @@ from grader.judge import (
     contradicts_itself,
     expect,
     moved,
+    unheard,
 )
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -264,7 +265,11 @@ def test_dropout_sleeps(attempt, draw):
     answer = head(attempt.asking(runs=2), s, state)(x)
     plain, again = answer.outputs
     steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
-    expect(steady, "even without dropout the same input gives two answers")
+    if not steady:
+        deaf = unheard(lambda weights: head(attempt.asking(random=True), s, weights)(x), state)
+        told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
+        fault = "params_not_registered" if deaf else ""
+        expect(False, f"even without dropout the same input gives two answers{told}", fault)
     answer = head(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
@@ -341,8 +346,8 @@ def test_moves(attempt, draw):
     head(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
     module = head(attempt.asking(watch=True), s, state).on("meta")
     answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
-    seen = answer.reply.operations
-    if not STRANDED.search(answer.message) and not (seen and seen.mixed):
+    seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
+    if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]

@@ -20,6 +20,7 @@ from grader.judge import (
     contradicts_itself,
     expect,
     moved,
+    unheard,
 )
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -281,6 +282,9 @@ def test_parameters(attempt, draw):
             first, second = (layer(attempt.asking(seed=seed), s, state)(x) for seed in (0, 1))
             differ = first.raised is None and second.raised is None and not torch.equal(first.output, second.output)
             expect(not differ, "out_proj is made anew in every call: nothing is learnt", "params_not_registered")
+            hidden = facts.parameters.keys() <= wanted.keys() and "out_proj.weight" not in first.module.unloaded
+            told = "out_proj has a weight, and no optimiser will ever see it: it is not among the parameters"
+            expect(not hidden, told, "params_not_registered")
         judge_parameters(facts.parameters, wanted, s.ctx, f"qkv_bias is {bias}")
 
 
@@ -326,7 +330,11 @@ def test_dropout_sleeps(attempt, draw):
     answer = layer(attempt.asking(runs=2), s, state)(x)
     plain, again = answer.outputs
     steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
-    expect(steady, "even without dropout the same input gives two answers")
+    if not steady:
+        deaf = unheard(lambda weights: layer(attempt.asking(random=True), s, weights)(x), state)
+        told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
+        fault = "params_not_registered" if deaf else ""
+        expect(False, f"even without dropout the same input gives two answers{told}", fault)
     answer = layer(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
         same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
@@ -403,8 +411,8 @@ def test_moves(attempt, draw):
     layer(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
     module = layer(attempt.asking(watch=True), s, state).on("meta")
     answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
-    seen = answer.reply.operations
-    if not STRANDED.search(answer.message) and not (seen and seen.mixed):
+    seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
+    if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
         return
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]
@@ -425,7 +433,7 @@ def test_dtype_and_argument(attempt, draw):
     state, x = weights_of(draw, s), draw(s.B, s.T, s.d_in)
     answers = {dtype: layer(attempt.asking(dtype=dtype), s, state)(x) for dtype in ("float32", "float64")}
     failing = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-    registered = all(f"{name}.weight" in answers["float32"].module.parameters for name in LAYERS)
+    registered = all(f"{name}.weight" in answers["float32"].module.parameters for name in (*LAYERS, "out_proj"))
     suspect = "hard_coded_dtype" if registered else ""
     expect(len(failing) != 1, f"it works in one dtype, and not in {''.join(failing)}", suspect)
     for dtype, answer in answers.items():

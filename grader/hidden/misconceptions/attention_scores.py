@@ -116,6 +116,7 @@ def make(
     cast=None,  # a dtype that stays fixed, in all functions
     cast_in=None,  # (dtype, functions)
     fixed_device=(),  # functions that make a tensor on the CPU
+    to_cpu=(),  # functions that take their arguments there
     returns=None,  # (kind, function): it returns something that is no tensor
     without="",  # a function that is missing
     renamed="",  # a function whose arguments have other names
@@ -192,6 +193,8 @@ def make(
                 args = [a.to(getattr(torch, fixed)) for a in args]
             if name in fixed_device:
                 args = [a + torch.zeros(a.shape, dtype=a.dtype) for a in args]
+            if name in to_cpu:
+                args = [a.cpu() for a in args]
             out = right[name](*args)
             if size and name in size_in:
                 out = only_size(out, *size)
@@ -288,6 +291,7 @@ MUTANTS = (
     *_each("hard_coded_dtype", "cast", "float32", "float64"),
     *_each("hard_coded_dtype", "cast_in", *(("float32", (name,)) for name in FUNCTIONS)),
     *_each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS)),
+    *_each("hard_coded_device", "to_cpu", *((name,) for name in FUNCTIONS)),
     *_each("interface", "returns", *((kind, "attend") for kind in ("tuple", "list", "none", "numpy"))),
     *_each("interface", "returns", *(("tuple", name) for name in FUNCTIONS[:3])),
     *_each("interface", "without", "simplified_attention", "attend"),

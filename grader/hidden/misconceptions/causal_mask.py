@@ -206,6 +206,7 @@ def _hides(id_, kind):
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -2.0, -3.0, -50.0, -30.0, -15.0, -40.0, -25.0, -9.0, -8.0, -4.0, -6.0, -7.0, -12.0)
 WEAK += (-16.0, -32.0, -11.0, -13.0, -14.0)
+ONE_SIZE = (1024, 256, 64, 16, 8, 6, 4, 10, 12, 32, 128)  # of a mask that fits no other: both mistakes at once
 
 MUTANTS = (
     *_masks("mask_missing", "all"),
@@ -248,9 +249,9 @@ MUTANTS = (
     *_each("softmax_query_axis", "softmax", 0),
     *_each("softmax_missing", "softmax", "missing", "zeros", "sum", "sum_of_zeros", "sum_abs_of_zeros", "sum_abs"),
     *_each("softmax_missing", "softmax", "sum_queries"),
-    *_each("mask_not_sliced", "own_mask", 1024, 256, 64, 16, 8, 6, 4),
+    *_each("mask_not_sliced", "own_mask", *ONE_SIZE),
     *_each("hard_coded_shape", "mask", 4, 6, 8, 3, 2, 5, 10, 16, 64, 1024),
-    *_each("hard_coded_shape", "own_mask", 4, 6, 8, 64, 1024),
+    *_each("hard_coded_shape", "own_mask", *ONE_SIZE),
     *(("hard_coded_shape", {"mask": n, "own_mask": "causal"}) for n in (4, 6, 8, 64, 1024)),
     *_each("hard_coded_shape", "length", *tuple(LENGTHS)[1:]),
     *_each("hard_coded_shape", "hide", "unsqueezed", "unsqueezed_once", "indexed", "indexed_last", "square"),

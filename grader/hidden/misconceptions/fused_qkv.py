@@ -104,6 +104,7 @@ LATE_MASKS = {
     "times_minus_inf": lambda w, seen: w + zeros_and_ones(~seen, w) * -INF,
     "minus_inf_and_sum": lambda w, seen: by_sum(w.masked_fill(~seen, -INF)),
     "upper": lambda w, seen: w * zeros_and_ones(seen.mT, w),
+    "past_and_sum": lambda w, seen: by_sum(w * zeros_and_ones(seen.tril(-1), w)),
 }
 
 
@@ -120,6 +121,7 @@ SOFTMAXES = {
     "square": lambda a: a.flatten(-2).softmax(-1).view_as(a),
     "all": lambda a: a.flatten().softmax(0).view_as(a),
     "per_batch": lambda a: a.flatten(1).softmax(-1).view_as(a),
+    "as_numbers": lambda a: a.softmax(-1).nan_to_num(0.0),
     "queries_as_numbers": lambda a: a.softmax(-2).nan_to_num(0.0),
     "heads_as_numbers": lambda a: a.softmax(1).nan_to_num(0.0),
     "batch_as_numbers": lambda a: a.softmax(0).nan_to_num(0.0),
@@ -303,7 +305,7 @@ class Attention(nn.Module):
 
     def hold_mask(self, holder):
         seen = lower(self.block_size)
-        if holder in ("buffer", "whole", "rows_only", "cut_to_tokens"):
+        if holder in ("buffer", "whole", "whole_stretched", "rows_only", "cut_to_tokens"):
             self.register_buffer("seen", seen, persistent=False)
         elif holder == "attribute":
             self.seen = seen
@@ -322,6 +324,8 @@ class Attention(nn.Module):
         T = scores.shape[-1]
         if holder == "whole":
             return self.seen
+        if holder == "whole_stretched":
+            return self.seen.expand(*scores.shape)
         if holder == "rows_only":
             return self.seen[:T]
         if holder == "made_on_default_device":
@@ -356,7 +360,9 @@ class Attention(nn.Module):
     def weight_of(self, name):
         if self.knobs.params == "renamed":
             name = {"qkv": "c_attn", "proj": "c_proj"}[name]
-        if self.knobs.params == "recreated" or (self.knobs.params == "proj_recreated" and name == "proj"):
+        if self.knobs.params in ("recreated", "anew") or (
+            self.knobs.params in ("proj_recreated", "proj_anew") and name == "proj"
+        ):
             C = self.C
             return nn.Linear(C, 3 * C if name == "qkv" else C, bias=False).weight.to(self.marker)
         if self.knobs.params == "separate" and name == "qkv":
@@ -435,7 +441,7 @@ def make_layers(self, params, C, block):
     if params == "renamed":
         self.c_attn, self.c_proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
         return
-    if params in ("recreated", "proj_recreated"):
+    if params in ("recreated", "proj_recreated", "anew", "proj_anew"):
         self.C = C
         self.register_buffer("marker", torch.zeros(()), persistent=False)
     if params == "recreated":
@@ -706,6 +712,8 @@ MUTANTS = (
     *(("mask_reversed", {"mask": f"reversed_{way}"}) for way in ("finite", "keeps_self", "past_only")),
     ("mask_reversed", {"mask": "missing", "late_mask": "upper"}),
     *(("mask_excludes_self", {"mask": f"excludes_self_{way}"}) for way in ("finite", "but_first")),
+    ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
+    ("mask_excludes_self", {"mask": "causal", "late_mask": "past_and_sum"}),
     ("mask_peeks_one", {"mask": "peeks_two"}),
     *(("mask_zero_fill", {"mask": f"filled_{f:g}"}) for f in dict.fromkeys(FILLS) if f),
     *(("mask_weak_fill", {"mask": f"filled_{f:g}"}) for f in WEAK),
@@ -722,6 +730,8 @@ MUTANTS = (
     *(("mask_weak_fill", {"mask": f"plus_{f:g}", "scale_place": "after_mask"}) for f in WEAK[:3]),
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "rows_only"}),
+    ("mask_not_sliced", {"holder": "rows_only", "mix": "einsum"}),
+    ("mask_not_sliced", {"holder": "whole_stretched"}),
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum", "merge": "flattened"}),
     ("mask_not_moved", {"holder": "attribute"}),
@@ -804,7 +814,16 @@ MUTANTS = (
     *each(
         "params_not_registered",
         "params",
-        ("unregistered", "qkv_unregistered", "proj_unregistered", "in_list", "recreated", "proj_recreated"),
+        (
+            "unregistered",
+            "qkv_unregistered",
+            "proj_unregistered",
+            "in_list",
+            "recreated",
+            "proj_recreated",
+            "anew",
+            "proj_anew",
+        ),
     ),
     *each(
         "params_extra",

@@ -73,6 +73,7 @@ AFTER = {
     "nan_after_product": lambda w, hidden: w + hidden.to(w.dtype) * -math.inf,
     "nan_after_and_sum": lambda w, hidden: SOFTMAXES["divided"](w.masked_fill(hidden, -math.inf)),
     "excludes_self_zeroed": lambda w, hidden: w.nan_to_num(0.0),
+    "excludes_self_by_hand": lambda w, hidden: SOFTMAXES["divided"](w * hidden.mT),  # the softmax, shared out anew
 }
 
 # The stacked weight as w_q, w_k, w_v, each (out, in)
@@ -211,7 +212,10 @@ def make(
         x = given.detach() if gradient == "x" else given
         x = _in_dtype(x, dtype)
         source = x @ w_proj.mT if proj == "before" else x
-        parts = [source @ (w if i in untransposed else w.mT) for i, w in enumerate(CUTS[cut](w_qkv, n))]
+        parts = [
+            (source.detach() if gradient == f"x_{name}" else source) @ (w if i in untransposed else w.mT)
+            for i, (name, w) in enumerate(zip("qkv", CUTS[cut](w_qkv, n), strict=True))
+        ]
         q, k, v = (parts[i] for i in order)
         v = (q, k, v, x)[VALUES[values]]
         q, k, v = (z.detach() if name in gradient.split("+") else z for name, z in zip("qkv", (q, k, v), strict=True))
@@ -263,6 +267,8 @@ def _attend(q, k, v, n, scale, softmax, mask, mask_size, dropout, gradient, devi
         return F.scaled_dot_product_attention(q, k, v, attn_mask=hidden, scale=1 / divisor)
     if isinstance(mask, float):
         scores = scores.masked_fill(hidden, mask)
+    elif isinstance(mask, tuple):
+        scores = scores + hidden.to(scores.dtype) * mask[1]
     elif mask in MASKS:
         scores = MASKS[mask](scores, hidden)
     weights = SOFTMAXES[softmax](scores)
@@ -334,6 +340,8 @@ def _all_split(way):
 _CONSTANTS = (8.0, 64.0, 4.0, 2.0, 16.0, 32.0, 0.125, 0.5, 0.25, 10.0, 3.0, 5.0, 6.0, 12.0, 128.0, 512.0, 768.0, 100.0)
 _ROOTS = (2, 3, 8, 10, 12, 32, 128, 512, 768)
 
+WEAK = (-10.0, -5.0, -2.0, -3.0, -4.0, -8.0, -6.0, -7.0, -9.0, -20.0, -15.0, -12.0, -30.0, -1.0)  # −1 added: mask_added
+
 MUTANTS = (
     *_each("scale_sqrt_c", "scale", "sqrt_c"),
     *_each("scale_missing", "scale", "missing"),
@@ -353,10 +361,10 @@ MUTANTS = (
     *_each("mask_after_softmax", "mask", "after_softmax", "after_softmax_reversed"),
     *_each("mask_reversed", "mask", "reversed", "reversed_strict", "reversed_strict_finite"),
     *_each("mask_excludes_self", "mask", "excludes_self", "excludes_self_finite", "excludes_self_added"),
-    *_each("mask_excludes_self", "mask", "excludes_self_later", "excludes_self_zeroed"),
+    *_each("mask_excludes_self", "mask", "excludes_self_later", "excludes_self_zeroed", "excludes_self_by_hand"),
     *_each("mask_peeks_one", "mask", "peeks_one", "peeks_two"),
     *_each("mask_zero_fill", "mask", 0.0, 1e-9, 1e-6, -1e-9),
-    *_each("mask_weak_fill", "mask", -10.0, -1.0, -5.0, -2.0, -3.0, -4.0, -8.0, -6.0, -7.0, -9.0),
+    *_each("mask_weak_fill", "mask", *WEAK, *(("plus", fill) for fill in WEAK[:-1])),
     *_each("mask_plus_inf", "mask", "plus_inf", "plus_large"),
     *_each(
         "mask_nan",
@@ -440,6 +448,7 @@ MUTANTS = (
     *(("hard_coded_shape", {"split": _all_split("straight"), "sizes": {"B": B}}) for B in (2, 1)),
     *_each("gradient_cut", "gradient", "qkv_weight", "weights", "no_grad", "x", "proj_weight", "out"),
     *_each("gradient_cut", "gradient", "scores", "attention", "q", "k", "v", "q+k", "k+v", "q+k+v"),
+    *_each("gradient_cut", "gradient", "x_q", "x_k", "x_v"),
     *_each("params_not_registered", "layers", "new_qkv", "new_proj", "new"),
     *_each("dropout_always_on", "dropout", "weights", "output", "scores"),
     *_each("input_mutated", "mutates", *(way for way in MUTATIONS if way != "never")),

@@ -124,6 +124,7 @@ SOFTMAXES = {
     "square": lambda a: a.flatten(-2).softmax(-1).view_as(a),
     "all": lambda a: a.flatten().softmax(0).view_as(a),
     "per_batch": lambda a: a.flatten(1).softmax(-1).view_as(a),
+    "as_numbers": lambda a: a.softmax(-1).nan_to_num(0.0),
     "queries_as_numbers": lambda a: a.softmax(-2).nan_to_num(0.0),
     "heads_as_numbers": lambda a: a.softmax(1).nan_to_num(0.0),
     "batch_as_numbers": lambda a: a.softmax(0).nan_to_num(0.0),
@@ -333,7 +334,7 @@ class Attention(nn.Module):
 
     def hold_mask(self, holder):
         seen = lower(self.block_size)
-        if holder in ("buffer", "whole", "rows_only"):
+        if holder in ("buffer", "whole", "whole_stretched", "rows_only"):
             self.register_buffer("seen", seen, persistent=False)
         elif holder == "attribute":
             self.seen = seen
@@ -349,6 +350,8 @@ class Attention(nn.Module):
     def mask_for(self, x, holder, T):
         if holder == "whole":
             return self.seen
+        if holder == "whole_stretched":
+            return self.seen.expand(*x.shape[:2], T, T)
         if holder == "rows_only":
             return self.seen[:T]
         if holder == "made_on_default_device":
@@ -386,7 +389,7 @@ class Attention(nn.Module):
         params = self.shared.params
         if params == "renamed":
             name = {"qkv": "c_attn", "proj": "c_proj"}[name]
-        if params == "recreated" or (params == "proj_recreated" and name == "proj"):
+        if params in ("recreated", "anew") or (params in ("proj_recreated", "proj_anew") and name == "proj"):
             C = self.C
             return nn.Linear(C, 3 * C if name == "qkv" else C, bias=False).weight.to(self.marker)
         if params == "separate" and name == "qkv":
@@ -487,7 +490,7 @@ def make_layers(self, params, C, block):
     if params == "renamed":
         self.c_attn, self.c_proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
         return
-    if params in ("recreated", "proj_recreated"):
+    if params in ("recreated", "proj_recreated", "anew", "proj_anew"):
         self.C = C
         self.register_buffer("marker", torch.zeros(()), persistent=False)
     if params == "recreated":
@@ -780,6 +783,7 @@ MUTANTS = (
     *(("mask_reversed", {"mask": f"reversed_{way}"}) for way in ("finite", "keeps_self", "past_only")),
     ("mask_reversed", {"mask": "missing", "late_mask": "upper"}),
     *(("mask_excludes_self", {"mask": f"excludes_self{way}"}) for way in ("", "_finite", "_but_first")),
+    ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     ("mask_excludes_self", {"fast_mask": "excludes_self"}),
     ("mask_excludes_self", {"mask": "excludes_self", "fast_mask": "excludes_self"}),
     *(("mask_peeks_one", {"mask": f"peeks_{way}"}) for way in ("one", "two")),
@@ -826,6 +830,8 @@ MUTANTS = (
     ("mask_not_sliced", {"holder": "whole"}),
     ("mask_not_sliced", {"holder": "whole", "fast_mask": "given"}),
     ("mask_not_sliced", {"holder": "rows_only"}),
+    ("mask_not_sliced", {"holder": "rows_only", "mix": "einsum"}),
+    ("mask_not_sliced", {"holder": "whole_stretched"}),
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum", "merge": "flattened"}),
     *each("mask_not_moved", "holder", ("attribute", "list")),
@@ -914,7 +920,16 @@ MUTANTS = (
     *each(
         "params_not_registered",
         "params",
-        ("unregistered", "qkv_unregistered", "proj_unregistered", "in_list", "recreated", "proj_recreated"),
+        (
+            "unregistered",
+            "qkv_unregistered",
+            "proj_unregistered",
+            "in_list",
+            "recreated",
+            "proj_recreated",
+            "anew",
+            "proj_anew",
+        ),
     ),
     *each(
         "params_extra",

@@ -28,6 +28,7 @@ HIDE = {
     "nan_product": lambda scores, seen: scores + (~seen).to(scores.dtype) * -INF,
     "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
     "after_softmax": lambda scores, seen: scores,
+    "by_hand": lambda scores, seen: scores,
     "after_softmax_inf": lambda scores, seen: scores,
     "after_softmax_inf_and_sum": lambda scores, seen: scores,
 }
@@ -60,6 +61,8 @@ def weighed(scores, seen, how, softmax):
         return weights.nan_to_num(0.0)
     if how == "after_softmax":
         return weights * seen
+    if how == "by_hand":
+        return SOFTMAX["sum"]((scores - scores.amax(-1, keepdim=True)).exp() * seen)
     if how == "after_softmax_inf_and_sum":
         return SOFTMAX["sum"](weights.masked_fill(~seen, -INF))
     return weights.masked_fill(~seen, -INF) if how == "after_softmax_inf" else weights
@@ -149,7 +152,7 @@ def make(
             for name, layer in zip(names, layers, strict=True):
                 if registered == "tensor":
                     setattr(self, name, layer.weight.detach())
-                elif registered == "yes":
+                elif registered in ("yes", "anew"):
                     setattr(self, name, layer)
             self.dropout = Awake(dropout, when)
             self._extra(d_in, d_out)
@@ -174,7 +177,7 @@ def make(
         def _layers(self, x):
             if registered == "list":
                 return [layer.to(x) for layer in self.layers[0]]
-            if registered == "forward":
+            if registered in ("forward", "anew"):
                 return [nn.Linear(x.shape[-1], self.d_out).to(x) for _ in names]
             return [getattr(self, name) for name in names]
 
@@ -293,6 +296,7 @@ MUTANTS = (
     ("mask_excludes_self", {"mask": "excludes_self", "how": -1e9}),
     ("mask_excludes_self", {"mask": "excludes_self", "how": "zero_row"}),
     ("mask_excludes_self", {"mask": "excludes_self", "how": ("add", -1e9)}),
+    ("mask_excludes_self", {"mask": "excludes_self", "how": "by_hand"}),
     ("mask_peeks_one", {"mask": "peeks_one"}),
     ("mask_zero_fill", {"how": 0.0}),
     ("mask_zero_fill", {"how": "multiply"}),
@@ -350,6 +354,7 @@ MUTANTS = (
     ("params_not_registered", {"registered": "list"}),
     ("params_not_registered", {"registered": "tensor"}),
     ("params_not_registered", {"registered": "forward"}),
+    ("params_not_registered", {"registered": "anew"}),
     ("params_extra", {"extra": "out_proj"}),
     ("params_extra", {"extra": "norm"}),
     ("params_extra", {"extra": "temperature"}),

@@ -28,6 +28,7 @@ HIDE = {
     "nan_product": lambda scores, seen: scores + (~seen).to(scores.dtype) * -INF,
     "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
     "after_softmax": lambda scores, seen: scores,
+    "by_hand": lambda scores, seen: scores,
     "after_softmax_inf": lambda scores, seen: scores,
     "after_softmax_inf_and_sum": lambda scores, seen: scores,
 }
@@ -61,6 +62,8 @@ def weighed(scores, seen, how, softmax):
         return weights.nan_to_num(0.0)
     if how == "after_softmax":
         return weights * seen
+    if how == "by_hand":
+        return SOFTMAX["sum"]((scores - scores.amax(-1, keepdim=True)).exp() * seen)
     if how == "after_softmax_inf_and_sum":
         return SOFTMAX["sum"](weights.masked_fill(~seen, -INF))
     return weights.masked_fill(~seen, -INF) if how == "after_softmax_inf" else weights
@@ -213,11 +216,14 @@ def make(
             layers.append(nn.Linear(d_out, d_out, bias="o" not in no_bias))
             if registered == "list":
                 self.layers = [layers]
+            if registered == "proj_hidden":
+                object.__setattr__(self, names[3], layers[3])
             for name, layer in zip(names, layers, strict=True):
                 if registered == "tensor":
                     setattr(self, name, layer.weight.detach())
-                elif (registered == "proj_in_forward" and name != names[3]) or (
-                    registered == "yes" and not (proj == "missing" and name == "out_proj" and extra == "no_layer")
+                elif (registered in ("proj_in_forward", "proj_hidden") and name != names[3]) or (
+                    registered in ("yes", "anew", "proj_anew")
+                    and not (proj == "missing" and name == "out_proj" and extra == "no_layer")
                 ):
                     setattr(self, name, layer)
             self.dropout = Awake(dropout, when)
@@ -240,9 +246,9 @@ def make(
         def _layers(self, x):
             if registered == "list":
                 return [layer.to(x) for layer in self.layers[0]]
-            if registered == "proj_in_forward":
+            if registered in ("proj_in_forward", "proj_anew"):
                 return [*(getattr(self, name) for name in names[:3]), nn.Linear(self.d_out, self.d_out).to(x)]
-            if registered == "forward":
+            if registered in ("forward", "anew"):
                 widths = [x.shape[-1]] * 3 + [self.d_out]
                 return [nn.Linear(width, self.d_out).to(x) for width in widths]
             return [getattr(self, name, None) for name in names]
@@ -379,6 +385,7 @@ MUTANTS = (
     ("mask_excludes_self", {"mask": "excludes_self", "how": -1e9}),
     ("mask_excludes_self", {"mask": "excludes_self", "how": "zero_row"}),
     ("mask_excludes_self", {"mask": "excludes_self", "how": ("add", -1e9)}),
+    ("mask_excludes_self", {"mask": "excludes_self", "how": "by_hand"}),
     ("mask_peeks_one", {"mask": "peeks_one"}),
     ("mask_zero_fill", {"how": 0.0}),
     ("mask_zero_fill", {"how": "multiply"}),
@@ -478,7 +485,7 @@ MUTANTS = (
     ("hard_coded_device", {"store": "cpu"}),
     ("params_not_registered", {"registered": "list"}),
     ("params_not_registered", {"registered": "tensor"}),
-    ("params_not_registered", {"registered": "forward"}),
+    *(("params_not_registered", {"registered": way}) for way in ("forward", "anew", "proj_anew", "proj_hidden")),
     ("params_not_registered", {"split": "first_shared"}),
     ("heads_reversed", {"split": "reversed"}),
     ("params_extra", {"extra": "layer"}),

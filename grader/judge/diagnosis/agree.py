@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import torch
 from torch import Tensor
 
 from ...box.worker.messages import Build, Call, Device, Output, Raised, Reply
@@ -9,6 +12,8 @@ from ..expect import TOLERANCE, difference
 from ..explain import is_refusal, kind_of
 from ..shadow import FLOOR
 from ..subject import Exchange
+
+HUGE = 1e6  # of numbers around 1: what is left of a difference that should be 0, as a divisor
 
 
 def comparable(exchange: Exchange) -> bool:
@@ -25,6 +30,30 @@ def agree(a: Reply, b: Reply) -> bool:
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
         return False
     return a.gradients.keys() == b.gradients.keys() and _same_gradients(a, b)
+
+
+def agree_but_for_the_huge(a: Reply, b: Reply) -> bool:
+    """The same, where a huge number and none at all count as the same: of a division by nearly nothing rounding makes either."""
+    if len(a.outputs) != len(b.outputs) or a.gradients.keys() != b.gradients.keys():
+        return False
+    return agree(a, b) or agree(_without_huge(a, b), _without_huge(b, a))
+
+
+def _without_huge(mine: Reply, other: Reply) -> Reply:
+    """The reply with none in place of a number that is huge or none in both."""
+    pairs = zip(mine.outputs, other.outputs, strict=True)
+    outputs = [replace(m, tensor=_none_where_both_are_huge(m.tensor, o.tensor)) for m, o in pairs]
+    gradients = {name: _none_where_both_are_huge(g, other.gradients[name]) for name, g in mine.gradients.items()}
+    return replace(mine, outputs=tuple(outputs), gradients=gradients)
+
+
+def _none_where_both_are_huge(mine: Tensor | None, other: Tensor | None) -> Tensor | None:
+    if mine is None or other is None or mine.shape != other.shape:
+        return mine
+    if not mine.is_floating_point() or not other.is_floating_point():
+        return mine
+    huge = ~(mine.abs() < HUGE) & ~(other.abs() < HUGE)
+    return mine.masked_fill(huge & ~(mine * other < 0), torch.nan)
 
 
 def _is_on_meta_or_training(call: Call) -> bool:

@@ -16,6 +16,7 @@ from ..subject import Asked, Exchange
 from .agree import comparable
 from .bank import Bank
 from .by_name import ByName, takes_another_order
+from .own_sizes import works_for_its_own_sizes
 from .search import Fault, explain_values
 from .sizes import has_fixed_size
 from .table import Table
@@ -32,12 +33,13 @@ def diagnose(
     reference: LocalPerformer,
     outcomes: Sequence[CheckOutcome],
     transcript: Iterable[Exchange],
+    source: str = "",
 ) -> tuple[Diagnosed, ...]:
     """The misconceptions of an attempt, most likely first; empty where everything passed or nothing explains it.
 
     Values are explained by mutants that give the same ones. What a check proves by itself
     (a suspect), and what an exception proves, is named beside that. `table` is asked for when it is needed;
-    `subject` is the attempt itself, for the table's probes.
+    `subject` is the attempt itself, for the table's probes; `source` its text, for the sizes that stand there.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
@@ -59,10 +61,20 @@ def diagnose(
     suspects = [proven[o.id] for o in sorted(failed, key=lambda o: o.layer) if o.raised is None and proven[o.id]]
     if not named and _gives_nothing(transcript):
         suspects = [UNTOUCHED]
-    elif values is None and HARD_CODED not in suspects and has_fixed_size(reference, transcript):
+    elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
         suspects.append(HARD_CODED)
     order = [*(e for e in exceptions if e != UNTOUCHED), *named, *suspects, *(e for e in exceptions if e == UNTOUCHED)]
     return tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order))
+
+
+def _is_hard_coded(subject: Asked, reference: LocalPerformer, transcript: Sequence[Exchange], source: str) -> bool:
+    """Whether sizes are fixed, as the answers that are there show, or more of them."""
+    if has_fixed_size(reference, transcript):
+        return True
+    try:
+        return works_for_its_own_sizes(subject, reference, transcript, source)
+    except AttemptEnded:
+        return False
 
 
 def _beside_the_order(

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..candidate import LocalPerformer, Performer
 from ..explain import is_refusal, kind_of
 from ..subject import Asked, Exchange, replies_of
-from .agree import agree
+from .agree import agree, agree_but_for_the_huge
 from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
 from .table import Table, combined
@@ -125,9 +125,19 @@ def _found(
     for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
         if _explains(LocalPerformer(namespace, device, only_values=True), exchanges):
             return tuple(
-                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]]) for c in sorted(classes)
+                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
+                for c in _needed(bank, table, sorted(classes), device, exchanges)
             )
     return None
+
+
+def _needed(bank: Bank, table: Table, pair: list[int], device: str, exchanges: list[Exchange]) -> list[int]:
+    """The one of the two that explains everything alone, but for what rounding makes of a division by nearly nothing."""
+    for one in pair:
+        alone = LocalPerformer(_head(bank, table, one).namespace, device, only_values=True)
+        if all(agree_but_for_the_huge(e.reply, alone.perform(e.call)) for e in exchanges):
+            return [one]
+    return pair
 
 
 def _nearly(
