@@ -9,7 +9,8 @@ from io import StringIO
 
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Entries, Reply, StandIn
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..course import Assignment, Course, CourseError, Exercise
 from ..judge.candidate import LocalPerformer, Performer
 from ..judge.cast import map_call

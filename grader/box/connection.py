@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from .replies import BadReply, read_replies, read_reply
 from .worker import wire
+from .worker.answers import Reply
 from .worker.limits import MIB, Limits
-from .worker.messages import Message, Reply, Several
+from .worker.messages import Message, Several
 
 Answer = TypeVar("Answer")
 

@@ -13,7 +13,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON

@@ -8,8 +8,8 @@ from pydantic import Field, TypeAdapter
 from torch import Tensor
 
 from .replies import BadReply, Model, Name, ReplyModel, Size, TensorRef, read_as, reply_of
+from .worker.answers import Seen, Step, Traced
 from .worker.looking import ELEMENTS
-from .worker.messages import Seen, Step, Traced
 from .worker.tracing import CROPS, DEPTH, ORDER, SIDES, STEPS
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
+from ..box.worker.answers import Raised, Reply
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Call, Load, Raised, Reply
+from ..box.worker.messages import Call, Load
 from ..submission import AttemptSource
 from .cast import cast
 from .explain import is_dtype_fault, is_refusal

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Entries, ModuleFacts, Raised, Reply
+from ..box.worker.answers import ModuleFacts, Raised, Reply
+from ..box.worker.messages import Build, Call, Entries
 from ..box.worker.perform import perform
 from .cast import cast
 from .plain import kind_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..box.worker.messages import Raised
+from ..box.worker.answers import Raised
 
 # Names that may be shown; any other becomes "an exception of its own".
 _KNOWN = frozenset(

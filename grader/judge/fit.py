@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..box.worker.messages import Build, Call, Reply
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call
 
 
 def misfit(call: Call, reply: Reply) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..box.connection import AttemptEnded
-from ..box.worker.messages import Call, Reply
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
 from .candidate import LocalPerformer
 from .explain import is_dtype_fault, is_refusal
 from .subject import Exchange, Question

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..box.connection import AttemptEnded
-from ..box.worker.messages import Call, Reply
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
 from .candidate import Performer
 
 

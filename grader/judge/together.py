@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from greenlet import getcurrent, greenlet
 
-from ..box.worker.messages import Call, Reply
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
 from .subject import Question, Subject
 from .turn import PlainCheck, Turn
 

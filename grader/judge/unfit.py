@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..box.worker.messages import Output, Reply
+from ..box.worker.answers import Output, Reply
 from .candidate import AttemptRaised, CheckFailed, Performer
 from .expect import assert_shape
 from .plain import kind_name

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import torch
 
-from ..box.worker.messages import TraceCall, Traced
+from ..box.worker.answers import Traced
+from ..box.worker.messages import TraceCall
 from ..box.worker.tracing import trace
 from ..course import Assignment, Course, Exercise, find_course, load_course
 from ..course.secret import FOLDER

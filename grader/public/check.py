@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ..box.connection import AttemptEnded, End
-from ..box.worker.messages import Reply
+from ..box.worker.answers import Reply
 from ..judge.attempt import AttemptPerformer
 from ..judge.candidate import Answer, AttemptRaised, CheckFailed
 from ..judge.expect import assert_matches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..box.worker.messages import Raised
+from ..box.worker.answers import Raised
 from ..judge.explain import explain
 from ..judge.plain import plain
 

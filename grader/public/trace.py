@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Raised, Reply
+from ..box.worker.answers import Raised, Reply
+from ..box.worker.messages import Build, Call
 from ..judge.explain import KINDS, is_refusal, kind_of
 from ..judge.shadow import project
 

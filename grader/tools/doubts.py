@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..box.worker.messages import Step
+from ..box.worker.answers import Step
 from .axes import Axes
 
 _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split())

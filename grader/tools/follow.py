@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ..box.connection import AttemptEnded
 from ..box.level import Box
 from ..box.traces import read_traced
+from ..box.worker.answers import Traced
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Load, TraceCall, Traced
+from ..box.worker.messages import Load, TraceCall
 from ..judge.cast import cast
 from ..judge.explain import explain
 from ..judge.plain import plain

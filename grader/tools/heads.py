@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Step, Traced
+from ..box.worker.answers import Step, Traced
 from ..public.heads import Heads
 from .axes import Axes
 

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Traced
+from ..box.worker.answers import Traced
 from ..judge.explain import explain
 from ..public.heads import Heads
 from .calls import Look

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ..box.worker.messages import Call, Traced
+from ..box.worker.answers import Traced
+from ..box.worker.messages import Call
 from ..course import Assignment, Course, Exercise
 from ..public.heads import Heads
 from ..training.plan import attention_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from ..box.worker.messages import Seen, Step, Traced
+from ..box.worker.answers import Seen, Step, Traced
 from ..judge.explain import explain
 from ..judge.plain import plain
 from ..public.trace import shadow_of

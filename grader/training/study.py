@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
-from ..box.worker.messages import Build, Examine, Learn, Plan, Prepare, Raised, Reply, Training, Write
+from ..box.worker.answers import Raised, Reply
+from ..box.worker.messages import Build, Examine, Learn, Plan, Prepare, Training, Write
 from ..box.worker.training import Learner
 from ..judge.explain import explain
 from ..judge.plain import plain

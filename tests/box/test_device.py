@@ -11,9 +11,10 @@ from grader.box.connection import Connection
 from grader.box.level import Box
 from grader.box.replies import BadReply, read_reply
 from grader.box.worker import wire
+from grader.box.worker.answers import Reply
 from grader.box.worker.device import placed
 from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Build, Call, Load, Reply, StandIn
+from grader.box.worker.messages import Build, Call, Load, StandIn
 from grader.box.worker.perform import perform
 
 X = torch.eye(2) / 3

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.box.worker.messages import Call, Step, TraceCall, Traced
+from grader.box.worker.answers import Step, Traced
+from grader.box.worker.messages import Call, TraceCall
 from grader.box.worker.tracing import CROPS, ORDER, STEPS, trace
 
 Follow = Callable[..., Traced]

@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.box.worker.messages import Build, Examine, Learn, Plan, Prepare, Reply, Write
+from grader.box.worker.answers import Reply
+from grader.box.worker.messages import Build, Examine, Learn, Plan, Prepare, Write
 from grader.box.worker.model import LanguageModel, initialise
 from grader.box.worker.training import CUTS, Adam, Learner
 

@@ -16,7 +16,8 @@ from types import ModuleType
 import pytest
 import torch
 
-from grader.box.worker.messages import Call, Output, Reply
+from grader.box.worker.answers import Output, Reply
+from grader.box.worker.messages import Call
 from grader.course import Course, Exercise, load_course
 from grader.judge.candidate import AttemptRaised, Candidate, CheckFailed, LocalPerformer
 from grader.judge.draw import Draw

@@ -20,7 +20,7 @@ with atheris.instrument_imports(include=["grader.box.replies", "grader.submissio
 
 import contextlib
 
-from grader.box.worker.messages import Reply
+from grader.box.worker.answers import Reply
 
 
 def reply(data: bytes) -> None:

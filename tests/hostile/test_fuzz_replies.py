@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from grader.box.replies import BadReply, read_replies, read_reply
-from grader.box.worker.messages import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from grader.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from grader.box.worker.wire import LENGTH, encode
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))

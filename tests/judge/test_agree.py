@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from grader.box.worker.messages import Output, Reply
+from grader.box.worker.answers import Output, Reply
 from grader.judge.diagnosis.agree import agree, agree_but_for_the_huge
 
 

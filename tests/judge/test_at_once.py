@@ -10,8 +10,9 @@ import torch
 
 from grader.box.connection import AttemptEnded, Connection, End
 from grader.box.level import Box
+from grader.box.worker.answers import Reply
 from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call, Reply
+from grader.box.worker.messages import Call
 from grader.judge.attempt import AttemptPerformer
 from grader.judge.subject import Question
 from grader.submission import AttemptSource
@@ -19,7 +20,7 @@ from grader.submission import AttemptSource
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)
 TWICE = """import os, sys
     worker = sys.modules
-    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.messages'].Reply())
+    reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.answers'].Reply())
     os.write(64, reply + reply)"""
 GOOD = "def f(x):\n    return x + x\n"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.worker.messages import Build, Call, Device, Reply
+from grader.box.worker.answers import Reply
+from grader.box.worker.messages import Build, Call, Device
 from grader.judge.cast import cast
 from grader.judge.diagnosis.agree import comparable
 from grader.judge.marks import Layer, check

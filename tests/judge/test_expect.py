@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.box.worker.messages import Call, Output, Raised, Reply
+from grader.box.worker.answers import Output, Raised, Reply
+from grader.box.worker.messages import Call
 from grader.judge.candidate import Answer, AttemptRaised, CheckFailed
 from grader.judge.expect import (
     assert_finite,

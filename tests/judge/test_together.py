@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from grader.box.connection import AttemptEnded, End
-from grader.box.worker.messages import Call, Output, Reply
+from grader.box.worker.answers import Output, Reply
+from grader.box.worker.messages import Call
 from grader.judge.candidate import Candidate, LocalPerformer
 from grader.judge.session import CheckSession
 from grader.judge.subject import Exchange, Question

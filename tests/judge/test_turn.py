@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grader.box.connection import AttemptEnded, End
-from grader.box.worker.messages import Output, Raised, Reply
+from grader.box.worker.answers import Output, Raised, Reply
 from grader.judge.candidate import LocalPerformer
 from grader.judge.session import CheckSession
 from grader.judge.turn import PlainCheck, Turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.box.worker.messages import Raised
+from grader.box.worker.answers import Raised
 from grader.judge.draw import Draw, input_seed
 from grader.judge.explain import explain, kind_of
 from grader.judge.plain import plain

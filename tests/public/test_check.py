@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from grader.box.level import Box
-from grader.box.worker.messages import Build, Call, Raised, Reply
+from grader.box.worker.answers import Raised, Reply
+from grader.box.worker.messages import Build, Call
 from grader.course import Assignment, Course, CourseError, Exercise
 from grader.judge.attempt import AttemptPerformer
 from grader.judge.catalogue import LocalSubject

@@ -7,7 +7,8 @@ import types
 
 import pytest
 
-from grader.box.worker.messages import TraceCall, Traced
+from grader.box.worker.answers import Traced
+from grader.box.worker.messages import TraceCall
 from grader.box.worker.tracing import trace
 from grader.judge.cast import cast
 from grader.tools.calls import Look

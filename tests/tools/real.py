@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from grader.box.worker.messages import Traced
+from grader.box.worker.answers import Traced
 from grader.course import Course, Exercise, load_course
 from grader.public import heads
 from grader.public.file import read

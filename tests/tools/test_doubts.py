@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.box.worker.messages import Seen, Step
+from grader.box.worker.answers import Seen, Step
 from grader.tools.axes import Axes
 from grader.tools.doubts import doubt_about
 

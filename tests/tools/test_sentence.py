@@ -8,7 +8,8 @@ import types
 import pytest
 import torch
 
-from grader.box.worker.messages import TraceCall, Traced
+from grader.box.worker.answers import Traced
+from grader.box.worker.messages import TraceCall
 from grader.box.worker.tracing import trace
 from grader.judge.cast import cast
 from grader.public import heads

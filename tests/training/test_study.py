@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from grader.authoring.curves import stale_curves
-from grader.box.worker.messages import Build, Output, Prepare, Reply, Training
+from grader.box.worker.answers import Output, Reply
+from grader.box.worker.messages import Build, Prepare, Training
 from grader.box.worker.training import Learner
 from grader.course import Exercise
 from grader.judge.references import namespace_of

@@ -10,7 +10,8 @@ import types
 from collections.abc import Mapping
 
 from . import wire
-from .messages import Call, Load, Reply, Several, TraceCall, Traced, Training
+from .answers import Reply, Traced
+from .messages import Call, Load, Several, TraceCall, Training
 from .perform import perform, raised_by
 from .tracing import trace
 from .training import Learner

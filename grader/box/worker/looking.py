@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from .messages import Seen, dtype_name
+from .answers import Seen, dtype_name
 
 ELEMENTS = 16_384  # numbers of a corner
 T = TypeVar("T")

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .messages import Build, Device, Entries, Entry, ModuleFacts, StandIn, dtype_name
+from .answers import Entry, ModuleFacts, dtype_name
+from .messages import Build, Device, Entries, StandIn
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
 _EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that hold no tensor of the student's own, or registered ones

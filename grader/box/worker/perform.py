@@ -11,8 +11,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from .answers import Output, Raised, Reply, dtype_name
 from .device import Peak, autocast, placed
-from .messages import Build, Call, Output, Raised, Reply, StandIn, dtype_name
+from .messages import Build, Call, StandIn
 from .modules import Built, build_module, lookup, plain_argument
 from .watch import Watch
 from .wire import bare

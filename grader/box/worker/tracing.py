@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from .answers import Reply, Seen, Step, Traced
 from .looking import Noted, corner, kept, noted, seen, tensors_in
-from .messages import Reply, Seen, Step, TraceCall, Traced
+from .messages import TraceCall
 from .perform import perform
 
 STEPS, ORDER, CROPS = 400, 20_000, 256  # distinct steps, operations in their order, corners

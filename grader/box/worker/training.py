@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .messages import Examine, Learn, Output, Plan, Prepare, Reply, Training, Write, dtype_name
+from .answers import Output, Reply, dtype_name
+from .messages import Examine, Learn, Plan, Prepare, Training, Write
 from .model import LanguageModel, initialise
 from .modules import build_module
 from .perform import raised_by

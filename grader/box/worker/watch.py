@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .messages import Operations
+from .answers import Operations
 
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default

@@ -18,13 +18,15 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from . import messages
+from . import answers, messages
 
 READY = b"ready"  # a zygote's first word, on its control socket
 LENGTH = struct.Struct(">Q")
 _HEADER_LENGTH = struct.Struct("<Q")
 _CLASSES = {
-    name: value for name, value in vars(messages).items() if isinstance(value, type) and dataclasses.is_dataclass(value)
+    name: value
+    for name, value in (vars(messages) | vars(answers)).items()
+    if isinstance(value, type) and dataclasses.is_dataclass(value)
 }
 _FIELDS: dict[type, tuple[str, ...]] = {
     value: tuple(field.name for field in dataclasses.fields(value)) for value in _CLASSES.values()
@@ -75,7 +77,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
     if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, Tensor) and value.device.type == "meta":
-        return {"$": "meta", "shape": list(value.shape), "dtype": messages.dtype_name(value.dtype)}
+        return {"$": "meta", "shape": list(value.shape), "dtype": answers.dtype_name(value.dtype)}
     if isinstance(value, Tensor):
         tensors.append(bare(value).resolve_neg().contiguous())
         return {"$": "tensor", "index": len(tensors) - 1}

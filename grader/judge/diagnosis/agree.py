@@ -7,7 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ...box.worker.messages import Build, Call, Device, Output, Raised, Reply
+from ...box.worker.answers import Output, Raised, Reply
+from ...box.worker.messages import Build, Call, Device
 from ..expect import TOLERANCE, difference
 from ..explain import is_refusal, kind_of
 from ..shadow import FLOOR

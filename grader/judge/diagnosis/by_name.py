@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...box.connection import AttemptEnded
-from ...box.worker.messages import Build, Call, Reply
+from ...box.worker.answers import Reply
+from ...box.worker.messages import Build, Call
 from ..candidate import LocalPerformer, Performer
 from ..subject import Asked, Exchange, Question, replies_of
 from .agree import agree

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...box.worker.messages import Reply
+from ...box.worker.answers import Reply
 from ..explain import KINDS, is_refusal, kind_of
 from ..shadow import PROJECTIONS, project
 
