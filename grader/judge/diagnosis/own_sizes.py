@@ -22,6 +22,7 @@ TOGETHER = 3  # axes that are fixed at once
 READ = 3  # calls of one function or class, for each number of sizes, of which the one with most axes is tried
 NUMBERS, OF_ALL = 2**19, 2**26  # in the tensors of a call, and of all of them
 MOST_NUMBERS = 2**23  # in the call that a find is tried on
+PARSED = 200_000  # characters of a text: parsing takes some thousand times as many bytes
 SIZES, CHOICES = 16, 20_000  # of a text that are tried, and ways to choose among them that are looked at
 
 
@@ -43,6 +44,8 @@ def works_for_its_own_sizes(subject: Asked, reference: Performer, exchanges: Seq
 
 def written_sizes(source: str) -> list[int]:
     """The whole numbers in a text that may be sizes; −1 and the like are none, nor what runs for `__main__` alone."""
+    if len(source) > PARSED:
+        return []
     try:
         parts = [part for part in ast.parse(source).body if not (isinstance(part, ast.If) and _names_main(part.test))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
