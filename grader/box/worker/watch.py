@@ -48,7 +48,11 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
     """
     if kernel is _TO_COPY and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "cpu":
         return torch.zeros_like(args[0], dtype=kwargs.get("dtype"), device="cpu")
-    return args[0] if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta else None
+    return args[0].zero_() if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta else None
+
+
+def _has_no_numbers(args: Any) -> bool:
+    return any(isinstance(arg, Tensor) and arg.is_meta for arg in args)
 
 
 def _on_two_devices(args: Any) -> bool:
@@ -97,9 +101,12 @@ class _Kernels(TorchDispatchMode):
             self._counting = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.mixed |= _on_two_devices(args) and not _may_mix(func)
+        mixed = _on_two_devices(args) and not _may_mix(func)
+        self.mixed |= mixed
         out = _copied_out(func, args, kwargs or {})
         out = func(*args, **(kwargs or {})) if out is None else out
+        if mixed and _has_no_numbers(args) and isinstance(out, Tensor) and not out.is_meta:
+            out.zero_()  # nothing was written there
         self.fused |= _is_fused_kernel(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
             if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
