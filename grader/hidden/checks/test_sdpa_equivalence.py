@@ -459,7 +459,6 @@ def test_measures(attempt, draw):
     """max_path_difference gives the largest absolute difference, with dropout off"""
     s = sizes_of(draw)
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
-    weights["proj.weight"] *= 10.0 ** -draw.integer(2, 6)  # and rounding with it, so that nobody knows it beforehand
     asked = attempt.asking(random=True)
     fast, by_hand = (module(asked, s, weights, flash=flash)(x).output for flash in PATHS)
     assert_shape(fast, x.shape)
@@ -483,6 +482,7 @@ def test_measures(attempt, draw):
         below = float(measured(-apart, dropout=0.5).output)
         signed = "where the first path is the smaller one, another number comes out: take the absolute value"
         expect(fits(below, real, -apart), signed, "path_difference")
+        expect_rounding_that_follows(asked, s, weights, x, draw)
         return
     if not steady(asked, s, weights, x, (fast, by_hand)):
         return
@@ -494,6 +494,16 @@ def test_measures(attempt, draw):
     expect(given != 0, "it gives 0, and the paths differ: is one path compared with itself?", "path_difference")
     worst = (real + apart).abs().max()
     expect(False, f"it gives {given / float(worst):.2g} times the largest absolute difference", "path_difference")
+
+
+def expect_rounding_that_follows(asked, s, weights, x, draw):
+    """Of paths that differ by rounding alone, it gives that: of smaller outputs a smaller number, which nobody knows beforehand."""
+    smaller = {**weights, "proj.weight": weights["proj.weight"] * 10.0 ** -draw.integer(3, 6)}
+    fast, by_hand = (module(asked, s, smaller, flash=flash)(x).output for flash in PATHS)
+    real = fast - by_hand
+    given = float(asked.call("max_path_difference", module(asked, s, smaller), x).output)
+    told = "it gives a number that does not follow the paths: is it computed from them?"
+    expect(fits(given, real, torch.zeros_like(real)), told, "path_difference")
 
 
 def steady(asked, s, weights, x, outputs):
