@@ -69,16 +69,13 @@ class Head:
             for oid in sorted(oids):
                 with suppress(HeadError):
                     self._fetch(wanted=[oid])
-            self._git(
-                "ls-remote", self._remote, "HEAD", token=self._token, server=self._remote
-            )  # does it still answer?
+            self._git("ls-remote", self._remote, "HEAD", online=True)  # does it still answer?
 
     def _fetch(self, *options: str, wanted: Sequence[str]) -> None:
         settings = self._folder / "config"
         kept = settings.read_bytes()
         always = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
-        remote = self._remote
-        self._git("fetch", *always, *options, remote, *wanted, token=self._token, server=remote)
+        self._git("fetch", *always, *options, self._remote, *wanted, online=True)
         settings.write_bytes(kept)  # or git would ask the remote for what was left out
 
     def _entry(self, path: str, mode: str, oid: str) -> Entry:
@@ -90,9 +87,9 @@ class Head:
             return Entry(path, refused=f"{path} is larger than {self._limit_kib} KiB.")
         return Entry(path, self._git("cat-file", "blob", oid))
 
-    def _git(self, *arguments: str, stdin: bytes = b"", token: str = "", server: str = "") -> bytes:
+    def _git(self, *arguments: str, stdin: bytes = b"", online: bool = False) -> bytes:
         command = ["git", *arguments]
-        environment = _environment(token, server)
+        environment = _environment(self._token, self._remote) if online else _environment("", "")
         try:
             done = subprocess.run(
                 command,
@@ -107,9 +104,8 @@ class Head:
         except subprocess.TimeoutExpired:
             raise HeadError(f"git {arguments[0]} took longer than {SECONDS} s. Next: run the job again") from None
         if done.returncode:
-            said = done.stderr.decode("ascii", "replace").replace("::", ":").replace(
-                "##", "#"
-            ).strip().splitlines() or ["no reason given"]
+            text = done.stderr.decode("ascii", "replace").replace("::", ":").replace("##", "#")
+            said = text.strip().splitlines() or ["no reason given"]
             raise HeadError(f"git {arguments[0]} ended with {done.returncode} ({said[-1]!a}). Next: run the job again")
         return done.stdout
 

@@ -9,10 +9,11 @@ import torch
 
 from grader.box.worker.messages import Build, Call, StandIn
 from grader.judge.candidate import LocalPerformer
-from grader.judge.diagnosis.own_sizes import PARSED, works_for_its_own_sizes, written_sizes
+from grader.judge.diagnosis.own_sizes import works_for_its_own_sizes, written_sizes
 from grader.judge.diagnosis.resize import layouts
 from grader.judge.local import LocalSubject
 from grader.judge.subject import Exchange
+from grader.submission.notebook import CODE_LIMIT
 
 REFERENCE = """
 def paired(x, n):
@@ -58,7 +59,7 @@ def test_sizes_are_whole_numbers_of_the_code_that_runs() -> None:
     )
     assert written_sizes(text) == [12, 64]
     assert written_sizes("def f(") == []
-    assert written_sizes(text + "#" * PARSED) == []  # a text of a megabyte takes the parser a gigabyte
+    assert written_sizes(text + "#" * CODE_LIMIT) == []  # a text of a megabyte takes the parser a gigabyte
 
 
 def test_a_call_at_other_sizes_keeps_what_belongs_together() -> None:

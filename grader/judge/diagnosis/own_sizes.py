@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, count, islice, product
 
 from ...box.worker.messages import Build, Call
+from ...submission.notebook import CODE_LIMIT
 from ..candidate import Performer
 from ..explain import is_refusal, kind_of
 from ..subject import Asked, Exchange, replies_of
@@ -22,7 +23,6 @@ TOGETHER = 3  # axes that are fixed at once
 READ = 3  # calls of one function or class, for each number of sizes, of which the one with most axes is tried
 NUMBERS, OF_ALL = 2**19, 2**26  # in the tensors of a call, and of all of them
 MOST_NUMBERS = 2**23  # in the call that a find is tried on
-PARSED = 200_000  # characters of a text: parsing takes some thousand times as many bytes
 SIZES, CHOICES = 16, 20_000  # of a text that are tried, and ways to choose among them that are looked at
 
 
@@ -44,7 +44,7 @@ def works_for_its_own_sizes(subject: Asked, reference: Performer, exchanges: Seq
 
 def written_sizes(source: str) -> list[int]:
     """The whole numbers in a text that may be sizes; −1 and the like are none, nor what runs for `__main__` alone."""
-    if len(source) > PARSED:
+    if len(source) > CODE_LIMIT:
         return []
     try:
         parts = [part for part in ast.parse(source).body if not (isinstance(part, ast.If) and _names_main(part.test))]
