@@ -13,7 +13,7 @@ from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..result import Result
 from ..submission import find_submissions
-from .begun import begun_in
+from .begun import Begun
 from .collect import Collected
 
 
@@ -21,18 +21,20 @@ class GradingError(CourseFault):
     """The grader itself failed. The text ends with what to do next."""
 
 
-def grade_collected(course: Course, collected: Collected, submitted: Path, device: Device) -> list[Result]:
+def grade_collected(
+    course: Course, collected: Collected, submitted: Path, device: Device, begun: Begun
+) -> list[Result]:
     """A result for every assignment of which something is begun.
 
     Raises BoxUnavailable where this machine has no such box, GradingError where the grader failed.
     """
-    worked_on = {assignment for assignment, _ in begun_in(course, submitted / collected.student)}
+    worked_on = {assignment for assignment, _ in begun}
     submissions, _ = find_submissions(course, submitted)
-    begun = [s for s in submissions if s.student == collected.student and s.assignment.id in worked_on]
-    if not begun:
+    wanted = [s for s in submissions if s.student == collected.student and s.assignment.id in worked_on]
+    if not wanted:
         return []  # and no box is needed
     start(Plan(course.root, course_secret(course.root), Level.NAMESPACES, device=device))
-    return _results([grade(submission) for submission in begun])
+    return _results([grade(submission) for submission in wanted])
 
 
 def _results(graded: Sequence[Graded]) -> list[Result]:

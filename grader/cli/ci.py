@@ -59,8 +59,8 @@ def grade(
     from ..ci.runner import add_summary, set_output
 
     loaded, collected = course_of(course), read_collected(submitted)
-    results = grade_collected(loaded, collected, submitted, device)
     begun = begun_in(loaded, submitted / collected.student)
+    results = grade_collected(loaded, collected, submitted, device, begun)
     write_artifact(out, collected, device, results, begun)
     why_not = why_not_on_a_gpu(results, collected.refused)
     set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)

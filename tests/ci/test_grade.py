@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from grader.batch.judge_process import Graded
 from grader.box.names import Device, Level
 from grader.ci import grade as grade_room
+from grader.ci.begun import begun_in
 from grader.ci.collect import Collected
 from grader.ci.grade import GradingError, grade_collected
 from grader.cli.app import app
@@ -45,7 +46,7 @@ def test_nothing_begun_needs_no_box(
     monkeypatch.setattr(grade_room, "start", None)
     stub = (tiny.root / STUB).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
-    assert grade_collected(tiny, collected, submitted, Device.CPU) == []
+    assert grade_collected(tiny, collected, submitted, Device.CPU, begun_in(tiny, submitted / "ada")) == []
 
 
 def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is_none_of_ours(
@@ -60,7 +61,9 @@ def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is
     plans = []
     monkeypatch.setattr(grade_room, "start", plans.append)
     monkeypatch.setattr(grade_room, "grade", lambda submission: Graded(submission, make_result()))
-    assert grade_collected(tiny, collected, submitted, Device.CUDA) == [make_result()]
+    assert grade_collected(tiny, collected, submitted, Device.CUDA, begun_in(tiny, submitted / "ada")) == [
+        make_result()
+    ]
     assert [(plan.level, plan.device) for plan in plans] == [(Level.NAMESPACES, Device.CUDA)]
 
 
@@ -74,7 +77,7 @@ def test_a_fault_of_the_graders_own_is_no_result(
     monkeypatch.setattr(grade_room, "start", lambda plan: None)
     monkeypatch.setattr(grade_room, "grade", lambda submission: Graded(submission, make_result(), ("values: x",)))
     with pytest.raises(GradingError, match=r"a fault of the grader's own: values: x\. Next: course verify"):
-        grade_collected(tiny, collected, submitted, Device.CPU)
+        grade_collected(tiny, collected, submitted, Device.CPU, begun_in(tiny, submitted / "ada"))
 
 
 def test_without_a_box_nothing_is_graded(
