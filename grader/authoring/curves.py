@@ -53,7 +53,7 @@ def stale_curves(course: Course) -> list[str]:
     """A sentence for every curve that was not recorded with today's text and plan, or not at all."""
     text = read_text()
     return [
-        f"{path.relative_to(course.root)} was not recorded with today's text and plan. Next: course release --curves"
+        f"{path.relative_to(course.root)} was not recorded with today's text and plan"
         for assignment, exercise, trainable in trained_exercises(course)
         if not _is_current(path := course.curve(assignment, exercise), trainable, text)
     ]

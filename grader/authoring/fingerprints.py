@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
+import torch
 from torch import Tensor
 
 from ..box.worker.answers import Reply
@@ -22,10 +23,11 @@ from ..judge.plugin import CheckOutcome
 from ..judge.references import namespace_of
 from ..judge.subject import Exchange
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
-from ..public.trace import Facet, Trace, trace_beside, trace_of
+from ..public.trace import Facet, Shadow, Trace, trace_beside, trace_of
 from ..submission import code_digest
 
 PUBLIC = b"public inputs: drawn without the course's secret"
+LARGE, NUDGE = 1e4, 1e-9  # a norm beyond that of ordinary answers, and what no right mind can tell from rounding
 ELEMENTS_LIMIT = 20_000  # a call with more numbers than this is not recorded
 ALWAYS = {"load_error", *(kind.misconception for kind in KINDS if kind.misconception)}  # an exception may say them
 _FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "attributes", "fused")
@@ -69,19 +71,19 @@ class _TraceBook:
 
     def __init__(self, right: Sequence[Trace]) -> None:
         self.traces = [[trace] for trace in right]
-        self._places = [{trace.model_dump_json(): 0} for trace in right]
 
     def enter(self, id_: str, traces: Sequence[Trace | None]) -> RecordedMutant:
         """A mutant whose answers refer to the book."""
         return RecordedMutant(id=id_, answers=tuple(self._place(call, trace) for call, trace in enumerate(traces)))
 
     def _place(self, call: int, trace: Trace | None) -> int | None:
+        """Numbers are compared to rounding, or another processor would keep two where this one keeps one."""
         if trace is None:
             return None
-        places = self._places[call]
-        place = places.setdefault(trace.model_dump_json(), len(places))
-        if place == len(self.traces[call]):
-            self.traces[call].append(trace)
+        known = self.traces[call]
+        place = next((i for i, other in enumerate(known) if other.is_same(trace)), len(known))
+        if place == len(known):
+            known.append(trace)
         return place
 
 
@@ -135,7 +137,30 @@ def _facets(calls: Sequence[int], book: _TraceBook, free: set[tuple[int, Facet]]
 
 
 def _traces(performer: Performer, calls: Sequence[Call]) -> tuple[Trace | None, ...]:
-    return tuple(trace_of(performer.perform(call)) if _is_steady(performer, call) else None for call in calls)
+    """What a mutant answers to each call; None where chance or rounding decides."""
+    return tuple(_trace(performer, call) if _is_steady(performer, call) else None for call in calls)
+
+
+def _trace(performer: Performer, call: Call) -> Trace | None:
+    """The trace, unless rounding decides what it says: a sum that cancels, say, by which something is divided.
+
+    Such numbers are huge, or none at all. Another processor makes others of them.
+    """
+    found = trace_of(performer.perform(call))
+    if not any(_may_be_noise(each) for each in (*found.outputs, *found.gradients.values())):
+        return found
+    generator = torch.Generator().manual_seed(0)
+
+    def nudged(tensor: Tensor) -> Tensor:
+        if not tensor.is_floating_point() or tensor.device.type == "meta":
+            return tensor
+        return tensor * (1 + NUDGE * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+
+    return found if found.is_same(trace_of(performer.perform(map_call(call, nudged)))) else None
+
+
+def _may_be_noise(shadow: Shadow | None) -> bool:
+    return shadow is not None and bool(shadow.holes or shadow.norm > LARGE)
 
 
 def _is_recordable(reference: Performer, call: Call) -> bool:

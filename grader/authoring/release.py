@@ -1,4 +1,7 @@
-"""From solutions/ to exercises/: the stub, its notebook and its fingerprints, byte for byte the same every time."""
+"""From solutions/ to exercises/: the stub, its notebook, and what is recorded of the answers.
+
+Text is the same bytes every time. A recording is the same numbers; where the one on disk says them, it stays.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from .caught import write_caught
 from .fingerprints import record
 from .heads import record_heads
 from .notebook import Group, stub_notebook
+from .recordings import in_step
 from .strip import strip
 
 Exercises = Sequence[tuple[Assignment, Exercise]]
@@ -22,10 +26,18 @@ Exercises = Sequence[tuple[Assignment, Exercise]]
 
 @dataclass(frozen=True)
 class Released:
-    """A file of exercises/ as it must be."""
+    """A file of exercises/ as it must be. `recorded`: numbers, of which those that agree are as good."""
 
     path: Path
     content: bytes
+    recorded: bool = False
+
+    def is_in_step(self) -> bool:
+        """Whether the file on disk says what it must."""
+        if not self.path.exists():
+            return False
+        there = self.path.read_bytes()
+        return in_step(there, self.content) if self.recorded else there == self.content
 
 
 def every_exercise(course: Course) -> Exercises:
@@ -40,7 +52,7 @@ def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | 
 
 
 def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> list[Path]:
-    """Write exercises/, and take away what no longer belongs there; the paths written.
+    """Write exercises/, and take away what no longer belongs there; the paths of all its files.
 
     Beside them, for instructors: the diagnosis tables, and the bank as a page.
     exercises: only the files of these, and nothing is taken away.
@@ -51,8 +63,9 @@ def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | N
     for assignment, exercise in every_exercise(course):  # for the page shows them all
         write_caught(course, catalogue, assignment, exercise)
     for file in files:
-        file.path.parent.mkdir(parents=True, exist_ok=True)
-        file.path.write_bytes(file.content)
+        if not file.is_in_step():
+            file.path.parent.mkdir(parents=True, exist_ok=True)
+            file.path.write_bytes(file.content)
     for stray in stray_files(course, files) if exercises is None else ():
         stray.unlink()
     page_path(course).parent.mkdir(exist_ok=True)
@@ -86,10 +99,13 @@ def _of_exercise(
     yield Released(course.released(assignment, exercise), stub.encode())
     notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
     yield Released(course.released(assignment, exercise, ".ipynb"), notebook.encode())
-    recorded = record(course, catalogue, assignment, exercise, stub)
-    yield Released(course.fingerprints(assignment, exercise), recorded)
-    if heads := record_heads(course, assignment, exercise, loaded(recorded)):
-        yield Released(course.heads(assignment, exercise), heads)
+    new = record(course, catalogue, assignment, exercise, stub)
+    fingerprints = Released(course.fingerprints(assignment, exercise), new, recorded=True)
+    yield fingerprints
+    # Heads are found by the answers that the fingerprint file holds: by those of the one that stays.
+    kept = fingerprints.path.read_bytes() if fingerprints.is_in_step() else new
+    if heads := record_heads(course, assignment, exercise, loaded(kept)):
+        yield Released(course.heads(assignment, exercise), heads, recorded=True)
     curve = course.curve(assignment, exercise)
     if exercise.train is not None and curve.exists():  # carried over: to record it takes a minute (`--curves`)
         yield Released(curve, curve.read_bytes())

@@ -13,11 +13,12 @@ PROJECTIONS = 4
 LARGEST = 1 << 20  # numbers: more than any right answer has, and what a wrong one costs the judge is bounded
 _KEPT = 1 << 14  # as large as the answers that checks ask for: of students' own sizes there is no end
 FLOOR = -1e3  # scores are within ±50: anything below is as good as -inf after a softmax
+CEILING = 1e30  # anything above is as good as inf: float32 ends soon after, and sums of squares must not overflow
 
 
 @dataclass(frozen=True)
 class Projection:
-    """holes: where values are NaN, infinite or below FLOOR, as a short hash ("" for nowhere). The rest is projected."""
+    """holes: where values are NaN, above CEILING or below FLOOR, as a short hash ("" for nowhere). The rest is projected."""
 
     holes: str
     numbers: tuple[float, ...]
@@ -29,10 +30,10 @@ def project(tensor: Tensor) -> Projection:
     if tensor.numel() > LARGEST:
         return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
     values = tensor.double().flatten()
-    ordinary = values.isfinite() & (values > FLOOR)
+    ordinary = (values > FLOOR) & (values < CEILING)  # NaN is neither
     holes = ""
     if not bool(ordinary.all()):
-        marks = ordinary.char() + 2 * values.isnan().char() + 4 * (values == float("inf")).char()
+        marks = ordinary.char() + 2 * values.isnan().char() + 4 * (values >= CEILING).char()
         holes = hashlib.sha256(bytes(marks.tolist())).hexdigest()[:8]
         values = torch.where(ordinary, values, torch.zeros_like(values))
     numbers = (values @ _directions(values.numel())).tolist()
@@ -41,7 +42,7 @@ def project(tensor: Tensor) -> Projection:
 
 def _rounded(number: float) -> float:
     """Six digits, and no noise around 0: machines add up in different orders, and all must record the same."""
-    return float(f"{number:.6g}") if abs(number) > 1e-10 else 0.0
+    return 0.0 if abs(number) <= 1e-10 else float(f"{number:.6g}")
 
 
 def _directions(length: int) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 from torch import Tensor
@@ -33,8 +34,18 @@ class Shadow(BaseModel):
             return False
         if len(self.projections) != len(other.projections):  # one of them has no values: it is on meta
             return False
-        bound = TOLERANCE * max(self.norm, other.norm, 1e-12)
-        return all(abs(a - b) <= bound for a, b in zip(self.projections, other.projections, strict=True))
+        finite = math.isfinite(self.norm) and math.isfinite(other.norm)
+        if not finite and not _is_near(self.norm, other.norm, 0.0):
+            return False
+        bound = TOLERANCE * max(self.norm, other.norm, 1e-12) if finite else 0.0
+        return all(_is_near(a, b, bound) for a, b in zip(self.projections, other.projections, strict=True))
+
+
+def _is_near(a: float, b: float, bound: float) -> bool:
+    """Whether two numbers differ by `bound` at most. NaN and infinities are equal to themselves alone."""
+    if math.isfinite(a) and math.isfinite(b):
+        return abs(a - b) <= bound
+    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 class Trace(BaseModel):
@@ -55,6 +66,12 @@ class Trace(BaseModel):
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
         return all(self._agrees_in(facet, other) for facet in facets)
+
+    def is_same(self, other: Trace) -> bool:
+        """Whether both say the same in every facet, numbers to rounding: then one of them is enough to keep."""
+        if self.raised or other.raised:
+            return self.raised == other.raised
+        return all(self._agrees_in(facet, other) for facet in get_args(Facet))
 
     def _agrees_in(self, facet: Facet, other: Trace) -> bool:
         if facet == "outputs":

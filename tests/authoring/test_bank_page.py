@@ -20,6 +20,8 @@ from grader.course import Course, CourseError, load_course
 from grader.judge.catalogue import Catalogue
 from grader.judge.diagnosis import load_bank
 
+pytestmark = pytest.mark.recorded
+
 CAUGHT = "grader/hidden/tables/running_mean.caught.json"
 CHECKS = "grader/hidden/checks/test_running_mean.py"
 BANK = "grader/hidden/misconceptions/running_mean.py"

@@ -12,6 +12,8 @@ from grader.authoring.strip import SourceError
 from grader.course import CourseError, load_course
 from grader.judge.catalogue import Catalogue
 
+pytestmark = pytest.mark.recorded
+
 
 def release(folder: Path) -> list[str]:
     course = load_course(folder)

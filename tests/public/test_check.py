@@ -26,6 +26,8 @@ from grader.public.trace import Trace, trace_beside
 from grader.result import ExerciseResult
 from grader.submission import AttemptSource, code_digest
 
+pytestmark = pytest.mark.recorded
+
 TINY = Path(__file__).parents[1] / "tiny_course"
 FILE = TINY / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
 RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/hidden/right/*/*.py")])

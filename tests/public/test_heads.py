@@ -10,6 +10,8 @@ import torch
 from grader.course import CourseError
 from grader.public.heads import Heads, key_of, read, save
 
+pytestmark = pytest.mark.recorded
+
 
 def test_what_is_saved_is_read_again_scores_or_none(tmp_path: Path) -> None:
     path, (a, b) = tmp_path / "heads.safetensors", (torch.randn(2, 3, 3), torch.randn(1, 4, 4))

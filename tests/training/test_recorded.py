@@ -15,6 +15,8 @@ from grader.training.plan import plan_for
 from grader.training.recorded import Recorded, read, save, setup_of
 from grader.training.text import Text
 
+pytestmark = pytest.mark.recorded
+
 CURVE = Curve((4.5, 3.25, 2.0), {2: 3.0, 3: 2.5})
 WEIGHTS = {"blocks.0.attention.qkv.weight": torch.randn(6, 2), "norm.bias": torch.zeros(2)}
 SENTENCE = ((torch.randn(1, 4, 2), torch.randn(1, 4, 2)), (torch.randn(1, 4, 2), torch.randn(1, 4, 2)))

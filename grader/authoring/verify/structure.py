@@ -17,6 +17,8 @@ from ..leaks import leaks
 from ..release import Exercises, every_exercise, released_files, stray_files
 from .claim import Claim
 
+RELEASE = "course release"
+
 
 def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
     """Claims about all of the course, or about these exercises: then nothing is said of stray files.
@@ -29,25 +31,19 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     yield _tables(course, catalogue, named)
     yield _page(course, catalogue)
     files = list(released_files(course, catalogue, named))
-    stale = [
-        f"{f.path.relative_to(course.root)} is not what solutions/ yields. Next: course release"
-        for f in files
-        if not f.path.exists() or f.path.read_bytes() != f.content
-    ]
+    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if not f.is_in_step()]
     strays = stray_files(course, files) if exercises is None else []
-    stale += [f"{path.relative_to(course.root)} has no source. Next: course release" for path in strays]
-    yield Claim(
-        "release", "exercises/ is exactly what solutions/ yields", len(files) - len(stale), len(files), tuple(stale)
-    )
+    stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
+    says = "exercises/ is exactly what solutions/ yields"
+    yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=RELEASE)
     if curves := len(list(trained_exercises(course))):
         stale_ones = tuple(stale_curves(course))
         says = "every curve was recorded with today's text and plan"
-        yield Claim("release", says, curves - len(stale_ones), curves, stale_ones)
+        yield Claim("release", says, curves - len(stale_ones), curves, stale_ones, next="course release --curves")
     yield _shapes(course, named, {f.path: f.content for f in files})
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
-    yield Claim(
-        "release", "no line of a solution, check or mutant is released", len(files) - len(found), len(files), found
-    )
+    says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
+    yield Claim("release", says, len(files) - len(found), len(files), found, next=f"{aside}, then {RELEASE}")
 
 
 def _shapes(course: Course, exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
@@ -57,11 +53,10 @@ def _shapes(course: Course, exercises: Exercises, contents: Mapping[Path, bytes]
         shown = {look.target for look in looks(exercise, loaded(contents[course.fingerprints(assignment, exercise)]))}
         total += len(exercise.shapes)
         unfit += [
-            f"{exercise.id}: the shapes of {name} fit no recorded call. Next: mend them in course.yaml"
-            for name in exercise.shapes
-            if name not in shown
+            f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown
         ]
-    return Claim("shapes", "course.yaml's shapes fit the recorded calls", total - len(unfit), total, tuple(unfit))
+    says, mend = "course.yaml's shapes fit the recorded calls", "mend them in course.yaml"
+    return Claim("shapes", says, total - len(unfit), total, tuple(unfit), next=mend)
 
 
 def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
@@ -71,24 +66,24 @@ def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
         if total != exercise.points:
             wrong.append(f"{exercise.id}: its checks give {total:g} points, course.yaml says {exercise.points:g}")
     says = "the checks' points sum to course.yaml's"
-    return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong))
+    mend = "change `points` in course.yaml, or in @check"
+    return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
 
 
 def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim:
     stale = [
-        f"{table_path(course, e).relative_to(course.root)} is not made from today's files. Next: course release"
+        f"{table_path(course, e).relative_to(course.root)} is not made from today's files"
         for a, e in exercises
         if not catalogue.tables.is_current(a, e)
     ]
-    return Claim(
-        "tables", "every diagnosis table is current", len(exercises) - len(stale), len(exercises), tuple(stale)
-    )
+    says = "every diagnosis table is current"
+    return Claim("tables", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)
 
 
 def _page(course: Course, catalogue: Catalogue) -> Claim:
     current = bank_page.is_current(course, catalogue)
-    stale = () if current else (f"{bank_page.NAME} is not made from today's bank. Next: course release",)
-    return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale)
+    stale = () if current else (f"{bank_page.NAME} is not made from today's bank",)
+    return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale, next=RELEASE)
 
 
 def _words(course: Course, exercises: Exercises) -> Claim:
@@ -100,4 +95,5 @@ def _words(course: Course, exercises: Exercises) -> Claim:
             text = bank.texts.get(id_)
             if text is None or not (text.title and text.explanation and all(text.hints)):
                 wrong.append(f"{exercise.id}: {id_} has no title, explanation and three hints in texts.yaml")
-    return Claim("words", "every misconception has its words", total - len(wrong), total, tuple(wrong))
+    says, mend = "every misconception has its words", f"write them, then {RELEASE}"
+    return Claim("words", says, total - len(wrong), total, tuple(wrong), next=mend)

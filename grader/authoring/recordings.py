@@ -1,0 +1,88 @@
+"""Whether a recording on disk still says what a new one says: numbers to rounding, everything else exactly.
+
+torch adds up in another order on another processor, so two machines record floats that differ in their last bits.
+Such files say the same. A byte comparison would call the one stale wherever the other was made.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+TENSORS = 2e-6  # of the largest number of a tensor, and of 1 where all are smaller: float32 keeps seven digits
+FIGURES = 1e-4  # the same for figures in the metadata: sums of many rounded numbers, written with six digits
+
+
+def in_step(there: bytes, made: bytes) -> bool:
+    """Whether two safetensors files say the same.
+
+    Args:
+        there: the file as it lies on disk.
+        made: the file as it would be written now.
+
+    Returns:
+        True where names, dtypes, shapes, integers and text are equal, and floats are equal to rounding. NaN is equal
+        to NaN, and an infinity to the same infinity, never to a finite number. False where `there` cannot be read.
+    """
+    if there == made:
+        return True
+    try:
+        before, after = safetensors.torch.load(there), safetensors.torch.load(made)
+        texts, new_texts = _metadata(there), _metadata(made)
+    except (ValueError, LookupError, SafetensorError):
+        return False
+    return (
+        before.keys() == after.keys()
+        and all(same_numbers(before[name], after[name]) for name in after)
+        and _same_values(texts, new_texts)
+    )
+
+
+def same_numbers(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors hold the same numbers: floats to rounding, all others exactly."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if not a.is_floating_point():
+        return torch.equal(a, b)
+    a, b = a.double(), b.double()
+    finite = a.isfinite() & b.isfinite()
+    if not bool((finite | (a == b) | (a.isnan() & b.isnan())).all()):
+        return False
+    mine, other = a[finite], b[finite]
+    largest = max(1.0, float(mine.abs().max())) if mine.numel() else 1.0
+    return bool(((mine - other).abs() <= TENSORS * largest).all())
+
+
+def _metadata(data: bytes) -> object:
+    """The text part of a file, read as JSON as far as it is JSON."""
+    length = int.from_bytes(data[:8], "little")
+    return {key: _parsed(text) for key, text in json.loads(data[8 : 8 + length]).get("__metadata__", {}).items()}
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _same_values(a: object, b: object) -> bool:
+    if isinstance(a, float) and isinstance(b, int | float) and not isinstance(b, bool):
+        return _same_figure(a, float(b))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same_values(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_same_values, a, b))
+    return type(a) is type(b) and a == b
+
+
+def _same_figure(a: float, b: float) -> bool:
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return abs(a - b) <= FIGURES * max(1.0, abs(a), abs(b))
