@@ -1,5 +1,7 @@
 # make grade   set up, then grade the class in examples/submitted/
 # make test    set up, then run every check and test of this repository
+# make processors  set up, then run the tests that touch recordings as other processors would: without AVX-512, without
+#              AVX2, with MKL's compatible code, with one thread and with two
 # make verify  set up, then hold the course to its own promises
 # make bench   set up, then measure what a submission costs beside three other graders (a quarter of an hour; installs
 #              them in .cache/bench; docs/performance.md has the tables)
@@ -16,14 +18,20 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test verify lint soak bench bench-attacks gpu setup clean
+.PHONY: grade test processors verify lint soak bench bench-attacks gpu setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
 
 # Three at a time: tests wait as long as they work, for ends of time, for processes, for a browser.
+# With one thread each; "processors" has the others.
 test: setup lint
-	@$(RUN)/python -m pytest -n 3
+	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 3 --dist worksteal
+
+processors: setup
+	@for other in ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPATIBLE OMP_NUM_THREADS=1 OMP_NUM_THREADS=2; do \
+	    echo "$$other" && env $$other $(RUN)/python -m pytest -n 2 -q -m recorded || exit 1; \
+	done
 
 verify: setup
 	@$(RUN)/course verify
@@ -36,6 +44,7 @@ lint: setup
 
 bench: setup
 	@$(RUN)/python -m bench.peers
+	@$(RUN)/python -m bench.diagnosing
 
 bench-attacks: setup
 	@$(RUN)/python -m bench.attacks
