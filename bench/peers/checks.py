@@ -21,7 +21,7 @@ class Kind(StrEnum):
     DTYPE = "dtype"
     VALUES = "values"
     GRADIENTS = "gradients"  # of all arguments that are tensors
-    REFUSED = "refused"  # compares nothing: a ValueError or an assert is wanted
+    REFUSED = "refused"  # compares nothing: a ValueError or an assert is wanted, beside an allowed input
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from rich.console import Console
 from ..box.names import Level
 from .options import CourseOption, exercises_named, instructors_course_of
 
-SHOWN = 10  # failures of one claim
-
 
 def verify(
     exercises: Annotated[list[str] | None, typer.Argument(help="Ids [default: all].")] = None,
@@ -34,15 +32,14 @@ def verify(
         for claim in verify_course(loaded, box, named, Effort(seeds, pairs or None)):
             mark, style = ("✓", "green") if claim.kept else ("✗", "red")
             console.print(
-                f"{mark} {claim.about:<18} {claim.says:<72} {claim.held:>5} of {claim.total}",
+                f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}",
                 style=style,
                 markup=False,
                 soft_wrap=True,
             )
-            if not claim.kept:
-                broken += 1
-                for failure in claim.failures[:SHOWN]:
-                    console.print(f"    {failure}", markup=False, soft_wrap=True)
+            broken += not claim.kept
+            for line in claim.lines:
+                console.print(f"    {line}", markup=False, soft_wrap=True)
     console.print(f"{broken} claims do not hold." if broken else "Every claim holds.")
     if broken:
         raise typer.Exit(1)

@@ -4,6 +4,7 @@ What a check file imports stands here: `check`, the asserts and what they need, 
 """
 
 from ..box.worker.messages import StandIn
+from .candidate import Module
 from .expect import (
     CheckFailed,
     assert_finite,
@@ -24,6 +25,7 @@ __all__ = [
     "HALF_PRECISION",
     "CheckFailed",
     "Layer",
+    "Module",
     "StandIn",
     "assert_finite",
     "assert_gradients_match",

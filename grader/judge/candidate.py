@@ -189,6 +189,10 @@ class Module:
         """Moved to a device after building."""
         return self._with(device=device)
 
+    def beside(self, twin: Module) -> Module:
+        """Built together with another one; `module.alike` says whether both are the same but for their weights."""
+        return self._with(twin=twin.build)
+
     def without_init(self) -> Module:
         """Built without random initial weights, to save time where they are loaded anyway."""
         return self._with(skip_init=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -12,11 +12,13 @@ import pytest
 
 from ..box.connection import AttemptEnded, End
 from ..result import Outcome
+from .answered import target_of, unanswered
 from .belt import Belt
 from .candidate import AttemptRaised, Candidate, CheckFailed
 from .draw import Draw
 from .explain import explain
 from .marks import Layer, Mark
+from .subject import Exchange
 from .together import run_together
 from .turn import PlainCheck, Turn, check_id, plain_check
 from .unfit import unfit
@@ -58,6 +60,7 @@ class JudgePlugin:
         self._next_turn, self._answer, self._device, self._belt = next_turn, answer, device, belt
         self._unattempted: dict[pytest.Item, CheckOutcome] = {}
         self._plain: dict[pytest.Item, PlainCheck] = {}
+        self._kinds: dict[tuple[Path, str], dict[str, str]] = {}  # what the reference returns, by check and function
         self._turn: Turn | None = None
         self._outcome: CheckOutcome | None = None
         self.collected: dict[Path, list[CheckOutcome]] = {}
@@ -138,13 +141,24 @@ class JudgePlugin:
         return pytest.TestReport(item.nodeid, item.location, {}, ended, None, call.when)
 
     def _outcome_of(self, turn: Turn, check: CheckOutcome, error: BaseException | None) -> CheckOutcome:
-        """As `outcome_of`; where the check itself broke, the attempt's answers may be to blame."""
+        """As `outcome_of`; but a check passes only on answers, and where it broke, the answers may be to blame."""
         outcome = outcome_of(check, error)
-        if not outcome.fault:
+        if outcome.outcome != "passed" and not outcome.fault:
             return outcome
         asked = [exchange for exchange in turn.subject.transcript if exchange.check == check.id]
-        failed = unfit(asked, turn.reference)
+        failed = (
+            unfit(asked, turn.reference) if outcome.fault else unanswered(asked, self._kinds_of(turn, check.id, asked))
+        )
         return outcome if failed is None else outcome_of(check, failed)
+
+    def _kinds_of(self, turn: Turn, check: str, asked: Sequence[Exchange]) -> Mapping[str, str]:
+        """What the reference returns to this check, by the name of every function and class. It is asked once."""
+        known = self._kinds.setdefault((turn.checks, check), {})
+        for exchange in asked:
+            target = target_of(exchange.call)
+            if target not in known and (outputs := turn.reference.perform(exchange.call).outputs):
+                known[target] = outputs[0].kind
+        return known
 
     @pytest.fixture
     def attempt(self) -> Candidate | Draw:

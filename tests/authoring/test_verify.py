@@ -12,12 +12,15 @@ from grader.authoring.strip import SourceError
 from grader.authoring.verify.attempts import verify_attempts
 from grader.authoring.verify.claim import Claim
 from grader.authoring.verify.mutants import verify_mutants
+from grader.authoring.verify.silent import verify_silent
 from grader.authoring.verify.structure import verify_structure
 from grader.box.level import Box
 from grader.course import CourseError, load_course
 from grader.judge.catalogue import Catalogue
 from grader.judge.references import BrokenReference
 from grader.judge.session import GraderFault
+
+pytestmark = pytest.mark.recorded
 
 POINTS = "the checks' points sum to course.yaml's"
 WORDS = "every misconception has its words"
@@ -35,7 +38,9 @@ STUB = "the untouched stub scores 0"
 WRONG = "an unlisted wrong attempt fails and gets no name"
 RIGHT = "every right attempt scores full"
 CHECKED = "every right attempt passes `course check`"
+SILENT = "an attempt that gives no answer passes no check"
 
+TINY = Path(__file__).parents[1] / "tiny_course"
 YAML = "course.yaml"
 SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/hidden/checks/test_running_mean.py"
@@ -58,6 +63,7 @@ def verify(box: Box) -> Verify:
 
 
 def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
+    """The claim about attempts that give no answer is about the checks alone: where those are as they were, it holds."""
     course = load_course(folder)
     assignment = course.assignments[0]
     exercise = assignment.exercises[0]
@@ -65,6 +71,8 @@ def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
         yield from verify_structure(course, catalogue)
         yield from verify_mutants(course, catalogue, assignment, exercise, pairs)
     yield from verify_attempts(course, box, [(assignment, exercise)], 1)
+    if pairs is None or (folder / CHECKS).read_bytes() != (TINY / CHECKS).read_bytes():
+        yield from verify_silent(course, box, [(assignment, exercise)])
 
 
 def release(folder: Path) -> None:
@@ -125,12 +133,20 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         STUB: (1, 1),
         WRONG: (1, 1),
         CHECKED: (3, 3),
+        f"{SILENT} (11 ways)": (11, 11),
         f"{RIGHT} (3 attempts, 1 seeds, float64)": (3, 3),
         f"{RIGHT} (3 attempts, 1 seeds, float32)": (3, 3),
     }
 
 
 ALWAYS_PASSES = '''
+
+@check(points=1, layer=Layer.HYGIENE)
+def test_anything(attempt, draw):
+    """gives anything"""
+    attempt.call("running_mean", draw(3)).must_return()
+'''
+ASKS_NOTHING = '''
 
 @check(points=1, layer=Layer.HYGIENE)
 def test_nothing():
@@ -147,58 +163,58 @@ TANGLED = """\
     [
         pytest.param(
             add(STUB_FILE, "x = 1\n"),
-            {RELEASED: [f"{STUB_FILE} is not what solutions/ yields. Next: course release"]},
+            {RELEASED: [f"{STUB_FILE} is not what solutions/ yields"]},
             id="an exercise that somebody edited",
         ),
         pytest.param(
             lambda folder: (folder / NOTEBOOK).unlink(),
-            {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields. Next: course release"]},
+            {RELEASED: [f"{NOTEBOOK} is not what solutions/ yields"]},
             id="an exercise that is missing",
         ),
         pytest.param(
             add("exercises/averages/solution.py", "x = 1\n"),
-            {RELEASED: ["exercises/averages/solution.py has no source. Next: course release"]},
+            {RELEASED: ["exercises/averages/solution.py has no source"]},
             id="a stray file in exercises/",
         ),
         pytest.param(
             add(BANK, "# a line more\n"),
-            {TABLES: [f"{TABLE} is not made from today's files. Next: course release"]},
+            {TABLES: [f"{TABLE} is not made from today's files"]},
             id="a bank that was edited after its table was made",
         ),
         pytest.param(
             lambda folder: (folder / TABLE).unlink(),
-            {TABLES: [f"{TABLE} is not made from today's files. Next: course release"]},
+            {TABLES: [f"{TABLE} is not made from today's files"]},
             id="a table that is missing",
         ),
         pytest.param(
             edit(PAGE_FILE, "You summed without dividing. *", "You forgot to divide. *"),
-            {PAGE: [f"{PAGE_FILE} is not made from today's bank. Next: course release"]},
+            {PAGE: [f"{PAGE_FILE} is not made from today's bank"]},
             id="a page that somebody edited",
         ),
         pytest.param(
             edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
             {
-                PAGE: [f"{PAGE_FILE} is not made from today's bank. Next: course release"],
+                PAGE: [f"{PAGE_FILE} is not made from today's bank"],
                 RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
             },
             id="words that were edited after the page was made",
         ),
         pytest.param(
             lambda folder: (folder / CAUGHT_FILE).unlink(),
-            {PAGE: [f"{PAGE_FILE} is not made from today's bank. Next: course release"]},
+            {PAGE: [f"{PAGE_FILE} is not made from today's bank"]},
             id="a record that is missing",
         ),
         pytest.param(
             edit(CAUGHT_FILE, '"1110"', '"1111"'),
             {
                 PAGE: [PAGE_FILE],
-                RECORDED: [f"only_last (form='last') is caught otherwise. Next: rm {CAUGHT_FILE}, then course release"],
+                RECORDED: ["only_last (form='last') is caught otherwise"],
             },
             id="a record that is not true",
         ),
         pytest.param(
             edit(YAML, '"(x: (T,)) -> (T,)"', '"(x: (T,), n) -> (T,)"'),
-            {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call. Next: mend them in course.yaml"]},
+            {SHAPES: ["running_mean: the shapes of running_mean fit no recorded call"]},
             id="shapes with a parameter too many",
         ),
         pytest.param(
@@ -282,7 +298,7 @@ def test_a_fault_breaks_its_claim_and_no_other(
         ),
         pytest.param(
             edit(BANK, '    ("only_last", {"form": "last"}),\n', ""),
-            {USED: [f"shape is failed by no mutant. Next: add one that fails it to {BANK}, or take the check out"]},
+            {USED: ["shape is failed by no mutant"]},
             id="a check that no mutant fails",
         ),
         pytest.param(
@@ -295,15 +311,15 @@ def test_a_fault_breaks_its_claim_and_no_other(
                 SOLUTION,
                 "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
                 '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
-                "    if not len(x):\n        raise ValueError(len(x))\n    ### BEGIN SOLUTION\n",
+                "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if not len(x):\n        raise ValueError(len(x))\n",
             ),
-            {STUB: ["scores 1, named ['stub_untouched']"]},
+            {STUB: ["named ['stub_untouched']"]},
             id="a stub that has a check done already",
         ),
         pytest.param(
             both(add(CHECKS, ALWAYS_PASSES), edit(YAML, "points: 4", "points: 5")),
-            {USED: ["nothing is failed by no mutant"], STUB: ["scores 1, named ['stub_untouched']"]},
-            id="a check that asks nothing",
+            {USED: ["anything is failed by no mutant"]},
+            id="a check that asks for anything",
         ),
     ],
 )
@@ -336,6 +352,8 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(with_median: Path) 
 def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
     failures = broken(found)
     assert failures.keys() == expected.keys(), failures
+    for claim in found:
+        assert claim.kept or claim.lines[-1].startswith("Next: ")
     for says, parts in expected.items():
         for part in parts:
             assert any(part in failure for failure in failures[says]), failures[says]
@@ -349,6 +367,18 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
             CourseError,
             "the reference of running_mean fails values: ",
             id="a reference that is wrong",
+        ),
+        pytest.param(
+            both(add(CHECKS, ASKS_NOTHING), edit(YAML, "points: 4", "points: 5")),
+            CourseError,
+            "it asks the attempt nothing",
+            id="a check that asks nothing",
+        ),
+        pytest.param(
+            edit(CHECKS, "    attempt.call(\"running_mean\", draw(3)).must_return()", "    #"),
+            CourseError,
+            "it asks running_mean for nothing that the reference answers: let it ask an allowed input, too",
+            id="a check that asks for refusals alone",
         ),
         pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
         pytest.param(edit(BANK, "def make(", "def cook("), CourseError, "a function make", id="a bank without make"),
@@ -376,3 +406,11 @@ def test_a_course_that_cannot_be_verified_says_why_and_what_to_do(
 )
 def test_a_claim_is_kept_if_enough_of_its_cases_hold(held: int, total: int, share: float, kept: bool) -> None:
     assert Claim("a", "b", held, total, share=share).kept is kept
+
+
+def test_a_claim_shows_its_threshold_where_not_all_hold_and_what_to_do_where_too_few_do() -> None:
+    assert Claim("a", "b", 10, 10, share=0.9).figures == "10 of 10"
+    most = Claim("a", "b", 9, 10, ("one",), 0.9, "course release")
+    assert (most.figures, most.lines) == ("9 of 10, at least 90% asked", [])
+    few = Claim("a", "b", 1, 13, tuple(f"case {n}" for n in range(12)), 0.9, "course release")
+    assert few.lines == [*(f"case {n}" for n in range(10)), "and 2 more", "Next: course release"]

@@ -71,7 +71,7 @@ EARNS = {
     ),
     "numbers_that_are_not_numbers": (
         0,
-        r"something that is not an answer: its field 'operations.largest' is not as agreed",
+        r"something that is not an answer: its field 'operations.made.0' is not as agreed",
         "not a reply",
     ),
     "offsets_that_overlap": (0, r"something that is not an answer: it cannot be read", "not a reply"),
@@ -94,7 +94,7 @@ EARNS = {
     ),
     "pickle_that_runs_code": (0, r"something that is not an answer", "not a reply; nothing is unpickled"),
     "reply_that_says_100": (0, r"something that is not an answer: its header is too long", "not a reply"),
-    "reply_that_was_refused": (1, r"raised ValueError on line 1", "it does refuse the empty input"),
+    "reply_that_was_refused": (0, r"raised ValueError on line 1", "a refusal counts beside an answer"),
     "reply_to_another_question": (
         0,
         r"something that is not an answer: it has another number of outputs",

@@ -16,6 +16,7 @@ from ..release import stub_of
 from .claim import SECRET, Claim
 
 DTYPES = ("float64", "float32")
+FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
 
 
 def verify_attempts(
@@ -40,19 +41,20 @@ def _stub(course: Course, judge: Judge, assignment: Assignment, exercise: Exerci
     names = [d.id for d in result.diagnosis]
     ok = result.score == 0 and names == ["stub_untouched"]
     failures = () if ok else (f"scores {result.score:g}, named {names}",)
-    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures)
+    hide = f"let the checks ask for what is to be written, or mark it as solution in {course.solution(assignment, exercise).name}"
+    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures, next=hide)
 
 
 def _right(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise, seeds: int, dtype: str) -> Claim:
     paths, failures = _right_paths(course, assignment, exercise), []
     for path in paths:
         for seed in range(seeds):
-            result = _grade(judge, f"seed{seed}", assignment, exercise, path)
+            result = _grade(judge, assignment, exercise, path, seed)
             if result.score != result.max_score:
                 failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
     total = len(paths) * seeds
     says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
-    return Claim(exercise.id, says, total - len(failures), total, tuple(failures))
+    return Claim(exercise.id, says, total - len(failures), total, tuple(failures), next=FAIR)
 
 
 def _checked(course: Course, box: Box, assignment: Assignment, exercise: Exercise) -> Claim:
@@ -64,24 +66,27 @@ def _checked(course: Course, box: Box, assignment: Assignment, exercise: Exercis
         if any(c.outcome != "passed" for c in result.checks):
             failures.append(f"{path.name}: {_problems(result)}")
     says = "every right attempt passes `course check`"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures))
+    return Claim(
+        exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=f"course release, then {FAIR}"
+    )
 
 
 def _wrong(course: Course, judge: Judge, assignment: Assignment, exercise: Exercise) -> Claim:
     paths = sorted((course.root / "grader" / "hidden" / "wrong" / exercise.id).glob("*.py"))
     failures = []
     for path in paths:
-        result = _grade(judge, "wrong", assignment, exercise, path)
+        result = _grade(judge, assignment, exercise, path)
         if result.score == result.max_score:
             failures.append(f"{path.name} scores full")
         elif result.diagnosis:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     says = "an unlisted wrong attempt fails and gets no name"
-    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures))
+    more = "let a check tell it from what it is named, or add a mutant of its kind"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
 
 
-def _grade(judge: Judge, student: str, assignment: Assignment, exercise: Exercise, path: Path) -> ExerciseResult:
-    return judge.grade_attempt(student, assignment, exercise, _source(path))
+def _grade(judge: Judge, assignment: Assignment, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
+    return judge.grade_attempt(path.name, assignment, exercise, _source(path), seed)
 
 
 def _right_paths(course: Course, assignment: Assignment, exercise: Exercise) -> list[Path]:

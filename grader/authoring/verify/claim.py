@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SECRET = b"verify"  # in place of the course's own: claims are about everybody's inputs
+SHOWN = 10  # failures of one claim
 
 
 @dataclass(frozen=True)
 class Claim:
     """`held` of `total` cases hold; it is kept if at least `share` of them do.
 
-    failures: a line for each case that does not hold.
+    failures: the cause of each case that does not hold. next: what to do where the claim is not kept.
     """
 
     about: str
@@ -20,8 +21,23 @@ class Claim:
     total: int
     failures: tuple[str, ...] = ()
     share: float = 1.0
+    next: str = "course verify"
 
     @property
     def kept(self) -> bool:
         """Whether enough cases hold."""
         return self.held >= self.share * self.total
+
+    @property
+    def figures(self) -> str:
+        """How many hold; where that is not all of them, how many must."""
+        found = f"{self.held} of {self.total}"
+        return found if self.held == self.total else f"{found}, at least {self.share:.0%} asked"
+
+    @property
+    def lines(self) -> list[str]:
+        """What is wrong, and what to do; nothing where the claim is kept."""
+        if self.kept:
+            return []
+        more = len(self.failures) - SHOWN
+        return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]

@@ -12,8 +12,8 @@ from ..release import every_exercise
 from .attempts import verify_attempts
 from .claim import Claim
 from .mutants import verify_mutants
+from .silent import verify_silent
 from .structure import verify_structure
-from .timing import verify_timing
 
 __all__ = ["Claim", "Effort", "verify_course"]
 
@@ -36,4 +36,4 @@ def verify_course(
         for assignment, exercise in exercises:
             yield from verify_mutants(course, catalogue, assignment, exercise, effort.pairs)
     yield from verify_attempts(course, box, exercises, effort.seeds)
-    yield from verify_timing(course, box, exercises)
+    yield from verify_silent(course, box, exercises)

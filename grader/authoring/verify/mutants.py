@@ -41,16 +41,16 @@ def verify_mutants(
         if not _is_first(mutant, diagnosis):
             named.append(f"{_label(mutant)} is named {[d.id for d in diagnosis]}")
     total = len(bank.mutants)
-    yield Claim(exercise.id, "every mutant fails a check", total - len(caught), total, tuple(caught))
-    yield Claim(exercise.id, "every mutant is named first", total - len(named), total, tuple(named))
-    checks = catalogue.checks(exercise)
     bank_file = course.misconceptions(exercise).relative_to(course.root)
-    idle = [
-        f"{check.id} is failed by no mutant. Next: add one that fails it to {bank_file}, or take the check out"
-        for check in checks
-        if check.id not in failed
-    ]
-    yield Claim(exercise.id, "every check is failed by a mutant", len(checks) - len(idle), len(checks), tuple(idle))
+    ask = f"let a check in {course.checks(exercise).relative_to(course.root)} ask for more, or take the mutant out"
+    yield Claim(exercise.id, "every mutant fails a check", total - len(caught), total, tuple(caught), next=ask)
+    apart = f"give both one id in {bank_file}, or let a check tell them apart"
+    yield Claim(exercise.id, "every mutant is named first", total - len(named), total, tuple(named), next=apart)
+    checks = catalogue.checks(exercise)
+    idle = [f"{check.id} is failed by no mutant" for check in checks if check.id not in failed]
+    add = f"add one that fails it to {bank_file}, or take the check out"
+    says = "every check is failed by a mutant"
+    yield Claim(exercise.id, says, len(checks) - len(idle), len(checks), tuple(idle), next=add)
     yield _recorded(course, assignment, exercise, bank, seen)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
 
@@ -77,9 +77,17 @@ def _recorded(course: Course, assignment: Assignment, exercise: Exercise, bank: 
     recorded = read_caught(course, assignment, exercise)
     pairs = list(zip(bank.mutants, seen, recorded.mutants, strict=True)) if recorded else []
     path = caught_path(course, exercise).relative_to(course.root)
-    failures = [f"{_label(m)} is caught otherwise. Next: rm {path}, then course release" for m, a, b in pairs if a != b]
+    failures = [f"{_label(m)} is caught otherwise" for m, a, b in pairs if a != b]
     says = "every mutant is caught as it is recorded"
-    return Claim(exercise.id, says, len(pairs) - len(failures), len(pairs), tuple(failures), RECORDED_SHARE)
+    return Claim(
+        exercise.id,
+        says,
+        len(pairs) - len(failures),
+        len(pairs),
+        tuple(failures),
+        RECORDED_SHARE,
+        f"rm {path}, then course release",
+    )
 
 
 def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, object], count: int | None) -> Claim:
@@ -102,9 +110,8 @@ def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, ob
             held += 1
         else:
             failures.append(f"{_label(first)} and {_label(second)} are named {[d.id for d in diagnosis]}")
-    return Claim(
-        exercise.id, "both faults of a pair are named", held, held + len(failures), tuple(failures), PAIR_SHARE
-    )
+    says, apart = "both faults of a pair are named", "let a check tell these pairs from others"
+    return Claim(exercise.id, says, held, held + len(failures), tuple(failures), PAIR_SHARE, apart)
 
 
 def _behaviour(outcomes: Sequence[CheckOutcome]) -> tuple[tuple[str, str, str], ...]:

@@ -1,4 +1,4 @@
-"""Raises ValueError whatever it is asked, so that every check of a refusal passes."""
+"""Raises ValueError whatever it is asked, so that every check of a refusal would pass."""
 
 
 def running_mean(x):
