@@ -1,4 +1,4 @@
-"""Fresh inputs that nobody can predict and that come out the same when the same attempt is graded again."""
+"""Fresh inputs that nobody can predict, the same for every attempt of a run."""
 
 from __future__ import annotations
 
@@ -34,10 +34,16 @@ class Draw:
         """A weight (out, in) with entries of standard deviation 1/√in, so that activations keep their size."""
         return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
-    def sizes(self, **ranges: tuple[int, int]) -> SimpleNamespace:
-        """Integers within the ranges, both ends included, that differ pairwise: `draw.sizes(B=(2, 4), T=(5, 9))`."""
+    def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
+        """Integers that differ pairwise: `draw.sizes(B=[5, 7], T=(9, 13))`.
+
+        A pair is a range, both ends included; a list names the integers to choose among.
+        """
+        allowed = {
+            name: each if isinstance(each, list) else range(each[0], each[1] + 1) for name, each in choices.items()
+        }
         while True:
-            picked = {name: self._random.randint(low, high) for name, (low, high) in ranges.items()}
+            picked = {name: self._random.choice(numbers) for name, numbers in allowed.items()}
             if len(set(picked.values())) == len(picked):
                 return SimpleNamespace(**picked)
 

@@ -42,6 +42,7 @@ class Settings:
     device: str = "cpu"
     exercises: tuple[str, ...] = ()  # ids; empty: all
     dtype: str = "float64"  # what attempts are first asked in
+    diagnoses: bool = True  # whether misconceptions are named
 
 
 class Judge:
@@ -88,12 +89,14 @@ class Judge:
         return self.grade_attempt(student, assignment, exercise, source)
 
     def grade_attempt(
-        self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
+        self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource, seed: int | None = None
     ) -> ExerciseResult:
-        """The result of one attempt."""
+        """The result of one attempt. seed: of the inputs, in place of the run's."""
         begun = time.perf_counter()
         try:
-            outcomes, diagnosis = self._judge(student, assignment, exercise, source)
+            outcomes, diagnosis = self._judge(
+                assignment, exercise, source, self._settings.seed if seed is None else seed
+            )
         except CourseFault:
             raise
         except Exception as error:  # a fault of ours in one attempt must not cost the rest of the class their results
@@ -112,7 +115,7 @@ class Judge:
         )
 
     def _judge(
-        self, student: str, assignment: Assignment, exercise: Exercise, source: AttemptSource
+        self, assignment: Assignment, exercise: Exercise, source: AttemptSource, seed: int
     ) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         path = self._course.checks(exercise)
         unattempted = self._session.checks[path]
@@ -128,10 +131,13 @@ class Judge:
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
                 return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
-            seed_parts = (str(self._settings.seed), student, exercise.id, source.digest)
+            # The same inputs for everybody: the same code has the same points, whoever hands it in.
+            seed_parts = (str(seed), exercise.id)
             # On the CPU whatever the attempt's device: so every check of values holds the one against the other.
             reference = LocalPerformer(namespace_of(self._course.solution(assignment, exercise)), only_values=True)
             outcomes = self._session.run(Turn(path, attempt, reference, self._settings.secret, seed_parts))
+            if not self._settings.diagnoses:
+                return outcomes, ()
             table = partial(self._tables.of, assignment, exercise)
             begun = time.perf_counter()
             seen = list(attempt.transcript)
