@@ -13,7 +13,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker.answers import MADE_LIMIT, Entry, ModuleFacts, Operations, Output, Raised, Reply
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
@@ -103,14 +103,16 @@ class _ModuleFacts(Model):
     unloaded: list[Name] = Field(max_length=64)
     attributes: _Attributes
     plain: _Entries | None = None
+    alike: bool = False
 
 
 class _Operations(Model):
     kind: Literal["Operations"] = Field(alias="$")
     fused: bool
-    largest: Size
+    made: list[Size] = Field([], max_length=MADE_LIMIT)
     mixed: bool = False
     recorded: bool = False
+    stopped: bool = False
 
 
 class _Gradients(Model):
@@ -222,7 +224,7 @@ def _output(model: _Output, tensor: Tensor | None) -> Output:
 
 
 def _operations(model: _Operations) -> Operations:
-    return Operations(**model.model_dump(exclude={"kind"}))
+    return Operations(model.fused, tuple(model.made), model.mixed, model.recorded, model.stopped)
 
 
 def _raised(model: _Raised) -> Raised:
@@ -241,4 +243,5 @@ def _facts(model: _ModuleFacts) -> ModuleFacts:
         tuple(model.unloaded),
         model.attributes.items,
         {} if model.plain is None else entries(model.plain),
+        model.alike,
     )

@@ -30,10 +30,11 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a 
 @pytest.fixture
 def driver(tmp_path: Path) -> Driver:
     """All that a driver leaves, and nothing behind it."""
-    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia0"):
+    own = f"nvidia{os.getpid()}"  # tests run side by side, and one process on this machine has a GPU at a time
+    for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", own):
         os.mknod(tmp_path / name, stat.S_IFCHR, os.makedev(1, 5))
         (tmp_path / name).chmod(0o666)
-    return Driver(Places(tmp_path), (Gpu("nvidia0"),), "/usr/lib/libcuda.so.1", True)
+    return Driver(Places(tmp_path), (Gpu(own),), "/usr/lib/libcuda.so.1", True)
 
 
 @needs_root

@@ -9,6 +9,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+MADE_LIMIT = 256  # different sizes of new tensors that are reported, the largest of them
+
 
 @dataclass(frozen=True)
 class Raised:
@@ -56,6 +58,7 @@ class ModuleFacts:
     unloaded: tuple[str, ...]  # names of the given state with no matching tensor
     attributes: Mapping[str, object]  # bool, int, float or str; anything else as its type's name
     plain: Mapping[str, Entry] = field(default_factory=dict)  # tensors that are attributes, but neither of the above
+    alike: bool = False  # its twin is the same but for the weights
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,17 @@ class Operations:
     """Which operations ran, as far as they let themselves be watched."""
 
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
-    largest: int  # elements of the largest new tensor, not counting what scaled_dot_product_attention makes inside
+    made: tuple[
+        int, ...
+    ] = ()  # numbers of elements of new tensors, each once, smallest first; of very many the largest
     mixed: bool = False  # an operation took tensors on two devices, which is an error on real ones
     recorded: bool = False  # a fused operation ran with gradients recorded
+    stopped: bool = False  # there were more operations than asked for
+
+    @property
+    def largest(self) -> int:
+        """Elements of the largest new tensor, not counting what scaled_dot_product_attention makes inside."""
+        return max(self.made, default=0)
 
 
 @dataclass(frozen=True)

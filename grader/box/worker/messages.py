@@ -48,6 +48,7 @@ class Build:
     dtype: str | None = None
     device: str | None = None
     skip_init: bool = False  # do not spend time on random initial weights
+    twin: Build | None = None  # another module to make, and to say whether it is the same but for its weights
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Call:
     every floating-point tensor argument ("args.0") and every parameter (by its name).
     second: also the gradient of the sum of the squares of those of the arguments
     ("second.args.0"), which a fused kernel cannot give.
+    planted: (amount, place): F.scaled_dot_product_attention gives another result, so that two ways to compute the same
+    differ by an amount that nobody can guess. `planted.py` says how.
     """
 
     subject: str | Build
@@ -90,6 +93,8 @@ class Call:
     dtype: str | None = None  # the judge casts to it; None: float64 where the attempt can do that
     autocast: str | None = None  # "float16" or "bfloat16": the precision that torch.autocast lowers to
     memory: bool = False  # report how much memory the call held at its peak
+    planted: tuple[float, float] | None = None
+    most_operations: int | None = None  # of a watched call: it is stopped after so many
     device: str | None = None  # its tensors travel as a CPU's, and are moved there before the call
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from .alike import are_alike
 from .answers import Entry, ModuleFacts, dtype_name
 from .messages import Build, Device, Entries, StandIn
 
@@ -19,8 +20,8 @@ _NUMBERS = (bool, int, float, str, type(None))
 class Built:
     """A module of the attempt with what is needed to report on it afterwards."""
 
-    def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...]) -> None:
-        self.build, self.module, self.unloaded = build, module, unloaded
+    def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...], alike: bool) -> None:
+        self.build, self.module, self.unloaded, self._alike = build, module, unloaded, alike
         copied = module.named_parameters() if build.report else ()
         self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
@@ -35,18 +36,14 @@ class Built:
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
             plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
+            alike=self._alike,
         )
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:
     """Build the attempt's module as `build` asks. Raises whatever the attempt's code raises."""
-    make = lookup(namespace, build.target)
-    with _without_init() if build.skip_init else _as_is():
-        module = make(
-            *(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()}
-        )
-    if not isinstance(module, nn.Module):
-        raise TypeError(f"{build.target} gave a {type(module).__name__}, not a torch.nn.Module")
+    module = _make(namespace, build)
+    alike = build.twin is not None and are_alike(module, _make(namespace, build.twin))
     if build.dtype:
         module = module.to(getattr(torch, build.dtype))
     unloaded = () if build.state is None else _load(module, build.state)
@@ -57,7 +54,19 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
         setattr(module, name, value)
     for name, value in build.added.items():
         module.register_forward_hook(_adder(name, value))
-    return Built(build, module, unloaded)
+    return Built(build, module, unloaded, alike)
+
+
+def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
+    """The module as the attempt's constructor leaves it."""
+    make = lookup(namespace, build.target)
+    with _without_init() if build.skip_init else _as_is():
+        module = make(
+            *(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()}
+        )
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{build.target} gave a {type(module).__name__}, not a torch.nn.Module")
+    return module
 
 
 def _adder(attribute: str, value: Tensor) -> Callable[..., object]:

@@ -15,6 +15,7 @@ from .answers import Output, Raised, Reply, dtype_name
 from .device import Peak, autocast, placed
 from .messages import Build, Call, StandIn
 from .modules import Built, build_module, lookup, plain_argument
+from .planted import Planted
 from .watch import Watch
 from .wire import bare
 
@@ -40,7 +41,7 @@ def perform(
     outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    watch, peak = Watch() if call.watch else None, Peak() if call.memory else None
+    watch, peak = Watch(call.most_operations) if call.watch else None, Peak() if call.memory else None
     raised = None
     try:
         call = placed(call)
@@ -56,6 +57,7 @@ def perform(
                 around or nullcontext(),
                 watch or nullcontext(),
                 peak or nullcontext(),
+                Planted(*call.planted) if call.planted else nullcontext(),
                 lower,
                 torch.set_grad_enabled(grad),
             ):
@@ -65,6 +67,8 @@ def perform(
             mutated = () if only_values else _changed(call, args, kwargs)
             stage = "gradient"
             if call.cotangent is not None:
+                if watch:
+                    watch.look_at_graph(results[0])
                 gradients = _gradients(results[0], call, args, built)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)

@@ -19,8 +19,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .answers import Operations
+from .answers import MADE_LIMIT, Operations
 
+NODES_LIMIT = 100_000  # of a graph that are looked at
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
 _MAY_MIX = ("copy_", "index", "index_put", "index_put_", "_index_put_impl_")  # a copy moves; indices may stay behind
@@ -33,7 +34,27 @@ def _is_fused(function: Any) -> bool:
 
 @cache
 def _is_fused_kernel(kernel: Any) -> bool:
-    return "scaled_dot_product" in str(kernel) or "_native_multi_head_attention" in str(kernel)
+    """`_safe_softmax` is what SDPA's mathematical backend uses, and nothing that a student writes."""
+    return any(name in str(kernel) for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax"))
+
+
+def _is_fused_in_graph(result: object) -> bool:
+    """Whether fused attention stands in the graph that the result's gradients go through.
+
+    Code that hides its operations from the modes below cannot hide them there and keep its gradients.
+    """
+    start = result.grad_fn if isinstance(result, Tensor) else None
+    seen, left = {start}, [start]
+    while left and len(seen) < NODES_LIMIT:
+        node = left.pop()
+        if node is None:
+            continue
+        if node.name().startswith(("ScaledDotProduct", "SafeSoftmax", "NativeMultiHeadAttention")):
+            return True
+        new = [following for following, _ in node.next_functions if following not in seen]
+        seen.update(new)
+        left += new
+    return False
 
 
 @cache
@@ -60,6 +81,10 @@ def _on_two_devices(args: Any) -> bool:
     return len(flat) > 1 and len({a.device.type for a in flat if a.dim() > 0}) > 1
 
 
+class StoppedError(BaseException):
+    """Ends a call that has run as many operations as it may. Not an Exception, which students catch."""
+
+
 class _Functions(TorchFunctionMode):
     def __init__(self, kernels: _Kernels) -> None:
         super().__init__()
@@ -81,11 +106,13 @@ class _Kernels(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # else the first use imports torch._dynamo: 700 ms in every fresh process
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None) -> None:
         super().__init__()
         self.fused = False
-        self.largest = 0
+        self.made: set[int] = set()
         self.mixed = False
+        self.stopped = False
+        self._left = most
         self._counting = True
 
     @contextmanager
@@ -101,6 +128,7 @@ class _Kernels(TorchDispatchMode):
             self._counting = True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self._count()
         mixed = _on_two_devices(args) and not _may_mix(func)
         self.mixed |= mixed
         out = _copied_out(func, args, kwargs or {})
@@ -110,16 +138,24 @@ class _Kernels(TorchDispatchMode):
         self.fused |= _is_fused_kernel(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
             if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
-                self.largest = max(self.largest, tensor.numel())
+                self.made.add(tensor.numel())
         return out
+
+    def _count(self) -> None:
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                self.stopped = True
+                raise StoppedError
 
 
 class Watch:
-    """`with Watch() as seen: ...` and then `seen.operations()`."""
+    """`with Watch() as seen: ...` and then `seen.operations()`. most: of operations, before it raises StoppedError."""
 
-    def __init__(self) -> None:
-        self._kernels = _Kernels()
+    def __init__(self, most: int | None = None) -> None:
+        self._kernels = _Kernels(most)
         self._functions = _Functions(self._kernels)
+        self._in_graph = False
 
     def __enter__(self) -> Watch:
         self._functions.__enter__()
@@ -130,7 +166,17 @@ class Watch:
         self._kernels.__exit__(*exc)
         self._functions.__exit__(*exc)
 
+    def look_at_graph(self, result: object) -> None:
+        """Look for fused attention in the graph of what was returned."""
+        self._in_graph |= _is_fused_in_graph(result)
+
     def operations(self) -> Operations:
         """What was seen so far."""
         functions, kernels = self._functions, self._kernels
-        return Operations(functions.fused or kernels.fused, kernels.largest, kernels.mixed, functions.recorded)
+        return Operations(
+            functions.fused or kernels.fused or self._in_graph,
+            tuple(sorted(kernels.made)[-MADE_LIMIT:]),
+            kernels.mixed,
+            functions.recorded,
+            kernels.stopped,
+        )

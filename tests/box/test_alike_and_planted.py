@@ -1,0 +1,120 @@
+"""Two things that a call may ask of the worker: whether two modules are the same but for their weights, and a planted
+difference."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from grader.box.worker.alike import are_alike
+from grader.box.worker.messages import Build, Call
+from grader.box.worker.perform import perform
+
+
+class Layer(nn.Module):
+    def __init__(self, width: int, heads: int, block: int) -> None:
+        super().__init__()
+        self.sizes = {"width": width, "heads": heads}
+        self.layer = nn.Linear(width, width)
+        self.register_buffer("mask", torch.ones(block, block).tril())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x)
+
+
+class Child(Layer):
+    pass
+
+
+def changed(**attributes: object) -> Layer:
+    made = Layer(4, 2, 8)
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+class Holder:
+    pass
+
+
+HOLDER = Holder()
+
+
+def test_other_random_weights_are_alike() -> None:
+    assert are_alike(Layer(4, 2, 8), Layer(4, 2, 8))
+    assert are_alike(changed(how=(1, "a", None, torch.float32)), changed(how=(1, "a", None, torch.float32)))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(Layer(4, 4, 8), id="a number in a dict"),
+        pytest.param(Layer(4, 2, 16), id="a longer buffer"),
+        pytest.param(Layer(6, 2, 8), id="a wider layer"),
+        pytest.param(Child(4, 2, 8), id="another class"),
+        pytest.param(changed(more=1), id="an attribute more"),
+        pytest.param(changed(forward=lambda x: x), id="a forward of its own"),
+        pytest.param(changed(mask=torch.ones(8, 8).triu()), id="another mask of the same shape"),
+    ],
+)
+def test_anything_else_is_not(other: nn.Module) -> None:
+    assert not are_alike(Layer(4, 2, 8), other)
+
+
+def test_what_cannot_be_compared_counts_as_different() -> None:
+    assert not are_alike(changed(held=Holder()), changed(held=Holder()))
+    one, other = changed(itself=[]), changed(itself=[])
+    for module in (one, other):
+        module.itself.append(module.itself)
+    assert not are_alike(one, other)
+
+
+def test_a_call_says_whether_its_module_is_like_its_twin() -> None:
+    names = {"Layer": Layer, "make": lambda: Layer(4, 2, 8)}
+    for heads, alike in ((2, True), (1, False)):
+        call = Call(Build("make", training=True, twin=Build("Layer", (4, heads, 8))), only_build=True)
+        (facts,) = perform(names, call, "").modules
+        assert facts.alike is alike
+
+
+def attend(x: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(x, x, x)
+
+
+def planted(x: Tensor, planted: tuple[float, float] | None, function: object = attend) -> Tensor:
+    output = perform({"attend": function}, Call("attend", (x,), planted=planted), "").outputs[0].tensor
+    assert output is not None
+    return output
+
+
+X = torch.randn(2, 3, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def test_the_planted_difference_is_large_in_one_place_little_elsewhere_and_nowhere_the_same() -> None:
+    apart = planted(X, (8.0, 0.77)) - planted(X, None)
+    place = int(0.77 * X.numel())
+    assert int(apart.abs().argmax()) == place
+    assert 8 <= float(apart.abs().max()) <= 24
+    others = torch.cat([apart.flatten()[:place], apart.flatten()[place + 1 :]])
+    assert float(others.abs().max()) <= 0.6
+    assert len(others.unique()) == len(others)
+
+
+def test_it_follows_the_input_and_comes_out_the_same_each_time() -> None:
+    assert torch.equal(planted(X, (8.0, 0.3)), planted(X, (8.0, 0.3)))
+    assert not torch.allclose(
+        planted(2 * X, (8.0, 0.3)) - planted(2 * X, None), planted(X, (8.0, 0.3)) - planted(X, None)
+    )
+
+
+def test_what_does_without_the_fused_function_is_as_it_was() -> None:
+    by_hand = lambda x: (x @ x.mT / 2).softmax(-1) @ x  # noqa: E731
+    assert torch.equal(planted(X, (8.0, 0.3), by_hand), planted(X, None, by_hand))
+
+
+def test_it_works_in_every_layout_and_on_nothing_at_all() -> None:
+    for x in (X[0], X[0, 0], X.float(), X[:, :, :0]):
+        assert planted(x, (8.0, 0.3)).shape == x.shape
+    assert planted(X, (8.0, 0.3), torch.vmap(attend)).shape == X.shape
