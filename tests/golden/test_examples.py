@@ -18,6 +18,8 @@ from grader.course import load_course
 from grader.result import write_result
 from grader.submission import find_submissions
 
+pytestmark = pytest.mark.recorded
+
 HERE = Path(__file__).parent
 SUBMITTED = HERE.parents[1] / "examples" / "submitted"
 SCHEMA = HERE.parents[1] / "grader" / "result.schema.json"

@@ -19,13 +19,25 @@ from grader.judge.expect import TOLERANCE, difference
 
 
 def sizes_of(draw):
-    """Sizes that differ pairwise; head widths whose roots nobody hard-codes."""
-    return draw.sizes(B=(2, 4), H=(2, 4), Tq=(3, 9), Tk=(3, 9), hd=(5, 7), hv=(3, 9))
+    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
+    return draw.sizes(B=[5], H=[3], Tq=(9, 12), Tk=(9, 12), hd=[7], hv=(13, 15))
 
 
-def four_calls(draw):
+def large_sizes_of(draw):
+    """The same, larger: more tokens than anybody tries by hand."""
+    return draw.sizes(B=[5, 7], Tq=(40, 64), Tk=(40, 64), hd=(11, 13), hv=(17, 25))
+
+
+def assert_matches_when_large(attempt, reference, draw, name):
+    """One call with many tokens."""
+    args = four_calls(draw, large_sizes_of(draw))[name]
+    what = f"for {args[0].shape[-2]} tokens, the output of {name}"
+    assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
+
+
+def four_calls(draw, s=None):
     """Every function of the exercise with arguments for it, one leading dimension each."""
-    s = sizes_of(draw)
+    s = s or sizes_of(draw)
     return {
         "simplified_attention": (draw(s.B, s.Tq, s.hd, scale=0.7),),
         "attention_scores": (draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)),
@@ -96,6 +108,7 @@ def test_simplified_attention(attempt, reference, draw):
     }
     assert_is_none_of(got.output, guesses)
     assert_matches(got, want)
+    assert_matches_when_large(attempt, reference, draw, "simplified_attention")
 
 
 @check(points=0.75, layer=Layer.VALUES, hint="How many products were summed to make one score?")
@@ -109,6 +122,7 @@ def test_attention_scores(attempt, reference, draw):
         if abs(factor - 1) > TOLERANCE and same(got, want * factor):
             raise CheckFailed(f"every score is {factor:.3g} times what it should be")
     assert_matches(got, want, "the scores")
+    assert_matches_when_large(attempt, reference, draw, "attention_scores")
 
 
 @check(points=0.75, layer=Layer.VALUES, hint="Whose shares must sum to 1: those of a query or those of a key?")
@@ -126,6 +140,7 @@ def test_attention_weights(attempt, reference, draw):
     rows = w.sum(-1)
     expect(same(rows, torch.ones_like(rows)), "the weights of one query do not sum to 1")
     assert_matches(got, want, "the weights")
+    assert_matches_when_large(attempt, reference, draw, "attention_weights")
 
 
 @check(points=0.75, layer=Layer.VALUES, hint="Compare with the keys, carry home the values.")
@@ -143,6 +158,7 @@ def test_attend(attempt, reference, draw):
     assert_matches(got, want)
     q, k, v = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
     assert_matches(attempt.call("attend", q, k, v), reference.call("attend", q, k, v), "with keys of another number")
+    assert_matches_when_large(attempt, reference, draw, "attend")
 
 
 @check(points=0.25, layer=Layer.VALUES)

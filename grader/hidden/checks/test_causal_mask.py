@@ -23,8 +23,13 @@ FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtr
 
 
 def sizes_of(draw):
-    """Sizes that differ pairwise; two sequence lengths, so that no single one can be hard-coded."""
-    return draw.sizes(B=(2, 4), H=(2, 4), T=(5, 9), U=(5, 9))
+    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
+    return draw.sizes(B=[5], H=[3], T=[9], U=[11])
+
+
+def large(draw):
+    """More tokens than anybody tries by hand."""
+    return draw.integer(40, 64)
 
 
 def may_look(rows, columns):
@@ -94,9 +99,10 @@ def test_mask_is_boolean(attempt, draw):
 def test_causal_mask(attempt, draw):
     """lets every token see itself and the past, and nothing else"""
     s = sizes_of(draw)
-    masks = [attempt.call("causal_mask", size).output for size in (s.T, s.U, 1)]
+    sizes = (s.T, s.U, 1, large(draw))
+    masks = [attempt.call("causal_mask", size).output for size in sizes]
     additive = is_additive(masks[0])  # its dtype is a check of its own: here it is read as it is meant
-    for size, mask in zip((s.T, s.U, 1), masks, strict=True):
+    for size, mask in zip(sizes, masks, strict=True):
         assert_shape(mask, (size, size), f"causal_mask({size})")
         seen, right = mask > -1 if additive else mask != 0, may_look(size, size)
         own, past = bool(seen.diagonal().all()), bool(seen[right].all())
@@ -131,7 +137,7 @@ def test_rows_sum_to_one(attempt, draw):
 def test_causality(attempt, draw):
     """gives no weight to the future and does not hear of it"""
     s = sizes_of(draw)
-    scores, hidden = draw(s.B, s.T, s.T), ~may_look(s.T, s.T)
+    scores, hidden = draw(s.B, s.T, s.T) + DEEP, ~may_look(s.T, s.T)
     weights = attempt.call("causal_weights", scores)
     edited = attempt.call("causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0)))
     assert_shape(weights, scores.shape, "the weights")
@@ -145,9 +151,10 @@ def test_causality(attempt, draw):
 def test_mask_scores(attempt, reference, draw):
     """writes −inf where the mask is False and keeps the rest"""
     s = sizes_of(draw)
-    for offset, lift in ((0.0, 0.0), (DEEP, 0.0), (DEEP, FAR)):
-        mask = random_mask(draw, s.T, s.U)
-        scores = draw(s.B, s.T, s.U) + offset + lift * ~mask
+    ordinary, many = (s.T, s.U), (large(draw), large(draw))
+    for offset, lift, sizes in ((0.0, 0.0, ordinary), (DEEP, 0.0, ordinary), (DEEP, FAR, ordinary), (0.0, 0.0, many)):
+        mask = random_mask(draw, *sizes)
+        scores = draw(s.B, *sizes) + offset + lift * ~mask
         got = attempt.call("mask_scores", scores, mask).output
         assert_shape(got, scores.shape, "the masked scores")
         expect(not got.isnan().any(), f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN")
@@ -183,8 +190,8 @@ def test_leading_dimensions(attempt, draw):
 def test_causal_weights(attempt, reference, draw):
     """shares out attention over itself and the past"""
     s = sizes_of(draw)
-    for offset in (0.0, DEEP):
-        scores = draw(s.B, s.T, s.T) + offset
+    for offset, size in ((0.0, s.T), (DEEP, s.T), (0.0, large(draw))):
+        scores = draw(s.B, size, size) + offset
         got, want = (c.call("causal_weights", scores) for c in (attempt, reference))
         assert_shape(got, scores.shape, "the weights")
         low = " of low scores" if offset else ""
@@ -200,7 +207,7 @@ def test_gradients(attempt, reference, draw):
     through = draw(s.B, s.T, s.U) * mask
     assert_gradient(attempt, reference, "mask_scores", through, mask, draw(s.B, s.T, s.U), mask)
     g, visible = draw(s.B, s.T, s.T), may_look(s.T, s.T)
-    assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T))
+    assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T) + DEEP)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)

@@ -26,8 +26,13 @@ ADDRESSES = {
 
 
 def sizes_of(draw):
-    """B, T, nh, hd that differ pairwise, so that no two axes can be mixed up unseen."""
-    return draw.sizes(B=(2, 4), T=(5, 9), nh=(2, 4), hd=(3, 7))
+    """B, T, nh, hd that differ pairwise, so that no two axes can be mixed up unseen; none of them is usual in lessons."""
+    return draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
+
+
+def large_sizes_of(draw):
+    """The same, larger: more heads and positions than anybody tries by hand."""
+    return draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
 
 
 def given(name, B, T, nh, hd):
@@ -145,25 +150,33 @@ def test_merge_keeps_positions(attempt, draw):
 @check(points=1.25, layer=Layer.VALUES, hint="view never moves data. Which axis must be unpacked first?")
 def test_split_values(attempt, draw):
     """splits channels into heads"""
-    s = sizes_of(draw)
+    for s in (sizes_of(draw), large_sizes_of(draw)):
+        assert_splits(attempt, draw, s)
+
+
+def assert_splits(attempt, draw, s):
     x = draw(s.B, s.T, s.nh * s.hd)
     right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
-    blocks = [
+    blocks = (
         (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
         for b in range(s.B)
         for h in range(s.nh)
         for t in range(s.T)
-    ]
+    )
     assert_moved("split_heads", attempt.call("split_heads", x, s.nh), x, right, blocks)
 
 
 @check(points=1.25, layer=Layer.VALUES, hint="The same dance backwards: heads back beside the channels, then join.")
 def test_merge_values(attempt, draw):
     """lays the heads side by side again, in order"""
-    s = sizes_of(draw)
+    for s in (sizes_of(draw), large_sizes_of(draw)):
+        assert_merges(attempt, draw, s)
+
+
+def assert_merges(attempt, draw, s):
     y = draw(s.B, s.nh, s.T, s.hd)
     right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
-    blocks = [
+    blocks = (
         (
             f"position {t}, channels {h * s.hd}…{(h + 1) * s.hd - 1}",
             (b, t, slice(h * s.hd, (h + 1) * s.hd)),
@@ -172,7 +185,7 @@ def test_merge_values(attempt, draw):
         for b in range(s.B)
         for t in range(s.T)
         for h in range(s.nh)
-    ]
+    )
     assert_moved("merge_heads", attempt.call("merge_heads", y), y, right, blocks)
 
 
@@ -189,7 +202,7 @@ def test_round_trip(attempt, draw):
 @check(points=0.25, layer=Layer.HYGIENE, hint="Take every size from the tensor that you are given.")
 def test_any_size(attempt, reference, draw):
     """works for any sizes, one position, one head and one channel a head among them"""
-    varied = draw.sizes(B=(3, 5), T=(5, 7), nh=(2, 3), hd=(9, 13))
+    varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=(9, 13))
     for name in ADDRESSES:
 
         def works(sizes, name=name):
@@ -236,7 +249,7 @@ def test_gradients(attempt, draw):
 @check(points=0.5, layer=Layer.HYGIENE, hint="Does n_head divide C? // rounds down without a sound, so ask first.")
 def test_refuses_indivisible(attempt, draw):
     """refuses channels that do not divide into heads"""
-    nh = draw.integer(3, 5)
+    nh = draw.sizes(nh=[5, 7]).nh
     fine = attempt.call("split_heads", draw(2, 6, nh * 7), nh)
     # Heads of 7 channels prove that n_head was heard, so that what follows is about dividing.
     hears = fine.raised is None and (fine.kind != "tensor" or 7 in fine.output.shape)

@@ -25,18 +25,39 @@ from grader.judge import (
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
 STRIDES = re.compile("view size is not compatible")
+DEEP = 44.0  # how far below 0 scores can lie: what hides the future must lie deeper
 STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
 
 
 def sizes_of(draw):
-    """Sizes that differ pairwise: no two axes can be mixed up unseen, and T is shorter than the context."""
-    return draw.sizes(B=(2, 4), T=(5, 8), d_in=(6, 11), d_out=(3, 7), ctx=(9, 12))
+    """Sizes that differ pairwise: no two axes can be mixed up unseen, and T is shorter than the context.
+
+    None is usual in lessons: whoever hard-codes one is found in every check.
+    """
+    return draw.sizes(B=[5, 7], T=[9, 11], d_in=[13, 14], d_out=[10, 15], ctx=[17, 19])
+
+
+def large_sizes_of(draw):
+    """The same, larger: more tokens than anybody tries by hand."""
+    return draw.sizes(B=(2, 3), T=(40, 60), d_in=(17, 25), d_out=(9, 15), ctx=(61, 64))
 
 
 def weights_of(draw, s, bias=True):
     """Weights by name, every bias non-zero."""
     weights = {f"{name}.weight": draw.weights(s.d_out, s.d_in) for name in LAYERS}
     return weights | ({f"{name}.bias": draw(s.d_out, scale=0.5) for name in LAYERS} if bias else {})
+
+
+def deep(draw, s, T, bias=True):
+    """Weights and an input with which every score, in every head, lies near −DEEP: channel 0 is 1 in every token."""
+    state, x = weights_of(draw, s, bias), draw(s.B, T, s.d_in)
+    x[..., 0] = 1.0
+    direction = draw(s.d_out)
+    direction *= (DEEP * s.d_out**0.5) ** 0.5 / direction.norm()
+    for name, sign in (("W_query", 1.0), ("W_key", -1.0)):
+        state |= {key: 0.05 * tensor for key, tensor in state.items() if key.startswith(name)}
+        state[f"{name}.weight"][:, 0] = sign * direction
+    return state, x
 
 
 def head(candidate, s, state, *, bias=True, **options):
@@ -109,9 +130,11 @@ def test_finite(attempt, draw):
 def test_future(attempt, draw):
     """keeps the past as it was when the future is edited"""
     s = sizes_of(draw)
-    module, x = head(attempt, s, weights_of(draw, s)), draw(s.B, s.T, s.d_in)
+    state, x = deep(draw, s, s.T)
+    module = head(attempt, s, state)
     for cut in (1, s.T - 2):
-        edited = torch.cat([x[:, :cut], 2 * draw(s.B, s.T - cut, s.d_in)], dim=1)
+        edited = x.clone()
+        edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.d_in - 1)
         before, after = module(x).output, module(edited).output
         assert_shape(before, (s.B, s.T, s.d_out))
         changed = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
@@ -146,13 +169,9 @@ def test_sees_past(attempt, draw):
 def test_hidden_for_good(attempt, draw):
     """hides the future even where all scores are low"""
     s = sizes_of(draw)
-    direction = draw(s.d_out)
-    direction *= (44 * s.d_out**0.5) ** 0.5 / direction.norm()  # q · k / √d_out is about −44 for every pair
-    state = {name: tensor * 0.05 for name, tensor in weights_of(draw, s, bias=False).items()}
-    state["W_value.weight"] = draw.weights(s.d_out, s.d_in)
-    state |= {"W_query.bias": direction, "W_key.bias": -direction, "W_value.bias": draw(s.d_out)}
-    module, x = head(attempt, s, state), draw(s.B, s.T, s.d_in)
-    edited = torch.cat([x[:, :2], draw(s.B, s.T - 2, s.d_in)], dim=1)
+    state, x = deep(draw, s, s.T)
+    module, edited = head(attempt, s, state), x.clone()
+    edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.d_in - 1)
     leak = moved(module(x).output, module(edited).output)[:, :2].max()
     expect(leak <= 1e-5, "with low scores everywhere the future shows through: what hides it is not low enough")
 
@@ -164,9 +183,12 @@ def test_hidden_for_good(attempt, draw):
 )
 def test_values(attempt, reference, draw):
     """mixes the values by the softmax of the scaled scores"""
-    for _ in range(2):
-        s = sizes_of(draw)
-        state, x = weights_of(draw, s), draw(s.B, s.T, s.d_in)
+    ordinary, low, large = sizes_of(draw), sizes_of(draw), large_sizes_of(draw)
+    for s, (state, x) in (
+        (ordinary, (weights_of(draw, ordinary), draw(ordinary.B, ordinary.T, ordinary.d_in))),
+        (low, deep(draw, low, low.T)),
+        (large, (weights_of(draw, large), draw(large.B, large.T, large.d_in))),
+    ):
         got, want = head(attempt, s, state)(x).output, head(reference, s, state)(x).output
         assert_shape(got, want.shape)
         own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
@@ -177,9 +199,9 @@ def test_values(attempt, reference, draw):
 @check(points=0.5, layer=Layer.VALUES, hint="Which number do you divide by, and does it change when d_in does?")
 def test_square(attempt, reference, draw):
     """is right with as many channels out as in, a full context and no bias"""
-    s = draw.sizes(B=(2, 4), ctx=(5, 7), d_in=(8, 11))
+    s = draw.sizes(B=[5, 7], ctx=[11, 13], d_in=[14, 15])
     s.d_out = s.d_in
-    state, x = weights_of(draw, s, bias=False), draw(s.B, s.ctx, s.d_in)
+    state, x = deep(draw, s, s.ctx, bias=False)
     assert_matches(head(attempt, s, state, bias=False)(x), head(reference, s, state, bias=False)(x))
 
 
@@ -187,7 +209,7 @@ def test_square(attempt, reference, draw):
 def test_gradients(attempt, reference, draw):
     """lets gradients through to x and to every weight"""
     s = sizes_of(draw)
-    state, x, g = weights_of(draw, s), draw(s.B, s.T, s.d_in), draw(s.B, s.T, s.d_out)
+    (state, x), g = deep(draw, s, s.T), draw(s.B, s.T, s.d_out)
     got, want = (head(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
     assert_shape(got, g.shape)
     names = [*(name for name in state if name in got.module.parameters), "args.0"]
@@ -237,6 +259,7 @@ def test_parameters(attempt, draw):
         wanted = {f"{name}.weight": (s.d_out, s.d_in) for name in LAYERS}
         wanted |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
         judge_parameters(facts.parameters, wanted, s.ctx, f"qkv_bias is {bias}")
+        head(attempt, s, weights_of(draw, s, bias), bias=bias)(draw(s.B, s.ctx, s.d_in)).must_return()
 
 
 @check(

@@ -832,7 +832,7 @@ MUTANTS = (
     ),
     *(("gradient_cut", {"cut_gradient": place}) for place in CUTTERS if place != "no"),
     *each("input_mutated", "entrance", ("zeroed", "overwritten", "residual", "scaled")),
-    *(("hard_coded_shape", {"fixed": {"nh": nh}}) for nh in (4, 2, 8, 12, 3)),
+    *(("hard_coded_shape", {"fixed": {"nh": nh}}) for nh in (4, 2, 8, 12, 6, 3)),
     *(("hard_coded_shape", {"fixed": {"hd": hd}}) for hd in (64, 16, 8, 4)),
     *(("hard_coded_shape", {"fixed": {"B": B}}) for B in (1, 2, 4, 8)),
     *(("hard_coded_shape", {"fixed": {"T": T}}) for T in (4, 6, 8, 10, 16)),

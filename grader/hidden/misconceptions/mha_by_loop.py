@@ -443,7 +443,7 @@ MUTANTS = (
     ),
     *_each("hard_coded_shape", "sizes", {"T": 5}, {"T": 3}, {"T": 8, "C": 64}, {"T": 1024}),
     *_each("hard_coded_shape", "sizes", *({"loops": n} for n in (4, 2, 3, 8, 12))),
-    *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"nh": nh}}) for nh in (4, 2, 8, 12)),
+    *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"nh": nh}}) for nh in (4, 2, 8, 12, 6, 3)),
     *(("hard_coded_shape", {"split": _all_split("viewed"), "sizes": {"hd": hd}}) for hd in (64, 16)),
     *(("hard_coded_shape", {"split": _all_split("straight"), "sizes": {"B": B}}) for B in (2, 1)),
     *_each("gradient_cut", "gradient", "qkv_weight", "weights", "no_grad", "x", "proj_weight", "out"),

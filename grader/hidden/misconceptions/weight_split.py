@@ -474,7 +474,7 @@ MUTANTS = (
     *(("hard_coded_shape", {"sizes": {"T": n}}) for n in (6, 4, 8, 5, 16, 1024)),
     ("hard_coded_shape", {"sizes": {"context": True}}),
     *(("hard_coded_shape", {"sizes": {"C": n}}) for n in (4, 12, 64, 8, 16, 768)),
-    *(("hard_coded_shape", {"sizes": {"nh": n}}) for n in (2, 4, 3, 8, 12, 1)),
+    *(("hard_coded_shape", {"sizes": {"nh": n}}) for n in (2, 4, 3, 8, 12, 6, 1)),
     *(("hard_coded_shape", {"sizes": {"hd": n}}) for n in (64, 2, 4, 8, 3, 16)),
     *(("hard_coded_shape", {"sliced": n}) for n in (6, 4, 8, 5, 7)),
     *(("hard_coded_shape", {"mask_size": n, "checked": True}) for n in (6, 4, 5, 8)),
