@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .calls import Look
 
-BLOCKS, ROWS, COLUMNS = 4, 12, 16  # what is shown
+BLOCKS, ROWS, COLUMNS = 2, 12, 16  # what is shown
 _WORDS = {"T": "token", "nh": "head"}
 
 

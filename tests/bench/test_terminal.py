@@ -6,11 +6,15 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
 
 from bench.terminal import PICTURE, REPOSITORY, picture
 from grader.course import load_course
 from grader.judge.diagnosis import load_bank
+
+pytestmark = pytest.mark.recorded
 
 
 def test_the_picture_is_what_the_commands_print_today() -> None:
@@ -30,7 +34,7 @@ def test_it_names_the_misconception_and_shows_where_the_numbers_went() -> None:
 
 def test_it_is_small_and_loads_nothing() -> None:
     text = PICTURE.read_text(encoding="utf-8")
-    assert PICTURE.stat().st_size < 60_000
+    assert PICTURE.stat().st_size < 80_000
     assert set(re.findall(r"https?://[^\s\"']+", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"<script|<image|@import|@font-face|href=", text)
 

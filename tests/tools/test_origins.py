@@ -28,26 +28,27 @@ def test_the_right_split_gives_a_head_its_channels_of_every_token(explain: Expla
     assert picture is not None
     assert picture.is_right
     assert (picture.argument, [block.title for block in picture.blocks]) == ("x", ["head 0", "head 1"])
-    assert table(picture.blocks[1])[:2] == [[7, 8, 9, 10, 11, 12, 13], [107, 108, 109, 110, 111, 112, 113]]
+    assert table(picture.blocks[1])[:2] == [list(range(6, 12)), list(range(106, 112))]
     assert picture.blocks[0].rows[:2] == ("token 0", "token 1")
 
 
 def test_the_wrong_view_is_seen(explain: Explain) -> None:
     picture = split_picture(explain, "return x.view(B, n_head, T, C // n_head)")
     assert not picture.is_right
-    assert table(picture.blocks[0])[:3] == [list(range(7)), list(range(7, 14)), list(range(100, 107))]
-    assert [all(cell.right for cell in row) for row in picture.blocks[0].yours] == [True, False, False, False, False]
-    assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 107))
+    assert table(picture.blocks[0])[:3] == [list(range(6)), list(range(6, 12)), list(range(12, 18))]
+    assert table(picture.blocks[0])[5] == list(range(100, 106))
+    assert [all(cell.right for cell in row) for row in picture.blocks[0].yours] == [True, *[False] * 8]
+    assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 106))
 
 
 def test_interleaved_heads_are_seen(explain: Explain) -> None:
     picture = split_picture(explain, "return x.view(B, T, C // n_head, n_head).permute(0, 3, 1, 2)")
-    assert table(picture.blocks[0])[0] == [0, 2, 4, 6, 8, 10, 12]
+    assert table(picture.blocks[0])[0] == [0, 5, 10, 15, 20, 25]
 
 
 def test_a_number_of_another_sequence_has_its_batch_in_its_address(explain: Explain) -> None:
     picture = split_picture(explain, "return x.flip(0).view(B, T, n_head, -1).transpose(1, 2)")
-    assert table(picture.blocks[0])[1] == list(range(20_100, 20_107))
+    assert table(picture.blocks[0])[1] == list(range(10_100, 10_106))
 
 
 def test_a_number_that_the_input_does_not_hold_has_no_address(explain: Explain) -> None:
@@ -60,8 +61,8 @@ def test_the_merge_is_drawn_as_the_channels_of_each_token(explain: Explain) -> N
         1
     ].picture
     assert picture is not None
-    assert table(picture.blocks[0])[0] == [*range(7), *range(100, 107)]
-    assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 114))
+    assert table(picture.blocks[0])[0] == [*range(6), *range(100, 106), *range(200, 204)]
+    assert [cell.address for cell in picture.blocks[0].right[1]] == list(range(100, 116))
 
 
 @pytest.mark.parametrize("id_", ["attention_scores", "fused_qkv"])

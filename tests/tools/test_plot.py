@@ -26,14 +26,14 @@ def drawn(follow_source: FollowSource) -> list[Band]:
 
 
 def test_a_band_for_each_function_and_each_head(drawn: list[Band]) -> None:
-    heads = [f"causal_weights(scores), head {h}" for h in range(4)]
-    assert [band.title for band in drawn] == ["causal_mask(T=8)", "mask_scores(scores, mask)", *heads]
-    assert [[panel.title for panel in band.panels] for band in drawn] == [["expected", "yours", "yours − expected"]] * 6
+    heads = [f"causal_weights(scores), head {h}" for h in range(3)]
+    assert [band.title for band in drawn] == ["causal_mask(T=9)", "mask_scores(scores, mask)", *heads]
+    assert [[panel.title for panel in band.panels] for band in drawn] == [["expected", "yours", "yours − expected"]] * 5
 
 
 def test_axes_and_kinds_are_those_of_the_lesson(drawn: list[Band]) -> None:
     assert {(band.rows, band.columns) for band in drawn} == {("query position", "key position")}
-    assert [band.panels[0].kind for band in drawn] == ["mask", "numbers", *["weights"] * 4]
+    assert [band.panels[0].kind for band in drawn] == ["mask", "numbers", *["weights"] * 3]
 
 
 def test_the_difference_is_yours_less_what_is_expected(drawn: list[Band]) -> None:
@@ -47,8 +47,8 @@ def test_the_difference_is_yours_less_what_is_expected(drawn: list[Band]) -> Non
 
 def test_the_picture_can_be_told_in_words(drawn: list[Band]) -> None:
     first, second, third, *_ = summary(drawn)
-    assert first == "causal_mask(T=8): as expected"
-    assert second == "mask_scores(scores, mask): 23 of 40 numbers are hidden in one of the two only"
+    assert first == "causal_mask(T=9): as expected"
+    assert second == "mask_scores(scores, mask): 47 of 99 numbers are hidden in one of the two only"
     assert third.startswith("causal_weights(scores), head 0: the largest difference is 0.")
 
 
@@ -74,7 +74,7 @@ def test_where_there_is_nothing_to_compare_it_says_why(follow_source: FollowSour
     followed = follow_source("causal_mask", source, by_head=True)
     band = all_bands([followed[0][0]], [followed[0][1]])[0]
     assert [panel.note for panel in band.panels] == ["", note, ""]
-    assert summary([band]) == [f"causal_mask(T=8): {note}"]
+    assert summary([band]) == [f"causal_mask(T=9): {note}"]
 
 
 def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> None:
@@ -97,17 +97,17 @@ def drawn_heads(follow_source: FollowSource, source: str) -> list[Band]:
 def test_mask_scores_and_weights_of_a_module_stand_beside_the_references(follow_source: FollowSource) -> None:
     assert HIDDEN_LINE in solution("fused_qkv")
     shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, ""))
-    names = [f"{what} in CausalSelfAttention, head {h}" for h in range(2) for what in ("scores", "weights")]
+    names = [f"{what} in CausalSelfAttention, head {h}" for h in range(4) for what in ("scores", "weights")]
     assert [band.title for band in shown] == ["mask in CausalSelfAttention", *names]
-    assert [band.beside for band in shown] == [False, False, True, False, True]
+    assert [band.beside for band in shown] == [False, *[False, True] * 4]
     assert all([panel.title for panel in band.panels] == ["expected", "yours", "yours − expected"] for band in shown)
     mask, scores, weights = (band.panels[0].values for band in shown[:3])
     assert mask is not None
     assert scores is not None
     assert torch.equal(mask, torch.ones_like(mask).tril())
     torch.testing.assert_close(scores.softmax(-1), weights)
-    assert summary(shown)[0] == "mask in CausalSelfAttention: 21 of 49 differ"
-    assert summary(shown)[1].endswith(": 21 of 49 numbers are hidden in one of the two only")
+    assert summary(shown)[0] == "mask in CausalSelfAttention: 36 of 81 differ"
+    assert summary(shown)[1].endswith(": 36 of 81 numbers are hidden in one of the two only")
 
 
 def test_heads_with_masks_of_their_own_have_a_band_each(follow_source: FollowSource) -> None:
@@ -125,7 +125,7 @@ def test_numbers_that_right_weights_come_from_are_no_fault(follow_source: Follow
     )
     by_hand = by_hand.replace("scores.masked", "(scores - 3).masked")
     shown = drawn_heads(follow_source, solution("fused_qkv").replace(HIDDEN_LINE, by_hand))
-    assert [(band.title.split(" ")[0], band.differs) for band in shown] == [("mask", False), *[("weights", False)] * 2]
+    assert [(band.title.split(" ")[0], band.differs) for band in shown] == [("mask", False), *[("weights", False)] * 4]
 
 
 def test_where_no_heads_are_recorded_the_students_are_shown_alone(follow_source: FollowSource) -> None:

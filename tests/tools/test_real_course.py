@@ -13,6 +13,8 @@ from grader.tools.plot import all_bands, summary
 from grader.tools.trace import Again, Explained, Operation
 from tests.tools.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 
+pytestmark = pytest.mark.recorded
+
 IDS = [exercise.id for exercise in course().assignments[0].exercises]
 # Attempts that read a tensor's memory anew, in every way that is right.
 RIGHT = sorted(
@@ -63,7 +65,7 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
 
 @pytest.mark.parametrize(
     ("id_", "heads"),
-    [("self_attention", 1), ("weight_split", 4), ("mha_by_loop", 2), ("fused_qkv", 2), ("sdpa_equivalence", 2)],
+    [("self_attention", 1), ("weight_split", 4), ("mha_by_loop", 4), ("fused_qkv", 4), ("sdpa_equivalence", 4)],
 )
 def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)

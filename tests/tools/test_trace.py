@@ -38,7 +38,7 @@ def lines(told: Explained) -> list[Line]:
 def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain) -> None:
     split, merge = explain("reshape_dance")
     (view,), (transpose,) = (line.operations for line in lines(split))
-    assert split.title == "split_heads(x, n_head=2)"
+    assert split.title == "split_heads(x, n_head=5)"
     assert lines(split)[0].code == "x = x.view(B, T, n_head, C // n_head)  # (B, T, nh, hd)"
     assert (view.name, view.takes, view.gives, view.data) == ("view", "(B, T, C)", "(B, T, nh, hd)", "view")
     assert (transpose.gives, transpose.data) == ("(B, nh, T, hd)", "view, not contiguous")
@@ -64,8 +64,8 @@ def test_an_exception_is_told_with_its_line_after_what_led_to_it(explain: Explai
 @pytest.mark.parametrize(
     ("by", "takes"),
     [
-        ("math.sqrt(C)", "(B, T, T) / 3.742 (√C)"),
-        ("torch.tensor(7.0).sqrt()", "(B, T, T), 2.646 (√hd)"),
+        ("math.sqrt(C)", "(B, T, T) / 5.477 (√C)"),
+        ("torch.tensor(6.0).sqrt()", "(B, T, T), 2.449 (√hd)"),
         ("1", "(B, T, T) / 1"),
     ],
 )
@@ -77,7 +77,7 @@ def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: s
 def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
     (told,) = explain("mha_by_loop", LOOPS)
     again = [entry for entry in told.entries if isinstance(entry, Again)]
-    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [("10", "11", 1, True)]
+    assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [("10", "11", 4, True)]
 
 
 def test_a_helper_is_one_deeper_than_the_line_that_calls_it(explain: Explain) -> None:
