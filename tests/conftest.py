@@ -16,6 +16,7 @@ import torch
 from grader.box.level import Box, Level, open_box
 from grader.course import Assignment, Course, Exercise, load_course
 from grader.judge.catalogue import Catalogue
+from tests.warm import run_warm
 
 TINY = Path(__file__).parent / "tiny_course"
 REPOSITORY = Path(__file__).parents[1]
@@ -90,6 +91,8 @@ def run_course(tmp_path: Path) -> RunCourse:
     ) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "grader", *map(str, arguments)]
         environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **(env or {})}
+        if env is None:
+            return run_warm(command[3:], cwd, environment)
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
     return run

@@ -151,7 +151,7 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
     assert re.search(r"6 submissions \([45] as before\)", again.communicate(timeout=120)[0])
 
 
-@pytest.mark.parametrize("moment", [0, 1, 3])
+@pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
 def test_a_run_that_is_killed_is_completed_by_the_next(
     tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results, moment: int
 ) -> None:

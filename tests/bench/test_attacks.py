@@ -34,10 +34,12 @@ def graded(grader: Grader, folder: Path) -> Evidence:
     return replace(run(grader, "patched_comparisons", folder, limit=250), seconds=CONTROL.seconds)
 
 
+@pytest.mark.soak  # another grader is under attack
 def test_patched_comparisons_are_forged_marks_on_plain_pytest(tmp_path):
     assert verdict(graded(PlainPytest(RUNNING_MEAN), tmp_path), CONTROL) == ["full marks"]
 
 
+@pytest.mark.soak  # the suite has it in tests/hostile/test_forging.py
 def test_patched_comparisons_are_held_by_course_grade(tmp_path):
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed: there is no box to attack")

@@ -79,6 +79,7 @@ def measured(ours: HandedIn, process: HandedIn) -> Costs:
     return Costs(plain.cpu, whole.cpu, further, early, late)
 
 
+@pytest.mark.soak  # measured seconds, though of CPU: for an idle machine
 @pytest.mark.timeout(1200)  # only ever met by a hang: a try takes 50 s at a load of twelve
 def test_a_submission_costs_a_small_part_of_a_process_and_the_last_no_more_than_the_first(tmp_path):
     if shutil.which("bwrap") is None:

@@ -53,6 +53,7 @@ KERNEL = [
     for name in ("core_pattern", "hostname", "modprobe", "randomize_va_space", "shmmax", "pid_max", "printk")
 ]
 SECTIONS = ["exhausting", "wire", "stealing", "forging", "tensors", "cheats"]  # the slowest first
+REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
 
@@ -271,7 +272,7 @@ class Classes:
 
     def tricks(self, name: str, tricks: Mapping[str | bytes, Place], *, jobs: int = 1, neighbours: bool = True) -> Run:
         """These students among honest ones."""
-        return self.get(name, lambda root: grade(root, among_honest(tricks, neighbours), jobs=jobs))
+        return self.get(name, lambda root: grade(root, among_honest(tricks, int(neighbours)), jobs=jobs))
 
     def assert_untouched(self, run: Run) -> None:
         """The neighbours' results and the world are what they would have been without a hostile student."""
@@ -291,17 +292,17 @@ class Classes:
 
 
 def attempts_of(section: str) -> dict[str | bytes, Place]:
-    """All attempts of a section among honest ones."""
+    """All attempts of a section among honest ones: after each where machine or memory is attacked, else after some."""
     tricks = sorted((HERE / "attempts" / section).glob("*.py"))
-    return among_honest({path.stem: hands_in(source(path)) for path in tricks})
+    return among_honest({path.stem: hands_in(source(path)) for path in tricks}, 1 if section in REACHING_OUT else 8)
 
 
-def among_honest(tricks: Mapping[str | bytes, Place], neighbours: bool = True) -> dict[str | bytes, Place]:
-    """These students, an honest one before and after them all, and one after each unless told not to."""
+def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[str | bytes, Place]:
+    """These students, an honest one before and after them all, and one after so many; after none for 0."""
     students: dict[str | bytes, Place] = {"aaa_honest": honest(), "zzz_honest": honest()}
-    for name, place in tricks.items():
+    for number, (name, place) in enumerate(tricks.items(), 1):
         students[name] = place
-        if neighbours:
+        if every and number % every == 0:
             students[os.fsencode(name) + b"~honest"] = honest()
     return students
 
