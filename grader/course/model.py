@@ -107,8 +107,10 @@ class CourseFile(_Model):
     limits: Limits = Limits()
 
     @model_validator(mode="after")
-    def _assignments_differ(self) -> CourseFile:
+    def _ids_differ(self) -> CourseFile:
         _must_differ("assignment", [assignment.id for assignment in self.assignments])
+        # Checks, mutants and commands know an exercise by its id alone.
+        _must_differ("exercise", [exercise.id for assignment in self.assignments for exercise in assignment.exercises])
         return self
 
 

@@ -182,3 +182,9 @@ def test_no_course_above_is_an_error(tmp_path: Path) -> None:
 def test_the_real_course_loads(repository: Path) -> None:
     (assignment,) = load_course(repository).assignments
     assert (assignment.id, len(assignment.exercises), assignment.points) == ("multi_head_attention", 8, 40)
+
+
+def test_the_same_exercise_in_two_assignments_is_refused(tmp_path: Path) -> None:
+    again = GOOD[GOOD.index("  - id: averages") :].replace("id: averages", "id: more_averages")
+    with pytest.raises(CourseError, match="the exercise 'running_mean' stands here twice"):
+        load_course(write(tmp_path, GOOD + again))
