@@ -9,7 +9,7 @@ from types import TracebackType
 
 from .connection import Connection
 from .cuda import start_cuda
-from .level import BoxUnavailable
+from .names import BoxUnavailable
 from .namespaces import NamespaceBox, uid_for_box
 from .nvidia import Driver, Gpu, apart, equipment, find_driver, missing
 from .worker.limits import Limits

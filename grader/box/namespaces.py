@@ -16,7 +16,7 @@ from typing import Self
 from .cgroup import Cgroup, make_cgroup
 from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents
-from .level import BoxUnavailable, Level
+from .names import BoxUnavailable, Level
 from .nvidia import Equipment
 from .warm import start_attempt
 from .worker.limits import Limits

@@ -15,7 +15,7 @@ from typing import Self
 from .connection import Connection
 from .cuda import start_cuda
 from .interpreter import end, start
-from .level import Level
+from .names import Level
 from .worker.limits import CUDA, Limits
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from ..course import Assignment, Course, CourseError, Exercise
+from ..course import Assignment, Course, Exercise
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
-from ..submission import AttemptSource, code_digest, read_attempt
+from ..submission import AttemptSource
 from .options import CourseOption, course_of, exercises_named
+from .own import check_one, gone, is_begun, is_done, own_attempt
+from .watch import watch_exercises
 
 if TYPE_CHECKING:
     from ..box.level import Box
-
-PATIENCE = 2  # times as long as a call may take where it is graded: a laptop may be slow, and no points depend on it
 
 
 def check(
@@ -38,8 +36,6 @@ def check(
 
     with open_own_box() as box:
         if watch:
-            from .watch import watch_exercises
-
             watch_exercises(loaded, named, box, console)
             return
         begun = [(a, e, own_attempt(loaded, a, e)) for a, e in named]
@@ -67,65 +63,7 @@ def _check(
     return _show(console, result)
 
 
-def gone(course: Course, assignment: Assignment, exercise: Exercise) -> str:
-    """What to say where the file of an exercise is not there."""
-    path = course.released(assignment, exercise)
-    return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
-
-
 def _show(console: Console, result: ExerciseResult) -> bool:
     """Print a result as soon as it is known; whether every check passed."""
     console.print(exercise_report(result))
     return is_done(result)
-
-
-def is_done(result: ExerciseResult) -> bool:
-    """Whether every check passed."""
-    return all(check.outcome == "passed" for check in result.checks)
-
-
-def is_begun(course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource) -> bool:
-    """Whether the attempt differs from the untouched stub."""
-    return not source.missing and code_digest(source.source) != _untouched(course, assignment, exercise)
-
-
-def check_one(
-    course: Course, assignment: Assignment, exercise: Exercise, source: AttemptSource, box: Box | None = None
-) -> ExerciseResult:
-    """The visible checks of one attempt, in a process of its own. `box`: where there is one already."""
-    from ..box.forked import open_own_box
-    from ..public.attempt import check_source
-    from ..public.file import read
-
-    if box is None:
-        with open_own_box() as own:
-            return check_one(course, assignment, exercise, source, own)
-    fingerprints = read(fingerprint_path(course, assignment, exercise))
-    limits = course.limits.for_worker()
-    patient = replace(
-        limits,
-        seconds_per_call=PATIENCE * limits.seconds_per_call,
-        seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
-    )
-    return check_source(fingerprints, source, box, patient)
-
-
-def fingerprint_path(course: Course, assignment: Assignment, exercise: Exercise) -> Path:
-    """Where the fingerprints are. Raises CourseError where they are not."""
-    path = course.fingerprints(assignment, exercise)
-    if not path.exists():
-        raise CourseError(f"{path} is missing. Next (as an instructor): course release")
-    return path
-
-
-def own_attempt(course: Course, assignment: Assignment, exercise: Exercise) -> AttemptSource:
-    """The attempt in exercises/: the script, or the notebook where the script is untouched."""
-    folder = course.released(assignment, exercise).parent
-    untouched = _untouched(course, assignment, exercise)
-    return read_attempt(folder, assignment.stem(exercise), untouched, course.limits.source_kib)
-
-
-def _untouched(course: Course, assignment: Assignment, exercise: Exercise) -> str:
-    from ..public.file import read
-
-    return read(fingerprint_path(course, assignment, exercise)).content.stub

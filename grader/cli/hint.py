@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 from ..course.secret import FOLDER
-from .check import check_one, fingerprint_path, gone, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
+from .own import check_one, fingerprint_path, gone, is_begun, own_attempt
 
 NOTE = "hints.json"  # which steps were shown
 

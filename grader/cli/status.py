@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ..course import Assignment, Course, Exercise
-from .check import check_one, fingerprint_path, is_begun, is_done, own_attempt
 from .options import CourseOption, course_of, exercises_named
+from .own import check_one, fingerprint_path, is_begun, is_done, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box

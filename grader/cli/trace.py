@@ -12,8 +12,8 @@ from rich.console import Console
 from ..course import Assignment, Course, CourseError, Exercise
 from ..submission import AttemptSource
 from ..tools.corners import CORNER
-from .check import fingerprint_path, gone, is_begun, own_attempt
 from .options import CourseOption, course_of, exercise_named
+from .own import fingerprint_path, gone, is_begun, own_attempt
 
 if TYPE_CHECKING:
     from ..tools.calls import Look

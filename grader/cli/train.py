@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 
 from ..course import Course, CourseError
-from .check import own_attempt
 from .options import CourseOption, course_of, exercise_named
+from .own import own_attempt
 from .picture import write_picture
 from .plot import FOLDER
 from .trace import refuse_unbegun

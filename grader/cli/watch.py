@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ..course import Assignment, Course, Exercise
 from ..report.terminal import exercise_report
-from .check import check_one, is_begun, is_done, own_attempt
+from .own import check_one, is_begun, is_done, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box

@@ -1,0 +1,66 @@
+"""The engine's modules import one another one way: none is needed to read itself."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+ENGINE = Path(__file__).parents[1] / "grader"
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """The engine's modules by their dotted names; hidden content is none of them."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = (root.name, *path.relative_to(root).with_suffix("").parts)
+        if "hidden" not in parts:
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def imported(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules of `known` that this one imports, also within a function, where a cycle is only put off."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
+            found.update(inner if (inner := f"{source}.{alias.name}") in known else source for alias in node.names)
+    return found & known.keys() - {name}
+
+
+def cycle_in(root: Path) -> list[str]:
+    """A cycle of imports, each module before one that it imports; empty where there is none."""
+    known = modules(root)
+    try:
+        TopologicalSorter({name: imported(name, path, known) for name, path in known.items()}).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle
+    return []
+
+
+def test_no_module_of_the_engine_imports_itself_by_whatever_way() -> None:
+    assert len(modules(ENGINE)) > 100
+    assert cycle_in(ENGINE) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("from .b import x", "from . import a", id="two modules"),
+        pytest.param("import engine.b", "def f():\n    from .a import y", id="one of them within a function"),
+    ],
+)
+def test_a_cycle_is_found(tmp_path: Path, one: str, other: str) -> None:
+    folder = tmp_path / "engine"
+    folder.mkdir()
+    for name, text in {"__init__": "", "a": one, "b": other}.items():
+        (folder / f"{name}.py").write_text(text)
+    assert set(cycle_in(folder)) == {"engine.a", "engine.b"}
