@@ -7,10 +7,10 @@ nbgrader generate_feedback multi_head_attention
 
 from pathlib import Path
 
-from grader.authoring.strip import STUB
-from grader.course import load_course
-from grader.gradebook.commands import prepare
-from grader.gradebook.names import COURSE_ID, SOURCE, companions
+from manyheads.authoring.strip import STUB
+from manyheads.course import load_course
+from manyheads.gradebook.commands import prepare
+from manyheads.gradebook.names import COURSE_ID, SOURCE, companions
 
 root = Path(__file__).parent
 course = load_course(root)
@@ -29,10 +29,10 @@ c.ClearSolutions.code_stub = {"python": "\n".join(STUB)}
 
 # Student code runs in the box and nowhere else: no kernel is started for it.
 c.Autograde.autograde_preprocessors = [
-    "grader.gradebook.autograde.BoxGrade",
+    "manyheads.gradebook.autograde.BoxGrade",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
-    "grader.gradebook.autograde.SaveComments",
+    "manyheads.gradebook.autograde.SaveComments",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]

@@ -30,7 +30,7 @@ def main() -> None:
         ratios = []
         for _ in range(PAIRS):
             alone = _seconds([sys.executable, "-c", "import torch"], copy)
-            check = _seconds([sys.executable, "-m", "grader", "check", NAME], copy)
+            check = _seconds([sys.executable, "-m", "manyheads", "check", NAME], copy)
             ratios.append(check / alone)
         low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
         print(f"course check {NAME}: {middle:.2f} times `python -c 'import torch'` ({low:.2f} to {high:.2f})")
@@ -61,7 +61,7 @@ def _watch(folder: Path) -> list[float]:
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
-        os.execve(sys.executable, [sys.executable, "-m", "grader", "check", "--watch"], _environment())
+        os.execve(sys.executable, [sys.executable, "-m", "manyheads", "check", "--watch"], _environment())
     _read_report(terminal)
     time.sleep(1.0)  # until it watches
     waits = []

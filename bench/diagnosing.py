@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.authoring.release import every_exercise
-from grader.box.level import Level, open_box
-from grader.course import Course, Exercise, load_course
-from grader.judge.diagnosis import Mutant, load_bank
-from grader.judge.grade import Judge, Settings
-from grader.submission import AttemptSource
+from manyheads.box.level import Level, open_box
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis import Mutant, load_bank
+from manyheads.judge.grade import Judge, Settings
+from manyheads.submission import AttemptSource
 
 SAMPLE = 12  # mutants of each exercise, spread over its bank
 ROOT = Path(__file__).parents[1]
@@ -24,10 +23,8 @@ ROOT = Path(__file__).parents[1]
 def main() -> None:
     """Print the share."""
     course = load_course(ROOT)
-    with (
-        open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box,
-        Judge(course, box, Settings(b"bench")) as judge,
-    ):
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        judge = Judge(course, box, Settings(b"bench"))
         _grade(course, judge, 1)
         before, diagnosing_before = judge.seconds, judge.seconds_diagnosing
         _grade(course, judge, SAMPLE)
@@ -38,15 +35,17 @@ def main() -> None:
 
 def _grade(course: Course, judge: Judge, sample: int) -> None:
     """Grade so many mutants of each bank."""
-    for assignment, exercise in every_exercise(course):
-        mutants = load_bank(course, exercise).mutants
+    for exercise in course.exercises:
+        mutants = load_bank(exercise).mutants
         for mutant in mutants[:: max(1, len(mutants) // sample)]:
-            judge.grade_attempt("mutant", assignment, exercise, _as_attempt(course, exercise, mutant))
+            judge.grade_attempt("mutant", exercise, _as_attempt(exercise, mutant))
 
 
-def _as_attempt(course: Course, exercise: Exercise, mutant: Mutant) -> AttemptSource:
-    text = course.misconceptions(exercise).read_text(encoding="utf-8")
-    knobs = ", ".join(f"{name}={value!r}" for name, value in mutant.knobs.items())
+def _as_attempt(exercise: Exercise, mutant: Mutant) -> AttemptSource:
+    text = exercise.misconceptions.read_text(encoding="utf-8")
+    if mutant.source:
+        return AttemptSource(f"{mutant.id}.py", mutant.source)
+    knobs = ", ".join(f"{name}={value!r}" for name, value in mutant.faults.items())
     return AttemptSource(f"{mutant.id}.py", f"{text}\n\nglobals().update(make({knobs}))\n")
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import torch
 
-from grader.box.level import Level, open_box
-from grader.course import Course, load_course
-from grader.errors import CourseFault
-from grader.report.bench import remarks, title_of
-from grader.tools.bench import FULL, Bench, Measured, Row, ratio, settings
-from grader.tools.measure import measure
+from manyheads.box.level import Level, open_box
+from manyheads.course import Course, load_course
+from manyheads.errors import CourseFault
+from manyheads.report.bench import remarks, title_of
+from manyheads.tools.bench import FULL, Bench, BenchRow, Measured, ratio, settings
+from manyheads.tools.measure import measure
 
 ROOT = Path(__file__).parents[1]
 STARTS = 10
@@ -73,7 +73,7 @@ def table(bench: Bench) -> Iterator[str]:
     yield from remarks(bench)
 
 
-def _cells(row: Row) -> Iterator[str]:
+def _cells(row: BenchRow) -> Iterator[str]:
     yield _time(row.by_hand)
     yield _time(row.sdpa)
     yield NONE if row.faster is None else f"{row.faster:.1f}"
@@ -107,8 +107,8 @@ def student(course: Course, device: str) -> float:
         work = Path(folder, "submitted", "ada", assignment.id)
         work.mkdir(parents=True)
         for exercise in assignment.exercises:
-            shutil.copy(course.solution(assignment, exercise), work)
-        command = [sys.executable, "-m", "grader", "grade", str(work.parents[1]), "--out", f"{folder}/out"]
+            shutil.copy(exercise.solution, work)
+        command = [sys.executable, "-m", "manyheads", "grade", str(work.parents[1]), "--out", f"{folder}/out"]
         begun = time.perf_counter()
         done = subprocess.run(
             [*command, "--device", device], cwd=course.root, capture_output=True, text=True, check=False

@@ -15,12 +15,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from grader.authoring.release import every_exercise
-from grader.course import Assignment, Course, Exercise, load_course
-from grader.judge.catalogue import Catalogue
-from grader.judge.diagnosis import load_bank
-from grader.judge.local import LocalSubject
-from grader.judge.references import namespace_of
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Exercise, load_course
+from manyheads.diagnosis import load_bank
+from manyheads.judge.catalogue import Catalogue
 
 ROOT = Path(__file__).parents[1]
 SEEDS = 20
@@ -31,24 +30,24 @@ def main() -> None:
     given = sys.argv[1:]
     seeds = int(given.pop(0)) if given and given[0].isdigit() else SEEDS
     course = load_course(ROOT)
-    with Catalogue(course) as catalogue:
-        for assignment, exercise in every_exercise(course):
-            if not given or exercise.id in given:
-                _exercise(course, catalogue, assignment, exercise, seeds)
+    catalogue = Catalogue(course)
+    for exercise in course.exercises:
+        if not given or exercise.id in given:
+            _exercise(catalogue, exercise, seeds)
 
 
-def _exercise(course: Course, catalogue: Catalogue, assignment: Assignment, exercise: Exercise, seeds: int) -> None:
+def _exercise(catalogue: Catalogue, exercise: Exercise, seeds: int) -> None:
     lost, count = 0, 0
-    for _, namespace in _right(course, assignment, exercise):
-        outcomes = _outcomes(catalogue, assignment, exercise, namespace, seeds)
+    for _, namespace in _right(exercise):
+        outcomes = _outcomes(catalogue, exercise, namespace, seeds)
         lost += sum(not all(passed) for passed in outcomes.values())
         count += 1
     varying = []
-    for name, namespace in _mutants(course, exercise):
-        outcomes = _outcomes(catalogue, assignment, exercise, namespace, seeds)
+    for name, namespace in _mutants(exercise):
+        outcomes = _outcomes(catalogue, exercise, namespace, seeds)
         if checks := [check for check, passed in outcomes.items() if any(passed) and not all(passed)]:
             varying.append(f"    {name}: {', '.join(checks)}")
-    total = len(load_bank(course, exercise).mutants)
+    total = len(load_bank(exercise).mutants)
     print(
         f"{exercise.id}: {count} right attempts lose {lost} checks; {len(varying)} of {total} mutants vary", flush=True
     )
@@ -56,27 +55,29 @@ def _exercise(course: Course, catalogue: Catalogue, assignment: Assignment, exer
 
 
 def _outcomes(
-    catalogue: Catalogue, assignment: Assignment, exercise: Exercise, namespace: Mapping[str, object], seeds: int
+    catalogue: Catalogue, exercise: Exercise, namespace: Mapping[str, object], seeds: int
 ) -> dict[str, list[bool]]:
     """Whether each check was passed, seed by seed."""
     found: dict[str, list[bool]] = defaultdict(list)
-    reference = catalogue.reference(assignment, exercise)
+    reference = catalogue.reference(exercise)
     for seed in range(seeds):
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            outcomes = catalogue.run(exercise, LocalSubject(namespace), reference, b"seed %d" % seed, exercise.id)
+            outcomes = catalogue.run(
+                exercise, LocalRecordingRunner(namespace), reference, b"seed %d" % seed, exercise.id
+            )
         for outcome in outcomes:
             found[outcome.id].append(outcome.outcome == "passed")
     return found
 
 
-def _right(course: Course, assignment: Assignment, exercise: Exercise) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for path in (course.solution(assignment, exercise), *course.right_attempts(exercise)):
+def _right(exercise: Exercise) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for path in (exercise.solution, *exercise.right_attempts()):
         yield path.name, namespace_of(path)
 
 
-def _mutants(course: Course, exercise: Exercise) -> Iterator[tuple[str, Mapping[str, object]]]:
-    for mutant in load_bank(course, exercise).mutants:
-        yield f"{mutant.id} {dict(mutant.knobs)}", mutant.namespace
+def _mutants(exercise: Exercise) -> Iterator[tuple[str, Mapping[str, object]]]:
+    for mutant in load_bank(exercise).mutants:
+        yield f"{mutant.id} {dict(mutant.faults)}", mutant.namespace
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def printed() -> list[str]:
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | colours
         return [
             subprocess.run(
-                [sys.executable, "-m", "grader", *arguments],
+                [sys.executable, "-m", "manyheads", *arguments],
                 cwd=folder,
                 env=environment,
                 capture_output=True,

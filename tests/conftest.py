@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.level import Box, Level, open_box
-from grader.course import Assignment, Course, Exercise, load_course
-from grader.judge.catalogue import Catalogue
+from manyheads.box.level import Box, Level, open_box
+from manyheads.course import Assignment, Course, Exercise, load_course
+from manyheads.judge.catalogue import Catalogue
 from tests.warm import run_warm
 
 TINY = Path(__file__).parent / "tiny_course"
@@ -76,10 +76,9 @@ def box(tiny: Course) -> Iterator[Box]:
 
 
 @pytest.fixture(scope="session")
-def catalogue(tiny: Course) -> Iterator[Catalogue]:
+def catalogue(tiny: Course) -> Catalogue:
     """The tiny course's hidden checks, collected."""
-    with Catalogue(tiny) as opened:
-        yield opened
+    return Catalogue(tiny)
 
 
 @pytest.fixture
@@ -89,7 +88,7 @@ def run_course(tmp_path: Path) -> RunCourse:
     def run(
         *arguments: str | Path, cwd: Path = tmp_path, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "grader", *map(str, arguments)]
+        command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
         environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **(env or {})}
         if env is None:
             return run_warm(command[3:], cwd, environment)

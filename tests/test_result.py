@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
-import grader.result
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
+import manyheads.result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
 
-SCHEMA = json.loads(Path(grader.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(manyheads.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
 
 
 def result(student: str = "ada", **changes: object) -> Result:

@@ -17,7 +17,7 @@ LIBRARIES = ["torch", "typer", "rich.console", "rich.table", "safetensors.torch"
 
 
 def run_warm(arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """`course` with these arguments, in this folder and environment, as `python -m grader` runs it."""
+    """`course` with these arguments, in this folder and environment, as `python -m manyheads` runs it."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LIBRARIES)
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
@@ -44,6 +44,6 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], out: str, err: 
     os.chdir(cwd)
     sys.argv = ["course", *arguments]
     sys.path[:] = [cwd, *(p for p in sys.path if p)]
-    from grader.cli import main
+    from manyheads.cli import main
 
     main()

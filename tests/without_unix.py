@@ -72,6 +72,6 @@ for name in MODULES:
     sys.modules[name] = None
 
 if __name__ == "__main__":
-    from grader.cli import main
+    from manyheads.cli import main
 
     main()

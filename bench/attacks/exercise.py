@@ -12,15 +12,15 @@ TINY_COURSE = REPOSITORY / "tests" / "tiny_course"
 TRICKS = Path(__file__).parent / "tricks"
 HIDDEN = (
     "solutions/averages/01_running_mean.py",
-    "grader/hidden/checks/test_running_mean.py",
-    "grader/hidden/misconceptions/running_mean.py",
+    "grader/checks/test_running_mean.py",
+    "grader/misconceptions/running_mean.py",
 )
 
 HOSTILE, NEIGHBOUR = "mallory", "zzz_honest"  # graded in this order
 STUDENTS = (HOSTILE, NEIGHBOUR)
 SECRET = "manyheads_bench_secret_of_the_hidden_tests"  # stands in the hidden tests and nowhere else
 
-HONEST = (TINY_COURSE / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+HONEST = (TINY_COURSE / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 
 _SETUP = f'''\
 import torch

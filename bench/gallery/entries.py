@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from grader.course import Assignment, Course, Exercise, load_course
-from grader.course.model import Trainable
-from grader.judge.diagnosis import load_bank
-from grader.judge.diagnosis.bank import Namespace
-from grader.judge.references import namespace_of
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Course, Exercise, load_course
+from manyheads.course.file import Trainable
+from manyheads.diagnosis import load_bank
+from manyheads.diagnosis.bank import Namespace
 
 from ..places import REPOSITORY
 
@@ -61,31 +61,32 @@ WRONG_ONES = (
 
 
 @cache
-def place() -> tuple[Course, Assignment, Exercise]:
+def place() -> tuple[Course, Exercise]:
     """The course of this repository and the exercise that is measured."""
     course = load_course(REPOSITORY)
-    return next((course, a, e) for a in course.assignments for e in a.exercises if e.id == EXERCISE)
+    return next((course, e) for e in course.exercises if e.id == EXERCISE)
 
 
 def trainable() -> Trainable:
     """The module of that exercise that is trained."""
-    found = place()[2].train
+    found = place()[1].train
     assert found is not None
     return found
 
 
 def namespace(entry: Entry) -> Namespace:
     """Its names, as trusted code: the reference's, or a mutant's."""
-    course, assignment, exercise = place()
+    _, exercise = place()
     if entry in RIGHT_ONES:
-        return namespace_of(course.solution(assignment, exercise))
-    bank = load_bank(course, exercise)
+        return namespace_of(exercise.solution)
+    bank = load_bank(exercise)
     if entry.knobs:
+        assert bank.make is not None
         return bank.make(**entry.knobs)
     return next(mutant.namespace for mutant in bank.mutants if mutant.id == entry.id)
 
 
 def title(entry: Entry) -> str:
     """The sentence that the grader says."""
-    course, _, exercise = place()
-    return load_bank(course, exercise).texts[entry.id].title
+    _, exercise = place()
+    return load_bank(exercise).texts[entry.id].title

@@ -13,11 +13,11 @@ import safetensors.torch
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from grader.box.worker.training import Learner
-from grader.training.curve import Curve
-from grader.training.plan import attention_of, plan_for
-from grader.training.study import Stopped, Study, local
-from grader.training.text import read_text
+from manyheads.box.worker.training import Trainer
+from manyheads.training.curve import Curve
+from manyheads.training.plan import attention_of, plan_for
+from manyheads.training.study import Stopped, Study, local
+from manyheads.training.text import read_text
 
 from .entries import RIGHT_ONES, WRONG_ONES, Entry, namespace, trainable
 
@@ -68,7 +68,7 @@ def run(entry: Entry, seed: int, draws: int, folder: Path, steps: int | None = N
     """Train one model in this process. `steps`: fewer than the plan has."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    learner = Learner()
+    learner = Trainer()
     study = Study(local(namespace(entry), learner), text := read_text(), plan_for(text, seed, draws))
     attention = attention_of(trainable(), entry.dropout)
     curve, written, stopped = Curve((), {}), "", ""
@@ -99,7 +99,7 @@ def run(entry: Entry, seed: int, draws: int, folder: Path, steps: int | None = N
     )
 
 
-def _transplanted(study: Study, learner: Learner, kept: Path) -> float | None:
+def _transplanted(study: Study, learner: Trainer, kept: Path) -> float | None:
     """The loss in writing with what the right one learned; None where not every weight has its place."""
     learned = safetensors.torch.load(kept.read_bytes())
     weights = dict(learner.model.named_parameters())

@@ -41,7 +41,7 @@ class ManyHeads:
 
     def command(self, folder: Path) -> list[str]:
         """One command for the class."""
-        grade = [sys.executable, "-m", "grader", "grade", "submitted"]
+        grade = [sys.executable, "-m", "manyheads", "grade", "submitted"]
         return [*grade, "--course", "course", "--out", "results", *self._options]
 
     def scores(self, folder: Path, students: Iterable[str]) -> Scores:

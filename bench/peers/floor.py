@@ -76,25 +76,25 @@ def tested(measure: Measure, folder: Path) -> None:
 
 def judged(measure: Measure, root: Path, submitted: Path) -> None:
     """A turn for each submission: every exercise's hidden checks, as our judge runs them for trusted code."""
-    from grader.course import load_course
-    from grader.judge.catalogue import Catalogue
-    from grader.judge.local import LocalSubject
-    from grader.submission import Submission, find_submissions
+    from manyheads.checks.local import LocalRecordingRunner
+    from manyheads.course import load_course
+    from manyheads.judge.catalogue import Catalogue
+    from manyheads.submission import Submission, find_submissions
 
     course = load_course(root)
-    with Catalogue(course) as catalogue:
+    catalogue = Catalogue(course)
 
-        def turn(submission: Submission) -> None:
-            assignment = submission.assignment
-            for exercise in assignment.exercises:
-                subject = LocalSubject(_imported(submission.folder / f"{assignment.stem(exercise)}.py"))
-                reference = catalogue.reference(assignment, exercise)
-                outcomes = catalogue.run(exercise, subject, reference, b"floor", submission.student, exercise.id)
-                failed = [o.id for o in outcomes if o.outcome != "passed"]
-                if failed:
-                    raise SystemExit(f"{submission.student}'s {exercise.id} is not right: {failed}")
+    def turn(submission: Submission) -> None:
+        assignment = submission.assignment
+        for exercise in assignment.exercises:
+            subject = LocalRecordingRunner(_imported(submission.folder / f"{exercise.stem}.py"))
+            reference = catalogue.reference(exercise)
+            outcomes = catalogue.run(exercise, subject, reference, b"floor", submission.student, exercise.id)
+            failed = [o.id for o in outcomes if o.outcome != "passed"]
+            if failed:
+                raise SystemExit(f"{submission.student}'s {exercise.id} is not right: {failed}")
 
-        measure(partial(turn, submission) for submission in find_submissions(course, submitted)[0])
+    measure(partial(turn, submission) for submission in find_submissions(course, submitted)[0])
 
 
 def main(kind: str, places: Sequence[str]) -> None:

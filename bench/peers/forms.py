@@ -49,7 +49,7 @@ assert_refused(attempt.call("{f}", *a), "an indivisible size")
 _HEAD = '''\
 """Hidden checks of the six functions."""
 
-from grader.judge import Layer, assert_gradients_match, assert_matches, assert_refused, assert_shape, check, expect
+from manyheads.checks import Layer, assert_gradients_match, assert_matches, assert_refused, assert_shape, check, expect
 '''
 _LAYERS = {
     Kind.SHAPE: "SHAPE",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course import Assignment, Course, Exercise, load_course
-from grader.judge.diagnosis import Mutant, load_bank
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis import Mutant, load_bank
 
 from ..places import REPOSITORY
 
@@ -67,7 +67,7 @@ def class_of(root: Path, size: int, faulty: float, seed: int = 0) -> Iterator[tu
     course = load_course(root)
     chance = random.Random(seed)
     assignment = course.assignments[0]
-    makers = {exercise.id: _Attempts(course, assignment, exercise) for exercise in assignment.exercises}
+    makers = {exercise.id: _Attempts(course, exercise) for exercise in assignment.exercises}
     attempts = size * len(assignment.exercises)
     flags = [i < round(faulty * attempts) for i in range(attempts)]
     chance.shuffle(flags)
@@ -77,22 +77,22 @@ def class_of(root: Path, size: int, faulty: float, seed: int = 0) -> Iterator[tu
         for exercise in assignment.exercises:
             maker = makers[exercise.id]
             file = maker.wrong(chance) if flags.pop() else maker.right(chance)
-            files[assignment.stem(exercise)] = file.signed(student)
+            files[exercise.stem] = file.signed(student)
         yield student, files
 
 
 class _Attempts:
     """Attempts at one exercise, to draw from."""
 
-    def __init__(self, course: Course, assignment: Assignment, exercise: Exercise) -> None:
-        paths = [course.solution(assignment, exercise), *course.right_attempts(exercise)]
+    def __init__(self, course: Course, exercise: Exercise) -> None:
+        paths = [exercise.solution, *exercise.right_attempts()]
         self._right = [path.read_text(encoding="utf-8") for path in paths]
-        wrong = course.root / "grader" / "hidden" / "wrong" / exercise.id
+        wrong = course.root / "grader" / "wrong" / exercise.id
         self._unlisted = [path.read_text(encoding="utf-8") for path in sorted(wrong.glob("*.py"))]
-        self._untouched = course.released(assignment, exercise).read_text(encoding="utf-8")
-        self._source = course.misconceptions(exercise).read_text(encoding="utf-8")
-        self._mutants = load_bank(course, exercise).mutants
-        self._examples = list(_examples(assignment, exercise))
+        self._untouched = exercise.script.read_text(encoding="utf-8")
+        self._source = exercise.misconceptions.read_text(encoding="utf-8")
+        self._mutants = load_bank(exercise).mutants
+        self._examples = list(_examples(exercise))
         self._kinds: Mapping[str, Callable[[random.Random], File]] = {
             "a mutant": lambda chance: self._mutant(chance.choice(self._mutants)),
             "two faults at once": self._two,
@@ -112,13 +112,13 @@ class _Attempts:
         return self._kinds[kind](chance)
 
     def _mutant(self, *mutants: Mutant) -> File:
-        knobs = ", ".join(f"{name}={value!r}" for mutant in mutants for name, value in mutant.knobs.items())
+        knobs = ", ".join(f"{name}={value!r}" for mutant in mutants for name, value in mutant.faults.items())
         return File(f"{self._source}\n\nglobals().update(make({knobs}))\n")
 
     def _two(self, chance: random.Random) -> File:
         while True:
             first, second = chance.sample(self._mutants, 2)
-            if not first.knobs.keys() & second.knobs.keys():
+            if not first.faults.keys() & second.faults.keys():
                 return self._mutant(first, second)
 
     def _slip(self, chance: random.Random) -> File:
@@ -131,10 +131,10 @@ class _Attempts:
         return chance.choice(self._examples) if self._examples else self._slip(chance)
 
 
-def _examples(assignment: Assignment, exercise: Exercise) -> Iterator[File]:
+def _examples(exercise: Exercise) -> Iterator[File]:
     """Those of examples/submitted that do not score full, without endless loops: what one costs is a setting."""
     for student, exercises in json.loads(GOLDEN.read_text()).items():
         found = exercises[exercise.id]
         if found["score"] < exercise.points and "timeout" not in found["not passed"]:
-            for path in (EXAMPLES / student / assignment.id).glob(f"{assignment.stem(exercise)}.*"):
+            for path in (EXAMPLES / student / exercise.assignment.id).glob(f"{exercise.stem}.*"):
                 yield File(path.read_text(encoding="utf-8"), path.suffix, is_as_given=True)

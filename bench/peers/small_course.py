@@ -52,7 +52,7 @@ merge_no_transpose:
 
 def lay_out(course: Path) -> None:
     """Write the course, not yet released: right attempts can be graded, and nothing else is needed."""
-    hidden = course / "grader" / "hidden"
+    hidden = course / "grader"
     files = {
         course / "course.yaml": COURSE,
         course / "solutions" / ASSIGNMENT / f"01_{NAME}.py": _solution(),
@@ -68,7 +68,7 @@ def lay_out(course: Path) -> None:
 def lay_out_released(course: Path) -> None:
     """Write the course and release it."""
     lay_out(course)
-    release = [sys.executable, "-m", "grader", "release", "--course", str(course)]
+    release = [sys.executable, "-m", "manyheads", "release", "--course", str(course)]
     subprocess.run(release, cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -11,7 +11,7 @@ import pytest
 @pytest.fixture
 def with_median(tiny_copy: Path) -> Path:
     """The folder of a tiny course with a second exercise, not yet released: the first one's files under another name."""
-    solutions, hidden = tiny_copy / "solutions" / "averages", tiny_copy / "grader" / "hidden"
+    solutions, hidden = tiny_copy / "solutions" / "averages", tiny_copy / "grader"
     shutil.copy(solutions / "01_running_mean.py", solutions / "02_median.py")
     shutil.copy(hidden / "checks" / "test_running_mean.py", hidden / "checks" / "test_median.py")
     shutil.copy(hidden / "misconceptions" / "running_mean.py", hidden / "misconceptions" / "median.py")

@@ -11,28 +11,28 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from grader.authoring.bank_page import NAME, bank_page, page_path
-from grader.authoring.bundle import bundle
-from grader.authoring.caught import read_caught
-from grader.authoring.leaks import hidden_of
-from grader.authoring.release import write_release
-from grader.course import Course, CourseError, load_course
-from grader.judge.catalogue import Catalogue
-from grader.judge.diagnosis import load_bank
+from manyheads.authoring.bank_page import NAME, bank_page, page_path
+from manyheads.authoring.bundle import bundle
+from manyheads.authoring.kill_matrix import read_kill_matrix
+from manyheads.authoring.leaks import hidden_of
+from manyheads.authoring.release import write_release
+from manyheads.course import Course, CourseError, load_course
+from manyheads.diagnosis import load_bank
+from manyheads.judge.catalogue import Catalogue
 
 pytestmark = pytest.mark.recorded
 
-CAUGHT = "grader/hidden/tables/running_mean.caught.json"
-CHECKS = "grader/hidden/checks/test_running_mean.py"
-BANK = "grader/hidden/misconceptions/running_mean.py"
-TEXTS = "grader/hidden/misconceptions/texts.yaml"
+KILL_MATRIX = "grader/tables/running_mean.kill_matrix.json"
+CHECKS = "grader/checks/test_running_mean.py"
+BANK = "grader/misconceptions/running_mean.py"
+TEXTS = "grader/texts.yaml"
 
 
 def release(folder: Path) -> str:
     """The page that a release writes."""
     course = load_course(folder)
-    with Catalogue(course) as catalogue:
-        write_release(course, catalogue)
+    catalogue = Catalogue(course)
+    write_release(course, catalogue)
     return page_path(course).read_text(encoding="utf-8")
 
 
@@ -59,15 +59,15 @@ def real(repository: Path) -> Course:
 
 
 def test_the_page_is_what_todays_bank_says(real: Course) -> None:
-    with Catalogue(real) as catalogue:
-        assert page_path(real).read_text(encoding="utf-8") == bank_page(real, catalogue), "Next: course release"
+    catalogue = Catalogue(real)
+    assert page_path(real).read_text(encoding="utf-8") == bank_page(real, catalogue), "Next: course release"
 
 
 def test_every_misconception_of_every_exercise_has_its_row_and_its_words(real: Course) -> None:
     page = page_path(real).read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL))
     for exercise in (e for a in real.assignments for e in a.exercises):
-        bank, section = load_bank(real, exercise), rows(sections[exercise.id])
+        bank, section = load_bank(exercise), rows(sections[exercise.id])
         for id_ in {mutant.id for mutant in bank.mutants}:
             words, mutants, caught = section[id_]
             assert words == " ".join(f"{bank.texts[id_].title} {bank.texts[id_].hints[0]}".split())
@@ -96,8 +96,14 @@ def test_a_row_says_what_the_mutants_do(tiny_copy: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "caught"),
     [
-        pytest.param('{"form": "last", "count": "one"}', "shape, values, gradients", id="that are caught alike"),
-        pytest.param('{"graph": "cut"}', "gradients, shape (1), values (1)", id="that are not caught alike"),
+        pytest.param(
+            'edit(f"x.cumsum(0) / {COUNTS}", "x[-1:]")', "shape, values, gradients", id="that are caught alike"
+        ),
+        pytest.param(
+            'edit("return x.", "return x.detach().")',
+            "gradients, shape (1), values (1)",
+            id="that are not caught alike",
+        ),
     ],
 )
 def test_mutants_of_one_misconception_share_a_row(tiny_copy: Path, second: str, caught: str) -> None:
@@ -120,9 +126,9 @@ def test_words_are_shown_as_they_are(tiny_copy: Path) -> None:
             lambda folder: replace(folder, TEXTS, "How many numbers come back?", "How many?"), False, id="words"
         ),
         pytest.param(lambda folder: replace(folder, BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
-        pytest.param(lambda folder: replace(folder, BANK, '"one"}', '"all"}'), True, id="a mutant"),
+        pytest.param(lambda folder: replace(folder, BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
         pytest.param(lambda folder: replace(folder, CHECKS, "integer(5, 9)", "integer(6, 9)"), True, id="a check"),
-        pytest.param(lambda folder: (folder / CAUGHT).write_text("{}"), True, id="a record that cannot be read"),
+        pytest.param(lambda folder: (folder / KILL_MATRIX).write_text("{}"), True, id="a record that cannot be read"),
     ],
 )
 def test_mutants_are_run_again_where_something_changed_that_could_matter(
@@ -130,24 +136,21 @@ def test_mutants_are_run_again_where_something_changed_that_could_matter(
 ) -> None:
     change(tiny_copy)
     course = load_course(tiny_copy)
-    (assignment,), (exercise,) = course.assignments, course.assignments[0].exercises
-    assert (read_caught(course, assignment, exercise) is None) is is_run_again
+    (exercise,) = course.exercises
+    assert (read_kill_matrix(exercise) is None) is is_run_again
     release(tiny_copy)
-    assert read_caught(course, assignment, exercise) is not None
+    assert read_kill_matrix(exercise) is not None
 
 
 def test_without_a_record_there_is_no_page(tiny_copy: Path) -> None:
-    (tiny_copy / CAUGHT).unlink()
+    (tiny_copy / KILL_MATRIX).unlink()
     course = load_course(tiny_copy)
-    with (
-        Catalogue(course) as catalogue,
-        pytest.raises(CourseError, match=r"running_mean is not recorded\. Next: course r"),
-    ):
-        bank_page(course, catalogue)
+    with pytest.raises(CourseError, match=r"running_mean is not recorded\. Next: course r"):
+        bank_page(course, Catalogue(course))
 
 
 def test_it_is_in_no_class_repository_and_none_that_holds_it_is_written(tiny: Course) -> None:
     files = bundle(tiny, [p for p in (tiny.root / "exercises").rglob("*") if p.is_file()], "@ada")
-    assert not [name for name in files if "misconceptions.md" in name or ".caught." in name]
+    assert not [name for name in files if "misconceptions.md" in name or ".kill_matrix." in name]
     assert not [name for name, content in files.items() if b"# The bank of misconceptions" in content[:100]]
     assert hidden_of(tiny).sentence(NAME, b"") == f"{NAME} is the instructor's alone"

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grader.authoring.bundle import MANIFEST, bundle
-from grader.authoring.hand_over import hand_over
-from grader.authoring.leaks import leaks
-from grader.authoring.trial import alone, try_out
-from grader.course import Course, CourseError, load_course
-from grader.judge.catalogue import Catalogue
+from manyheads.authoring.bundle import MANIFEST, bundle
+from manyheads.authoring.hand_over import hand_over
+from manyheads.authoring.leaks import leaks
+from manyheads.authoring.trial import alone, try_out
+from manyheads.course import Course, CourseError, load_course
+from manyheads.judge.catalogue import Catalogue
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 
 
@@ -72,8 +72,8 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
         ".github/CODEOWNERS",
         ".github/pull_request_template.md",
         ".github/workflows/grade.yml",
-        "grader/cli/check.py",
-        "grader/course/course.schema.json",
+        "manyheads/cli/check.py",
+        "manyheads/course/course.schema.json",
     ):
         assert there[name], name
     for name in ("course.yaml", SCRIPT):
@@ -82,9 +82,9 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
 
 
 def test_nothing_that_is_the_instructors_is_in_it(whole: Path) -> None:
-    assert (REPOSITORY / "grader" / "hidden").is_dir()
+    assert (REPOSITORY / "grader").is_dir()
     for name in content(whole):
-        assert not name.startswith(("solutions/", "grader/hidden/", ".course/", "tests/", "examples/")), name
+        assert not name.startswith(("solutions/", "grader/", ".course/", "tests/", "examples/")), name
         assert "__pycache__" not in name
 
 
@@ -102,8 +102,8 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
 
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
     course = load_course(REPOSITORY)
-    ids = [e.id for a in course.assignments for e in a.exercises]
-    for path in (REPOSITORY / "grader" / "authoring" / "class_repository").rglob("*"):
+    ids = [e.id for e in course.exercises]
+    for path in (REPOSITORY / "manyheads" / "authoring" / "class_repository").rglob("*"):
         assert not path.is_file() or not [id_ for id_ in ids if id_ in path.read_text()], path
 
 
@@ -135,7 +135,7 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
     folder = tmp_path / "class"
     shutil.copytree(whole, folder)
     marker = "print('the released engine')\n"
-    main = folder / "grader" / "__main__.py"
+    main = folder / "manyheads" / "__main__.py"
     main.write_text(marker + main.read_text().replace("from __future__ import annotations\n", ""))
     untouched = run_in(folder, "check")
     assert (untouched.returncode, untouched.stderr) == (1, "")
@@ -183,8 +183,8 @@ def test_no_file_of_the_real_class_repository_holds_a_hidden_line(repository: Pa
 
 
 def try_with(course: Course, files: dict[str, bytes]) -> None:
-    with Catalogue(course) as catalogue:
-        try_out(course, catalogue, files)
+    catalogue = Catalogue(course)
+    try_out(course, catalogue, files)
 
 
 STUB_LINE = b"    raise NotImplementedError()\n"
@@ -195,7 +195,7 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
     ("change", "says"),
     [
         pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "is not fit for release: its stub scores 3", id="a stub that earns points"),
-        pytest.param({"grader/errors.py": None}, "course check` as it is released: ModuleNotFoundError: No module named 'grader.errors'", id="an engine that lacks a module"),
+        pytest.param({"manyheads/errors.py": None}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
     ],
 )  # fmt: skip
 def test_one_that_would_not_do_is_not_released(

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.authoring import curves
-from grader.authoring.curves import record_curve, stale_curves, trained_exercises
-from grader.authoring.release import released_files, stray_files
-from grader.box.worker.messages import Plan
-from grader.course import Course, load_course
-from grader.judge.catalogue import Catalogue
-from grader.training.plan import EXAMINE_EVERY, plan_for
-from grader.training.recorded import read
-from grader.training.text import Text
+from manyheads.authoring import curves
+from manyheads.authoring.curves import record_curve, stale_curves, trained_exercises
+from manyheads.authoring.release import released_files, stray_files
+from manyheads.box.worker.messages import TrainPlan
+from manyheads.course import Course, load_course
+from manyheads.judge.catalogue import Catalogue
+from manyheads.training.plan import EXAMINE_EVERY, plan_for
+from manyheads.training.recorded import read
+from manyheads.training.text import TrainingText
 
 MODULE = """
 from torch import nn
@@ -33,7 +33,7 @@ class Mean(nn.Module):
 def with_module(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     """The tiny course, with a module to train beside its function, and a short plan."""
 
-    def short(text: Text, seed: int = 0, draws: int = 0) -> Plan:
+    def short(text: TrainingText, seed: int = 0, draws: int = 0) -> TrainPlan:
         return replace(plan_for(text, seed, draws), steps=EXAMINE_EVERY, batch=2, n_layer=1)
 
     monkeypatch.setattr(curves, "plan_for", short)
@@ -48,10 +48,10 @@ def with_module(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
 
 def recorded(course: Course) -> Path:
     """Record the one curve of this course."""
-    ((assignment, exercise, trainable),) = trained_exercises(course)
-    path = course.curve(assignment, exercise)
+    ((exercise, trainable),) = trained_exercises(course)
+    path = exercise.curve
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(record_curve(course, assignment, exercise, trainable))
+    path.write_bytes(record_curve(exercise, trainable))
     return path
 
 
@@ -79,8 +79,8 @@ def test_it_is_stale_when_what_is_built_changes(with_module: Course) -> None:
 def test_a_release_carries_it_over_and_a_curve_of_no_module_is_a_stray(with_module: Course) -> None:
     path = recorded(with_module)
     content = path.read_bytes()
-    with Catalogue(with_module) as catalogue:
-        files = list(released_files(with_module, catalogue))
+    catalogue = Catalogue(with_module)
+    files = list(released_files(with_module, catalogue))
     assert {file.path: file.content for file in files}[path] == content
     assert stray_files(with_module, files) == []
     assert stray_files(with_module, [file for file in files if file.path != path]) == [path]

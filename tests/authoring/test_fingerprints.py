@@ -8,17 +8,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.authoring.fingerprints import _TraceBook, _traces
-from grader.box.worker.messages import Call
-from grader.judge.candidate import LocalPerformer
-from grader.public.trace import Trace, trace_of
+from manyheads.authoring.fingerprints import _TraceBook, _traces
+from manyheads.box.worker.messages import Call
+from manyheads.checks.implementation import LocalRunner
+from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_of
 
 CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 
 
-def recorded(f: object) -> Trace | None:
+def recorded(f: object) -> ReplyFingerprint | None:
     names: Mapping[str, object] = {"f": f}
-    (trace,) = _traces(LocalPerformer(names), [CALL])
+    book = _TraceBook([fingerprint_of(LocalRunner({"f": lambda x: x}).execute(CALL))])
+    (trace,) = _traces(LocalRunner(names), [CALL], book)
     return trace
 
 
@@ -31,6 +32,7 @@ def by_a_sum_that_cancels(x: Tensor) -> Tensor:
     [
         pytest.param(by_a_sum_that_cancels, id="a division by what rounding leaves"),
         pytest.param(lambda x: x.masked_fill(x.sum() == x.sum().float(), torch.nan), id="NaN if a sum is round"),
+        pytest.param(lambda x: (1e12 * x).sin(), id="numbers of an ordinary size"),
     ],
 )
 def test_what_rounding_decides_is_not_recorded(f: object) -> None:
@@ -50,7 +52,9 @@ def test_what_is_large_or_no_number_by_itself_is_recorded(f: object) -> None:
 
 
 def test_answers_that_differ_by_rounding_are_kept_once() -> None:
-    traces = [trace_of(LocalPerformer({"f": lambda x, k=k: x * k}).perform(CALL)) for k in (1.0, 2.0, 2.0 + 1e-9, 3.0)]
+    traces = [
+        fingerprint_of(LocalRunner({"f": lambda x, k=k: x * k}).execute(CALL)) for k in (1.0, 2.0, 2.0 + 1e-9, 3.0)
+    ]
     book = _TraceBook([traces[0]])
     answers = [book.enter("id", [trace]).answers for trace in traces]
     assert answers == [(0,), (1,), (1,), (2,)]

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.bundle import MANIFEST
-from grader.authoring.hand_over import HandOverError, hand_over
-from grader.course import Course, load_course
+from manyheads.authoring.bundle import MANIFEST
+from manyheads.authoring.hand_over import HandOverError, hand_over
+from manyheads.course import Course, load_course
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 REFUSED = ": nothing is written"
 
@@ -154,7 +154,7 @@ def replaced(folder: Path) -> None:
     git(folder, "replace", git(folder, "rev-parse", "HEAD:notes.py"), blob(folder, "x = 1\n"))
 
 
-TEXTS = TINY / "grader" / "hidden" / "misconceptions" / "texts.yaml"
+TEXTS = TINY / "grader" / "texts.yaml"
 NOTEBOOK_WITH_IT = json.dumps({"cells": [], "metadata": {"old": [f"    {SOLUTION}\n"]}})
 
 
@@ -164,13 +164,13 @@ NOTEBOOK_WITH_IT = json.dumps({"cells": [], "metadata": {"old": [f"    {SOLUTION
         pytest.param(lambda f: commit(f, "notes.py", f"    {SOLUTION}\n"), "holds a hidden line", id="a line of the solution"),
         pytest.param(lambda f: commit(f, "old.ipynb", NOTEBOOK_WITH_IT), "old.ipynb:1 holds a hidden line", id="a line in a notebook"),
         pytest.param(lambda f: commit(f, "a.txt", "a", f"as in\n\n{SOLUTION}"), "a message:8 holds a hidden line", id="a line in a message"),
-        pytest.param(lambda f: commit(f, "grader/hidden/tables/t.bin", "\0"), "grader/hidden/tables/t.bin is the instructor's alone", id="a hidden file"),
+        pytest.param(lambda f: commit(f, "grader/tables/t.bin", "\0"), "grader/tables/t.bin is the instructor's alone", id="a hidden file"),
         pytest.param(lambda f: git(f, "tag", "--annotate", "v1", "--message", SOLUTION), "holds a hidden line", id="a line in a tag"),
         pytest.param(lambda f: git(f, "notes", "add", "--message", f"Is {SOLUTION}"), "holds a hidden line", id="a line in a note"),
         pytest.param(lambda f: packed(f, "notes.gz", gzip.compress(SOLUTION.encode())), "notes.gz:1 holds a hidden line", id="a packed file"),
         pytest.param(lambda f: packed(f, "notes.py", SOLUTION.encode("utf-16")), "notes.py:1 holds a hidden line", id="UTF-16"),
         pytest.param(lambda f: packed(f, "notes.7z", bytes(range(256))), "notes.7z cannot be read", id="a file that cannot be read"),
-        pytest.param(lambda f: packed(f, "words.txt", TEXTS.read_bytes()), "words.txt is a copy of grader/hidden/misc", id="a hidden file under another name"),
+        pytest.param(lambda f: packed(f, "words.txt", TEXTS.read_bytes()), "words.txt is a copy of grader/texts", id="a hidden file under another name"),
         pytest.param(lambda f: replaced(f), "holds a hidden line", id="a file that git shows another for"),
         pytest.param(lambda f: git(f, "tag", "just-a-file", blob(f, SOLUTION)), "holds a hidden line", id="a tag on a file"),
     ],
@@ -243,7 +243,9 @@ def test_the_secret_is_never_released(few: dict[str, bytes], tiny_copy: Path, tm
     (tiny_copy / ".course").mkdir()
     (tiny_copy / ".course" / "secret").write_text(secret)
     course = load_course(tiny_copy)
-    spoilt = few | {"grader/course/notes.md": f"the secret is {secret}".encode()}
-    with pytest.raises(HandOverError, match=r"grader/course/notes\.md holds the course's secret: nothing is written"):
+    spoilt = few | {"manyheads/course/notes.md": f"the secret is {secret}".encode()}
+    with pytest.raises(
+        HandOverError, match=r"manyheads/course/notes\.md holds the course's secret: nothing is written"
+    ):
         hand_over(course, tmp_path / "class", spoilt)
     assert not (tmp_path / "class").exists()

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.authoring.heads import record_heads
-from grader.authoring.recordings import in_step
-from grader.box.worker.messages import Build
-from grader.course import load_course
-from grader.public.file import read
-from grader.public.heads import Heads, key_of
-from grader.public.heads import read as read_heads
-from grader.tools.calls import looks
+from manyheads.authoring.heads import record_heads
+from manyheads.authoring.recordings import in_step
+from manyheads.box.worker.messages import Build
+from manyheads.course import load_course
+from manyheads.public.file import read
+from manyheads.public.heads import Heads, key_of
+from manyheads.public.heads import read as read_heads
+from manyheads.tools.calls import looks
 
 pytestmark = pytest.mark.recorded
 
@@ -40,10 +40,10 @@ def test_the_recorded_heads_are_what_slow_loops_give() -> None:
     exercise = EXERCISES["fused_qkv"]
     (look,) = (
         look
-        for look in looks(exercise, read(COURSE.fingerprints(ASSIGNMENT, exercise)), by_head=True)
+        for look in looks(exercise, read(exercise.fingerprints), by_head=True)
         if isinstance(look.call.subject, Build)
     )
-    recorded = read_heads(COURSE.heads(ASSIGNMENT, exercise))[key_of(look.expected)]
+    recorded = read_heads(exercise.heads)[key_of(look.expected)]
     build, x = look.call.subject, look.call.args[0]
     assert isinstance(build, Build)
     assert isinstance(x, Tensor)
@@ -60,7 +60,7 @@ def test_the_recorded_heads_are_what_slow_loops_give() -> None:
 @pytest.mark.parametrize("id_", ["causal_mask", "self_attention", "sdpa_equivalence"])
 def test_what_the_repository_holds_is_what_a_release_records(id_: str) -> None:
     exercise = EXERCISES[id_]
-    fresh = record_heads(COURSE, ASSIGNMENT, exercise, read(COURSE.fingerprints(ASSIGNMENT, exercise)))
-    path = COURSE.heads(ASSIGNMENT, exercise)
+    fresh = record_heads(exercise, read(exercise.fingerprints))
+    path = exercise.heads
     assert in_step(path.read_bytes(), fresh) if path.exists() else fresh == b""
     assert bool(fresh) is (id_ != "causal_mask")

@@ -6,9 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.bundle import engine
-from grader.authoring.leaks import leaks
-from grader.course import Course, load_course
+from manyheads.authoring.bundle import engine
+from manyheads.authoring.leaks import leaks
+from manyheads.course import Course, load_course
+from tests.authoring.knobs import KNOBS
+
+
+@pytest.fixture
+def tiny_copy(tiny_copy: Path) -> Path:
+    """With mutants that have lines of their own."""
+    (tiny_copy / "grader" / "misconceptions" / "running_mean.py").write_text(KNOBS, encoding="utf-8")
+    return tiny_copy
+
+
+@pytest.fixture
+def tiny(tiny_copy: Path) -> Course:
+    return load_course(tiny_copy)
+
 
 SET_OFF = [
     pytest.param("    {}\n", id="alone"),
@@ -38,7 +52,7 @@ def put(folder: Path, name: str, old: str, new: str) -> None:
 
 LONG = 'mean = total / (seen if count == "so_far" else max(len(x), 1) if count == "all" else 1)'
 SOURCE = "solutions/averages/01_running_mean.py"
-BANK = "grader/hidden/misconceptions/running_mean.py"
+BANK = "grader/misconceptions/running_mean.py"
 LESSON = "# The running mean of 2, 4, 9"
 
 
@@ -119,9 +133,9 @@ def test_a_short_line_that_a_lesson_has_is_everybodys(tiny_copy: Path, text: str
 def test_a_short_line_that_three_right_attempts_have_is_everybodys(tiny_copy: Path) -> None:
     solving_with(tiny_copy, SHORT)
     for author in "ab":
-        (tiny_copy / "grader" / "hidden" / "right" / "running_mean" / f"{author}.py").write_text(f"{SHORT}\n{SHORT}\n")
+        (tiny_copy / "grader" / "right" / "running_mean" / f"{author}.py").write_text(f"{SHORT}\n{SHORT}\n")
     assert found(tiny_copy, f"{SHORT}\n")
-    (tiny_copy / "grader" / "hidden" / "right" / "running_mean" / "c.py").write_text(f"    {SHORT}  # the mean\n")
+    (tiny_copy / "grader" / "right" / "running_mean" / "c.py").write_text(f"    {SHORT}  # the mean\n")
     assert not found(tiny_copy, f"{SHORT}\n")
 
 

@@ -12,8 +12,22 @@ import pytest
 import safetensors.torch
 import torch
 
-from grader.authoring.leaks import leaks
-from grader.course import Course, load_course
+from manyheads.authoring.leaks import leaks
+from manyheads.course import Course, load_course
+from tests.authoring.knobs import KNOBS
+
+
+@pytest.fixture
+def tiny_copy(tiny_copy: Path) -> Path:
+    """With mutants that have lines of their own."""
+    (tiny_copy / "grader" / "misconceptions" / "running_mean.py").write_text(KNOBS, encoding="utf-8")
+    return tiny_copy
+
+
+@pytest.fixture
+def tiny(tiny_copy: Path) -> Course:
+    return load_course(tiny_copy)
+
 
 SOLUTION = "return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype, device=x.device)"
 REFUSAL = 'raise ValueError("x has 0 numbers; at least 1 is needed")'
@@ -158,10 +172,10 @@ def test_a_file_that_cannot_be_read_is_refused(tiny: Course) -> None:
 
 HIDDEN = [
     "docs/misconceptions.md",
-    *(f"grader/hidden/{name}" for name in (
+    *(f"grader/{name}" for name in (
         "checks/conftest.py",
-        "misconceptions/texts.yaml",
-        "tables/running_mean.caught.json",
+        "texts.yaml",
+        "tables/running_mean.kill_matrix.json",
         "tables/running_mean.safetensors",
         "wrong/running_mean/median.py",
     )),
@@ -181,11 +195,11 @@ def test_other_blanks_and_another_encoding_make_no_other_file(tiny: Course) -> N
 
 
 def test_an_empty_hidden_file_is_no_secret(tiny_copy: Path) -> None:
-    (tiny_copy / "grader" / "hidden" / "__init__.py").write_text("\n")
+    (tiny_copy / "grader" / "__init__.py").write_text("\n")
     assert leaks(load_course(tiny_copy), {"a.py": b""}) == ()
 
 
-@pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/hidden/tables/x.safetensors", ".course/secret"])
+@pytest.mark.parametrize("name", ["solutions/a/01_x.py", "grader/tables/x.safetensors", ".course/secret"])
 def test_the_instructors_files_are_never_released_whatever_they_hold(tiny: Course, name: str) -> None:
     assert leaks(tiny, {name: b""}) == (f"{name} is the instructor's alone",)
     assert leaks(tiny, {f"docs/{name}": b""}) == ()

@@ -9,9 +9,9 @@ import jupytext
 import nbformat
 import pytest
 
-from grader.authoring.notebook import Group, stub_notebook
-from grader.authoring.strip import strip
-from grader.submission.notebook import source_of_notebook
+from manyheads.authoring.notebook import Group, stub_notebook
+from manyheads.authoring.strip import strip
+from manyheads.submission.notebook import source_of_notebook
 
 REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
@@ -37,7 +37,7 @@ def test_it_holds_the_stubs_cells_the_visible_checks_and_then_one_for_each_group
     cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
     paired = jupytext.reads(stub, fmt="py:percent").cells
     assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [(c.cell_type, c.source) for c in paired]
-    assert 'check_here("running_mean")' in cells[len(paired)].source
+    assert 'check_notebook("running_mean")' in cells[len(paired)].source
     assert [c.source.splitlines() for c in cells[len(paired) + 1 :]] == [
         ["# Graded, 1 points. `course grade` runs these checks on this notebook's code:", "#   gives as many"],
         [

@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from grader.authoring.recordings import in_step, same_numbers
+from manyheads.authoring.recordings import in_step, same_numbers
 
 pytestmark = pytest.mark.recorded
 

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring.release import write_release
-from grader.authoring.strip import SourceError
-from grader.authoring.verify.attempts import verify_attempts
-from grader.authoring.verify.claim import Claim
-from grader.authoring.verify.mutants import verify_mutants
-from grader.authoring.verify.silent import verify_silent
-from grader.authoring.verify.structure import verify_structure
-from grader.box.level import Box
-from grader.course import CourseError, load_course
-from grader.judge.catalogue import Catalogue
-from grader.judge.references import BrokenReference
-from grader.judge.session import GraderFault
+from manyheads.authoring.release import write_release
+from manyheads.authoring.strip import SourceError
+from manyheads.authoring.verify.attempts import verify_attempts
+from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.mutants import verify_mutants
+from manyheads.authoring.verify.silent import verify_silent
+from manyheads.authoring.verify.structure import verify_structure
+from manyheads.box.level import Box
+from manyheads.checks.trusted import BrokenReference
+from manyheads.course import CourseError, load_course
+from manyheads.judge.catalogue import Catalogue
+from manyheads.judge.collect import GraderFault
+from tests.authoring.knobs import KNOBS
 
 pytestmark = pytest.mark.recorded
 
@@ -43,12 +44,12 @@ SILENT = "an attempt that gives no answer passes no check"
 TINY = Path(__file__).parents[1] / "tiny_course"
 YAML = "course.yaml"
 SOLUTION = "solutions/averages/01_running_mean.py"
-CHECKS = "grader/hidden/checks/test_running_mean.py"
-BANK = "grader/hidden/misconceptions/running_mean.py"
-TEXTS = "grader/hidden/misconceptions/texts.yaml"
-CAUGHT_FILE = "grader/hidden/tables/running_mean.caught.json"
+CHECKS = "grader/checks/test_running_mean.py"
+BANK = "grader/misconceptions/running_mean.py"
+TEXTS = "grader/texts.yaml"
+KILL_MATRIX = "grader/tables/running_mean.kill_matrix.json"
 PAGE_FILE = "docs/misconceptions.md"
-TABLE = "grader/hidden/tables/running_mean.safetensors"
+TABLE = "grader/tables/running_mean.safetensors"
 STUB_FILE = "exercises/averages/01_running_mean.py"
 NOTEBOOK = "exercises/averages/01_running_mean.ipynb"
 
@@ -65,20 +66,19 @@ def verify(box: Box) -> Verify:
 def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
     """The claim about attempts that give no answer is about the checks alone: where those are as they were, it holds."""
     course = load_course(folder)
-    assignment = course.assignments[0]
-    exercise = assignment.exercises[0]
-    with Catalogue(course) as catalogue:
-        yield from verify_structure(course, catalogue)
-        yield from verify_mutants(course, catalogue, assignment, exercise, pairs)
-    yield from verify_attempts(course, box, [(assignment, exercise)], 1)
+    exercise = course.exercises[0]
+    catalogue = Catalogue(course)
+    yield from verify_structure(course, catalogue)
+    yield from verify_mutants(course, catalogue, exercise, pairs)
+    yield from verify_attempts(course, box, [exercise], 1)
     if pairs is None or (folder / CHECKS).read_bytes() != (TINY / CHECKS).read_bytes():
-        yield from verify_silent(course, box, [(assignment, exercise)])
+        yield from verify_silent(course, box, [exercise])
 
 
 def release(folder: Path) -> None:
     course = load_course(folder)
-    with Catalogue(course) as catalogue:
-        write_release(course, catalogue)
+    catalogue = Catalogue(course)
+    write_release(course, catalogue)
 
 
 def edit(name: str, old: str, new: str) -> Fault:
@@ -100,6 +100,11 @@ def add(name: str, text: str) -> Fault:
             file.write(text)
 
     return fault
+
+
+def write(name: str, text: str) -> Fault:
+    """Write a file anew."""
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8") and None
 
 
 def both(*faults: Fault) -> Fault:
@@ -129,7 +134,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         NAMED: (7, 7),
         USED: (4, 4),
         RECORDED: (7, 7),
-        PAIRS: (14, 14),
+        PAIRS: (13, 13),
         STUB: (1, 1),
         WRONG: (1, 1),
         CHECKED: (3, 3),
@@ -177,8 +182,8 @@ TANGLED = """\
             id="a stray file in exercises/",
         ),
         pytest.param(
-            add(BANK, "# a line more\n"),
-            {TABLES: [f"{TABLE} is not made from today's files"]},
+            add(BANK, "MORE = 1\n"),
+            {TABLES: [f"{TABLE} is not made from today's files"], PAGE: [PAGE_FILE]},
             id="a bank that was edited after its table was made",
         ),
         pytest.param(
@@ -200,15 +205,15 @@ TANGLED = """\
             id="words that were edited after the page was made",
         ),
         pytest.param(
-            lambda folder: (folder / CAUGHT_FILE).unlink(),
+            lambda folder: (folder / KILL_MATRIX).unlink(),
             {PAGE: [f"{PAGE_FILE} is not made from today's bank"]},
             id="a record that is missing",
         ),
         pytest.param(
-            edit(CAUGHT_FILE, '"1110"', '"1111"'),
+            edit(KILL_MATRIX, '"1110"', '"1111"'),
             {
                 PAGE: [PAGE_FILE],
-                RECORDED: ["only_last (form='last') is caught otherwise"],
+                RECORDED: ["='x.mean().view(1)') is caught otherwise"],
             },
             id="a record that is not true",
         ),
@@ -223,7 +228,7 @@ TANGLED = """\
             id="a sum of points that is wrong",
         ),
         pytest.param(
-            add("grader/hidden/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
+            add("grader/right/running_mean/lossy.py", "def running_mean(x):\n    return x\n"),
             {
                 RIGHT: ["lossy.py, seed 0: "],
                 CHECKED: ["lossy.py: "],
@@ -232,13 +237,13 @@ TANGLED = """\
             id="a right attempt that loses points",
         ),
         pytest.param(
-            add("grader/hidden/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
+            add("grader/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
             {WRONG: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"]},
             id="a wrong attempt that gets a name",
         ),
         pytest.param(
             add(
-                "grader/hidden/wrong/running_mean/fine.py",
+                "grader/wrong/running_mean/fine.py",
                 "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
             ),
             {WRONG: ["fine.py scores full"]},
@@ -267,7 +272,11 @@ def test_a_fault_breaks_its_claim_and_no_other(
             id="a line of a right attempt in the open",
         ),
         pytest.param(
-            edit(TEXTS, '"What is the mean of 2 and 4?"', '"total = source.sum().expand_as(source)"'),
+            edit(
+                TEXTS,
+                '"What is the mean of 2 and 4?"',
+                """'("gradient_cut", edit("return x.", "return x.detach().")),'""",
+            ),
             {LEAK: ["exercises/averages/fingerprints/01_running_mean.safetensors holds a hidden line: "]},
             id="a line of a mutant in a hint",
         ),
@@ -287,22 +296,25 @@ def test_a_fault_breaks_its_claim_and_no_other(
             id="a misconception whose first hint is empty",
         ),
         pytest.param(
-            edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", {}),\n'),
-            {CAUGHT: ["counts_all () passes every check"], NAMED: ["counts_all () is named []"]},
+            edit(BANK, "MUTANTS = (\n", 'MUTANTS = (\n    ("counts_all", edit("return x", "return  x")),\n'),
+            {
+                CAUGHT: ["counts_all (return x='return  x') passes every check"],
+                NAMED: ["counts_all (return x='return  x') is given no name"],
+            },
             id="a mutant that is right",
         ),
         pytest.param(
-            edit(BANK, '("empty_unchecked", {', '("only_last", {'),
-            {NAMED: ["only_last (empty='accepted') is named ['empty_unchecked']"]},
+            edit(BANK, '("empty_unchecked", edit(', '("only_last", edit('),
+            {NAMED: ["only_last (if x.numel() == 0:='if False:') is named empty_unchecked"]},
             id="a mutant with another one's name",
         ),
         pytest.param(
-            edit(BANK, '    ("only_last", {"form": "last"}),\n', ""),
+            edit(BANK, '    ("only_last", edit(f"x.cumsum(0) / {COUNTS}", "x.mean().view(1)")),\n', ""),
             {USED: ["shape is failed by no mutant"]},
             id="a check that no mutant fails",
         ),
         pytest.param(
-            edit(BANK, "        seen = ", f"{TANGLED}        seen = "),
+            write(BANK, KNOBS.replace("        seen = ", f"{TANGLED}        seen = ")),
             {PAIRS: ["and empty_unchecked (empty='accepted') are named"]},
             id="faults that change when they meet",
         ),
@@ -311,9 +323,9 @@ def test_a_fault_breaks_its_claim_and_no_other(
                 SOLUTION,
                 "    ### BEGIN SOLUTION\n    if x.numel() == 0:\n"
                 '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
-                "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if not len(x):\n        raise ValueError(len(x))\n",
+                "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n",
             ),
-            {STUB: ["named ['stub_untouched']"]},
+            {STUB: ["named ['stub_untouched']"], USED: ["shape is failed by no mutant"]},
             id="a stub that has a check done already",
         ),
         pytest.param(
@@ -335,14 +347,13 @@ def test_claims_about_one_exercise_say_nothing_of_the_others(with_median: Path) 
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(with_median)
     course = load_course(with_median)
-    (assignment,), (first, second) = course.assignments, course.assignments[0].exercises
+    first, second = course.exercises
     add("exercises/averages/02_median.py", "x = 1\n")(with_median)
     add("exercises/averages/03_mode.py", "x = 1\n")(with_median)
-    with Catalogue(course) as catalogue:
-        about_first, about_second, about_all = (
-            broken(list(verify_structure(course, catalogue, which)))
-            for which in ([(assignment, first)], [(assignment, second)], None)
-        )
+    catalogue = Catalogue(course)
+    about_first, about_second, about_all = (
+        broken(list(verify_structure(course, catalogue, which))) for which in ([first], [second], None)
+    )
     assert about_first == {}
     assert list(about_second) == [RELEASED]
     assert len(about_second[RELEASED]) == 1
@@ -363,7 +374,7 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
     ("fault", "error", "says"),
     [
         pytest.param(
-            edit(SOLUTION, "x.cumsum(0) /", "x.cumsum(0) +"),
+            edit(SOLUTION, "    if x.numel() == 0:\n", "    x = x + 1\n    if x.numel() == 0:\n"),
             CourseError,
             "the reference of running_mean fails values: ",
             id="a reference that is wrong",
@@ -381,11 +392,16 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
             id="a check that asks for refusals alone",
         ),
         pytest.param(edit(SOLUTION, "import torch\n", "import torhc\n"), BrokenReference, "torhc", id="one that fails"),
-        pytest.param(edit(BANK, "def make(", "def cook("), CourseError, "a function make", id="a bank without make"),
-        pytest.param(edit(BANK, "import torch", "import torhc"), BrokenReference, "torhc", id="a bank that fails"),
+        pytest.param(edit(BANK, "MUTANTS = (", "CHANGES = ("), CourseError, "needs a tuple MUTANTS", id="a bank without mutants"),
+        pytest.param(edit(BANK, "edit(COUNTS, ", "edit('x', "), CourseError,
+                     " times, and an edit needs it exactly once. Next: copy the text from there",
+                     id="an edit of what stands there more than once"),
+        pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
+                     id="knobs without make"),
+        pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
         pytest.param(edit(TEXTS, "  hints:\n    - \"Does python", "  hint:\n    - \"Does python"), CourseError,
                      "texts.yaml", id="words with a misspelt entry"),
-        pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs @check",
+        pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
                      id="a check without a sentence"),
         pytest.param(edit(SOLUTION, "    ### END SOLUTION\n", ""), SourceError, ":23: ", id="a part left open"),
     ],

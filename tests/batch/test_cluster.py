@@ -21,19 +21,19 @@ import psutil
 import pytest
 from distributed import Client
 
-from grader.batch.cluster import grade_on
-from grader.batch.dask_worker import Order, grade_here, prepare
-from grader.batch.journal import NAME, run_key, submission_key
-from grader.batch.plan import Plan
-from grader.batch.run import WorkerLost
-from grader.box.level import Box
-from grader.box.names import Device
-from grader.course import load_course
-from grader.course.secret import course_secret
-from grader.errors import CourseFault
-from grader.judge.grade import Judge, Settings
-from grader.result import Result
-from grader.submission import Submission, find_submissions
+from manyheads.batch.cluster import grade_on
+from manyheads.batch.dask_worker import Order, grade_here, prepare
+from manyheads.batch.journal import NAME, run_key, submission_key
+from manyheads.batch.plan import GradePlan
+from manyheads.batch.run import WorkerLost
+from manyheads.box.level import Box
+from manyheads.box.names import Device
+from manyheads.course import load_course
+from manyheads.course.secret import course_secret
+from manyheads.errors import CourseFault
+from manyheads.judge.grade import Judge, Settings
+from manyheads.result import Result
+from manyheads.submission import Submission, find_submissions
 
 REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
@@ -47,7 +47,7 @@ CLASS = {
     "eve": RIGHT.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
 }
 SLOW = RIGHT.replace("    assert", "    import time\n\n    time.sleep(0.25)\n    assert")
-CHECKS = "grader/hidden/checks/test_running_mean.py"
+CHECKS = "grader/checks/test_running_mean.py"
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -100,8 +100,8 @@ class Cluster:
         workers = self.client.scheduler_info(n_workers=-1)["workers"]
         return sum(len(self.client.processing()[a]) for a, w in workers.items() if w["name"] == worker.name)
 
-    def plan(self, device: Device = Device.CPU) -> Plan:
-        return Plan(self.course, course_secret(self.course), device=device)
+    def plan(self, device: Device = Device.CPU) -> GradePlan:
+        return GradePlan(self.course, course_secret(self.course), device=device)
 
     def submissions(self, folder: Path) -> list[Submission]:
         return find_submissions(load_course(self.course), folder)[0]
@@ -159,7 +159,7 @@ def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[st
     """`course grade --cluster` as the leader of a process group of its own."""
     arguments = ["grade", submitted, "--out", out, "--course", cluster.course, "--cluster", cluster.address]
     return subprocess.Popen(
-        [sys.executable, "-m", "grader", *map(str, arguments)],
+        [sys.executable, "-m", "manyheads", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -176,8 +176,8 @@ def wait_until(condition: Callable[[], object], process: subprocess.Popen[str]) 
 
 def test_two_workers_give_what_this_machine_gives(cluster: Cluster, box: Box, tmp_path: Path) -> None:
     submitted = hand_in(tmp_path / "submitted", CLASS)
-    with Judge(load_course(cluster.course), box, Settings(cluster.plan().secret)) as judge:
-        here = {s.student: judge.grade(s) for s in cluster.submissions(submitted)}
+    judge = Judge(load_course(cluster.course), box, Settings(cluster.plan().secret))
+    here = {s.student: judge.grade(s) for s in cluster.submissions(submitted)}
     process = grading(cluster, submitted, tmp_path / "out")
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
@@ -205,7 +205,7 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     assert "Nothing was graded. Next: " in said
     assert not results_in(tmp_path / "out")
     logged = leaking.log.read_text()
-    assert "Order(plan=Plan(" in logged, "dask writes what it was asked to do into its log"
+    assert "Order(plan=GradePlan(" in logged, "dask writes what it was asked to do into its log"
     assert course_secret(cluster.course).decode() not in logged
 
 
@@ -282,7 +282,7 @@ def test_a_cluster_that_is_lost_is_named(cluster: Cluster, tmp_path: Path, monke
     for worker in cluster.alive():
         worker.kill()
     with monkeypatch.context() as impatient:
-        impatient.setattr("grader.batch.cluster.PATIENCE_SECONDS", 0)
+        impatient.setattr("manyheads.batch.cluster.PATIENCE_SECONDS", 0)
         with pytest.raises(WorkerLost, match=r"^no worker is left at .*\. Next: start some"):
             list(first)
     cluster.scheduler.kill()
@@ -308,11 +308,11 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_c
         CourseFault,
         match=r"needs dask\.distributed\. Next: pip install -e '\.\[cluster\]', in the course's repository$",
     ):
-        next(grade_on("tcp://127.0.0.1:1", Plan(tiny_copy, b"secret"), []))
+        next(grade_on("tcp://127.0.0.1:1", GradePlan(tiny_copy, b"secret"), []))
 
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:
-    course, plan = load_course(tiny_copy), Plan(tiny_copy, b"secret")
+    course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
     order = Order(plan, run_key(course, plan), course.limits.source_kib)
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
@@ -327,7 +327,7 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
 
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:
-    course, plan = load_course(tiny_copy), Plan(tiny_copy, b"secret")
+    course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
     order = Order(plan, run_key(course, plan), course.limits.source_kib)
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
     (submission,) = find_submissions(course, submitted)[0]

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from grader.batch.cpus import keep_to_one, one_for_each
+from manyheads.batch.cpus import keep_to_one, one_for_each
 
 OURS = sorted(os.sched_getaffinity(0))
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch.journal import NAME, open_journal
-from grader.batch.plan import Plan
-from grader.course import load_course
-from grader.submission import find_submissions
+from manyheads.batch.journal import NAME, open_journal
+from manyheads.batch.plan import GradePlan
+from manyheads.course import load_course
+from manyheads.submission import find_submissions
 
 REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
@@ -51,7 +51,7 @@ def results_in(out: Path) -> Results:
 
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
     """`course grade` as the leader of a process group of its own."""
-    command = [sys.executable, "-m", "grader", "grade", submitted, "--out", out, "--course", course]
+    command = [sys.executable, "-m", "manyheads", "grade", submitted, "--out", out, "--course", course]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     return subprocess.Popen(
         [*map(str, command), "--jobs", str(jobs)],
@@ -96,16 +96,16 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param("grader/hidden/checks/test_running_mean.py", id="a check"),
-        pytest.param("grader/hidden/misconceptions/running_mean.py", id="a mutant"),
-        pytest.param("grader/hidden/misconceptions/texts.yaml", id="a word"),
+        pytest.param("grader/checks/test_running_mean.py", id="a check"),
+        pytest.param("grader/misconceptions/running_mean.py", id="a mutant"),
+        pytest.param("grader/texts.yaml", id="a word"),
         pytest.param("solutions/averages/01_running_mean.py", id="the reference"),
         pytest.param("exercises/averages/01_running_mean.py", id="the stub"),
         pytest.param("course.yaml", id="the course"),
     ],
 )
 def test_what_a_result_is_made_from_is_in_its_key(tiny_copy: Path, submitted: Path, change: str) -> None:
-    plan, course = Plan(tiny_copy, b"secret"), load_course(tiny_copy)
+    plan, course = GradePlan(tiny_copy, b"secret"), load_course(tiny_copy)
     (submission, *_), _ = find_submissions(course, submitted)
     before = open_journal(tiny_copy, course, plan).key(submission)
     assert open_journal(tiny_copy, course, plan).key(submission) == before
@@ -117,14 +117,14 @@ def test_what_a_result_is_made_from_is_in_its_key(tiny_copy: Path, submitted: Pa
 def test_how_it_is_graded_is_in_its_key(tiny_copy: Path, submitted: Path) -> None:
     course = load_course(tiny_copy)
     (first, second, *_), _ = find_submissions(course, submitted)
-    plans = [Plan(tiny_copy, b"secret"), Plan(tiny_copy, b"other"), Plan(tiny_copy, b"secret", seed=1)]
-    plans.append(Plan(tiny_copy, b"secret", exercises=("running_mean",)))
+    plans = [GradePlan(tiny_copy, b"secret"), GradePlan(tiny_copy, b"other"), GradePlan(tiny_copy, b"secret", seed=1)]
+    plans.append(GradePlan(tiny_copy, b"secret", exercises=("running_mean",)))
     keys = {open_journal(tiny_copy, course, plan).key(s) for plan in plans for s in (first, second)}
     assert len(keys) == 8
 
 
 def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
-    plan, course = Plan(tiny_copy, b"secret"), load_course(tiny_copy)
+    plan, course = GradePlan(tiny_copy, b"secret"), load_course(tiny_copy)
     submissions, _ = find_submissions(course, submitted)
     journal = open_journal(tmp_path, course, plan)
     for submission in submissions[:2]:

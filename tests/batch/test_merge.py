@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from grader.batch.merge import completed
-from grader.course import Assignment, Exercise
-from grader.result import CheckResult, ExerciseResult, Result
+from manyheads.batch.merge import completed
+from manyheads.course import Assignment
+from manyheads.course.file import AssignmentRow, ExerciseRow
+from manyheads.result import CheckResult, ExerciseResult, Result
 
-ASSIGNMENT = Assignment(
-    id="a", title="A", exercises=tuple(Exercise(id=id_, title=id_, points=2, hint="?") for id_ in ("one", "two", "old"))
-)
+ROWS = tuple(ExerciseRow(id=id_, title=id_, points=2, hint="?") for id_ in ("one", "two", "old"))
+ASSIGNMENT = Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=ROWS))
 
 
 def result(isolation: str = "namespaces", **scores: float) -> Result:

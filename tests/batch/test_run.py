@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.batch.plan import Plan
-from grader.batch.run import Graded, WorkerLost, grade_all, grade_with
-from grader.course import CourseError, load_course
-from grader.judge.session import GraderFault
-from grader.result import Result
-from grader.submission import Submission, find_submissions
+from manyheads.batch.plan import GradePlan
+from manyheads.batch.run import Graded, WorkerLost, grade_all, grade_with
+from manyheads.course import CourseError, load_course
+from manyheads.judge.collect import GraderFault
+from manyheads.result import Result
+from manyheads.submission import Submission, find_submissions
 
 SECRET = b"a secret of these tests' own: 0123456789"
 RIGHT = (
@@ -49,7 +49,7 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
-    return {g.result.student: g.result for g in grade_all(Plan(course, SECRET), submissions, jobs)}
+    return {g.result.student: g.result for g in grade_all(GradePlan(course, SECRET), submissions, jobs)}
 
 
 def test_two_judges_give_what_one_gives_whatever_the_order(tiny_copy: Path, submitted: Path) -> None:
@@ -69,7 +69,7 @@ def test_two_judges_give_what_one_gives_whatever_the_order(tiny_copy: Path, subm
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is everybody's")
 def test_as_many_judges_as_cpus_keep_to_one_each(tiny_copy: Path, submitted: Path) -> None:
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    results = grade_all(Plan(tiny_copy, SECRET), submissions, len(os.sched_getaffinity(0)))
+    results = grade_all(GradePlan(tiny_copy, SECRET), submissions, len(os.sched_getaffinity(0)))
     next(results)
     judges = [p.pid for p in multiprocessing.active_children() if p.pid]
     kept = [cpus for judge in judges if len(cpus := os.sched_getaffinity(judge)) == 1]
@@ -87,7 +87,7 @@ def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
     return fault
 
 
-CHECKS = "grader/hidden/checks/test_running_mean.py"
+CHECKS = "grader/checks/test_running_mean.py"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_judges_fault_surfaces_with_what_to_do_next(
 def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
     edit(CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")(tiny_copy)
     submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    (graded,) = grade_all(Plan(tiny_copy, SECRET), submissions[:1], 1)
+    (graded,) = grade_all(GradePlan(tiny_copy, SECRET), submissions[:1], 1)
     assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
     check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
     assert (check.outcome, check.score) == ("skipped", 0)
@@ -157,7 +157,7 @@ def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
     monkeypatch.setattr(threading, "excepthook", complaints.append)
     folder = hand_in(tmp_path / "many", ada=RIGHT, ben=CLASS["fay"], **{f"waits{i}": RIGHT for i in range(7)})
     submissions, _ = find_submissions(load_course(tiny_copy), folder)
-    run = grade_all(Plan(tiny_copy, SECRET), submissions, 1)
+    run = grade_all(GradePlan(tiny_copy, SECRET), submissions, 1)
     assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
     with pytest.raises(KeyboardInterrupt):
         run.throw(KeyboardInterrupt)

@@ -15,9 +15,9 @@ from bench.gallery.entries import RIGHT_ONES, WRONG_ONES, Entry, place, title
 from bench.gallery.page import DATA, PAGE, PICTURE, beside, measured, rewrite_page
 from bench.gallery.picture import draw
 from bench.gallery.runs import OTHER_DRAWS, SEEDS, Run, run
-from grader.authoring.leaks import hidden_of
-from grader.training.plan import EXAMINE_EVERY, plan_for
-from grader.training.text import read_text
+from manyheads.authoring.leaks import hidden_of
+from manyheads.training.plan import EXAMINE_EVERY, plan_for
+from manyheads.training.text import read_text
 
 GALLERY = Gallery.model_validate_json(DATA.read_text(encoding="utf-8"))
 

@@ -10,12 +10,14 @@ import pytest
 import torch
 
 from bench.gpu import table
-from grader.tools.bench import Bench, Measured, Row, Setting
+from manyheads.tools.bench import Bench, BenchRow, BenchSetting, Measured
 
 ROWS = (
-    Row(Setting(256, "float32", backward=False), Measured((0.25, 0.2), 10_300_000), Measured((0.05,), 872_000)),
-    Row(Setting(1024, "float32", backward=False), Measured((4.0,), None), Measured((1.0,), None)),
-    Row(Setting(1024, "bfloat16", backward=True), instead="needs about 99 GB, 4.0 GB is free"),
+    BenchRow(
+        BenchSetting(256, "float32", backward=False), Measured((0.25, 0.2), 10_300_000), Measured((0.05,), 872_000)
+    ),
+    BenchRow(BenchSetting(1024, "float32", backward=False), Measured((4.0,), None), Measured((1.0,), None)),
+    BenchRow(BenchSetting(1024, "bfloat16", backward=True), instead="needs about 99 GB, 4.0 GB is free"),
 )
 
 

@@ -114,7 +114,7 @@ def test_a_class_of_the_full_course_has_every_exercise_and_as_many_faults_as_ask
     stems = {path.stem for path in (REPOSITORY / "solutions" / "multi_head_attention").glob("*.py")}
     right = {
         path.read_text().strip()
-        for pattern in ("solutions/*/*.py", "grader/hidden/right/*/*.py")
+        for pattern in ("solutions/*/*.py", "grader/right/*/*.py")
         for path in REPOSITORY.glob(pattern)
     }
 

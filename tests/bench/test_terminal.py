@@ -11,8 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
 
 from bench.terminal import PICTURE, REPOSITORY, picture
-from grader.course import load_course
-from grader.judge.diagnosis import load_bank
+from manyheads.course import load_course
+from manyheads.diagnosis import load_bank
 
 pytestmark = pytest.mark.recorded
 
@@ -23,12 +23,12 @@ def test_the_picture_is_what_the_commands_print_today() -> None:
 
 def test_it_names_the_misconception_and_shows_where_the_numbers_went() -> None:
     course = load_course(REPOSITORY)
-    exercise = next(e for a in course.assignments for e in a.exercises if e.id == "reshape_dance")
+    exercise = next(e for e in course.exercises if e.id == "reshape_dance")
     said = " ".join(
         re.sub(r"<style>.*?</style>|<[^>]+>", " ", PICTURE.read_text(encoding="utf-8"), flags=re.DOTALL).split()
     )
     said = said.replace("&#160;", " ")
-    assert load_bank(course, exercise).texts["wrong_view"].title in said
+    assert load_bank(exercise).texts["wrong_view"].title in said
     assert "the right shape, other numbers" in said
 
 

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.box.worker.alike import are_alike
-from grader.box.worker.messages import Build, Call
-from grader.box.worker.perform import perform
+from manyheads.box.worker.alike import are_alike
+from manyheads.box.worker.execute import execute
+from manyheads.box.worker.messages import Build, Call
 
 
 class Layer(nn.Module):
@@ -75,7 +75,7 @@ def test_a_call_says_whether_its_module_is_like_its_twin() -> None:
     names = {"Layer": Layer, "make": lambda: Layer(4, 2, 8)}
     for heads, alike in ((2, True), (1, False)):
         call = Call(Build("make", training=True, twin=Build("Layer", (4, heads, 8))), only_build=True)
-        (facts,) = perform(names, call, "").modules
+        (facts,) = execute(names, call, "").modules
         assert facts.alike is alike
 
 
@@ -84,7 +84,7 @@ def attend(x: Tensor) -> Tensor:
 
 
 def planted(x: Tensor, planted: tuple[float, float] | None, function: object = attend) -> Tensor:
-    output = perform({"attend": function}, Call("attend", (x,), planted=planted), "").outputs[0].tensor
+    output = execute({"attend": function}, Call("attend", (x,), planted=planted), "").outputs[0].tensor
     assert output is not None
     return output
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.connection import AttemptEnded, Connection, End
-from grader.box.contents import contents
-from grader.box.level import Box, BoxUnavailable, Level, open_box
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call, Load
+from manyheads.box.connection import AttemptEnded, Connection, End
+from manyheads.box.contents import contents
+from manyheads.box.level import Box, BoxUnavailable, Level, open_box
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 
@@ -57,7 +57,7 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         pytest.param("    import socket\n    socket.socket()", "PermissionError", id="it cannot make a socket"),
         pytest.param("    return float('PATH' in os.environ)", 0.0, id="it has no environment of ours"),
         pytest.param("    import pytest", "ModuleNotFoundError", id="it cannot import pytest"),
-        pytest.param("    import grader", "ModuleNotFoundError", id="it cannot import the grader"),
+        pytest.param("    import manyheads", "ModuleNotFoundError", id="it cannot import the grader"),
         pytest.param("    import numpy, einops\n    return 1.0", 1.0, id="it can import numpy and einops"),
         pytest.param(
             "    torch.empty(1 << 30, dtype=torch.float64)", "RuntimeError", id="it cannot take 8 GiB at once"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.box import namespaces
-from grader.box.canary import run_canary
-from grader.box.level import BoxUnavailable, Level, open_box
-from grader.box.proof import prove
-from grader.box.worker.limits import Limits
-from grader.course import load_course
+from manyheads.box import namespaces
+from manyheads.box.canary import run_canary
+from manyheads.box.level import BoxUnavailable, Level, open_box
+from manyheads.box.proof import prove
+from manyheads.box.worker.limits import Limits
+from manyheads.course import load_course
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 LIMITS = Limits(files_mib=4, processes=16)

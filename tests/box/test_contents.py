@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.contents import _library, _package_paths
+from manyheads.box.contents import _library, _package_paths
 
 
 def install(folder: Path, name: str, *requires: str) -> Path:
@@ -76,9 +76,9 @@ def test_the_system_s_interpreter_needs_no_telling() -> None:
 
 ANSWERS = """
 import pathlib, sys
-from grader.box.level import Level, open_box
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call, Load
+from manyheads.box.level import Level, open_box
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 
 if __name__ == "__main__":
     with open_box(Level.NAMESPACES, Limits(), pathlib.Path(sys.argv[1])) as box:

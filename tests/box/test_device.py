@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from grader.box.connection import Connection
-from grader.box.level import Box
-from grader.box.replies import BadReply, read_reply
-from grader.box.worker import wire
-from grader.box.worker.answers import Reply
-from grader.box.worker.device import placed
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Build, Call, Load, StandIn
-from grader.box.worker.perform import perform
+from manyheads.box.connection import Connection
+from manyheads.box.level import Box
+from manyheads.box.replies import BadReply, read_reply
+from manyheads.box.worker import wire
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.device import placed
+from manyheads.box.worker.execute import execute
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Build, Call, Load, StandIn
 
 X = torch.eye(2) / 3
 SOURCE = """
@@ -62,7 +62,7 @@ def test_a_call_is_made_in_the_precision_it_asks_for_and_the_next_one_is_not(att
 
 def test_float16_is_such_a_precision_too() -> None:
     """Not in the box: there a CPU's float16 product looks for /sys, and a GPU's does not."""
-    reply = perform({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
+    reply = execute({"product": torch.mm}, Call("product", (X, X), autocast="float16"), "")
     assert [out.dtype for out in reply.outputs] == ["float16"]
 
 
@@ -108,8 +108,8 @@ def test_a_cotangent_and_given_layers_are_moved_too() -> None:
 def test_on_a_gpu_the_peak_is_what_a_call_holds_at_once() -> None:
     x = torch.ones(1024, 1024, device="cuda")
     namespace = {"three": lambda x: ((x + 1) + 1) + 1}
-    assert perform(namespace, Call("three", (x,)), "").peak is None
-    assert perform(namespace, Call("three", (x,), memory=True), "").peak == 2 * x.nbytes
+    assert execute(namespace, Call("three", (x,)), "").peak is None
+    assert execute(namespace, Call("three", (x,), memory=True), "").peak == 2 * x.nbytes
 
 
 # As bytes

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.forked import open_own_box
-from grader.box.process import ProcessBox
+from manyheads.box.forked import open_own_box
+from manyheads.box.process import ProcessBox
 
 BODIES = {
     "folder is empty": "return float(len(os.listdir('.')))",
@@ -29,10 +29,10 @@ BODIES = {
 }
 SCRIPT = """
 import json, sys
-from grader.box.connection import AttemptEnded
-from grader.box.forked import open_own_box
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call, Load
+from manyheads.box.connection import AttemptEnded
+from manyheads.box.forked import open_own_box
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 
 def answer(box, body):
     connection = box.attempt(Limits())

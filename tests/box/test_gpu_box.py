@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.canary import run_canary
-from grader.box.cgroup import Cgroup
-from grader.box.connection import AttemptEnded
-from grader.box.contents import Bind
-from grader.box.level import Box, Level, open_box
-from grader.box.namespaces import NamespaceBox, launch_request
-from grader.box.nvidia import Equipment
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call, Load
+from manyheads.box.canary import run_canary
+from manyheads.box.cgroup import Cgroup
+from manyheads.box.connection import AttemptEnded
+from manyheads.box.contents import Bind
+from manyheads.box.level import Box, Level, open_box
+from manyheads.box.namespaces import NamespaceBox, launch_request
+from manyheads.box.nvidia import Equipment
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
 GPU = CPU.on("cuda")

@@ -13,13 +13,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grader.box import warm
-from grader.box.connection import GRACE
-from grader.box.gpu import GpuBox, Turn
-from grader.box.level import BoxUnavailable, Level, open_box
-from grader.box.nvidia import Driver, Gpu, Places
-from grader.box.warm import CUDA_GRACE
-from grader.box.worker.limits import Limits
+from manyheads.box import warm
+from manyheads.box.connection import GRACE
+from manyheads.box.gpu import GpuBox, GpuLock
+from manyheads.box.level import BoxUnavailable, Level, open_box
+from manyheads.box.nvidia import Driver, Gpu, Places
+from manyheads.box.warm import CUDA_GRACE
+from manyheads.box.worker.limits import Limits
 
 CPU = Limits(memory_mib=512, files_mib=4, processes=16)
 GPU = CPU.on("cuda")
@@ -44,7 +44,7 @@ def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driv
             box.attempt(GPU)
         with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
             GpuBox(GPU, tmp_path, driver)
-    Turn(driver.gpus).end()  # free again
+    GpuLock(driver.gpus).end()  # free again
 
 
 @needs_root
@@ -61,7 +61,7 @@ def test_a_box_that_does_not_start_lets_go_of_the_gpu(
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
         GpuBox(GPU, tmp_path, driver)
-    Turn(driver.gpus).end()
+    GpuLock(driver.gpus).end()
     del caught  # which held the box
 
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from grader.box.connection import AttemptEnded, Connection
-from grader.box.interpreter import _caller
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call
+from manyheads.box.connection import AttemptEnded, Connection
+from manyheads.box.interpreter import _caller
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call
 
 PASSWORD = bytes(range(32))
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.cgroup import ZYGOTE_MIB, make_cgroup
-from grader.box.connection import AttemptEnded, End
-from grader.box.level import Box, Level, open_box
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Call, Load
+from manyheads.box.cgroup import ZYGOTE_MIB, make_cgroup
+from manyheads.box.connection import AttemptEnded, End
+from manyheads.box.level import Box, Level, open_box
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 
 LIMITS = Limits(
     seconds_per_attempt=30.0,
@@ -166,7 +166,9 @@ def held_by_survivors(box: Box, body: str) -> float:
 
 
 def test_what_a_killed_judge_left_is_swept_away():
-    script = "import os; from grader.box.cgroup import *; print(*make_cgroup(Limits()).folders, flush=True); os.abort()"
+    script = (
+        "import os; from manyheads.box.cgroup import *; print(*make_cgroup(Limits()).folders, flush=True); os.abort()"
+    )
     left = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.split()
     if not left:
         pytest.skip("this machine lets nobody make a cgroup")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box import machine
-from grader.box.machine import Finding
-from grader.box.nvidia import Driver, Gpu, Places
-from grader.course import Course
+from manyheads.box import machine
+from manyheads.box.machine import Finding
+from manyheads.box.nvidia import Driver, Gpu, Places
+from manyheads.course import Course
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.box import nvidia
-from grader.box.contents import Bind
-from grader.box.gpu import Turn
-from grader.box.level import BoxUnavailable
-from grader.box.nvidia import Driver, Gpu, Places, apart, equipment, find_driver, missing
+from manyheads.box import nvidia
+from manyheads.box.contents import Bind
+from manyheads.box.gpu import GpuLock
+from manyheads.box.level import BoxUnavailable
+from manyheads.box.nvidia import Driver, Gpu, Places, apart, equipment, find_driver, missing
 
 INFORMATION = "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
 UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000"]
@@ -230,21 +230,21 @@ def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> 
 def test_choices_that_differ_work_at_once_and_the_same_one_does_not(machine: Machine) -> None:
     driver = find_driver(machine(2), {})
     first, second, again = (apart(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1"))
-    turns = [Turn(first), Turn(second)]
+    turns = [GpuLock(first), GpuLock(second)]
     with pytest.raises(BoxUnavailable):
-        Turn(again)
+        GpuLock(again)
     for turn in turns:
         turn.end()
 
 
 def test_a_gpu_is_one_box_s_until_it_lets_go() -> None:
     gpus = [Gpu("of-a-test-0"), Gpu("of-a-test-1")]
-    first, second = Turn(gpus), Turn(gpus)
+    first, second = GpuLock(gpus), GpuLock(gpus)
     assert [first.gpu, second.gpu] == gpus
     with pytest.raises(BoxUnavailable, match=r"another grader has the GPU.* Next: "):
-        Turn(gpus)
+        GpuLock(gpus)
     first.end()
-    third = Turn(gpus)
+    third = GpuLock(gpus)
     assert third.gpu == gpus[0]
     second.end()
     third.end()

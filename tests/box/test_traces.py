@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from grader.box.replies import BadReply
-from grader.box.traces import read_traced
-from grader.box.worker import wire
-from grader.box.worker.looking import ELEMENTS
-from grader.box.worker.messages import Call, TraceCall
-from grader.box.worker.tracing import DEPTH, ORDER, SIDES, STEPS, trace
+from manyheads.box.replies import BadReply
+from manyheads.box.traces import read_traced
+from manyheads.box.worker import wire
+from manyheads.box.worker.messages import Call, TraceCall
+from manyheads.box.worker.tensor_info import ELEMENTS
+from manyheads.box.worker.tracing import DEPTH, ORDER, SIDES, STEPS, trace
 
 SOURCE = (
     "import torch\ndef f(x):\n    y = x.mT\n    for _ in range(3):\n        y = (y + 1) / 2.5\n    return y.sum(), y\n"

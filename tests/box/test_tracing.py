@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.box.worker.answers import Step, Traced
-from grader.box.worker.messages import Call, TraceCall
-from grader.box.worker.tracing import CROPS, ORDER, STEPS, trace
+from manyheads.box.worker.answers import Step, Traced
+from manyheads.box.worker.messages import Call, TraceCall
+from manyheads.box.worker.tracing import CROPS, ORDER, STEPS, trace
 
 Follow = Callable[..., Traced]
 X = torch.arange(24.0).reshape(2, 3, 4)
@@ -171,10 +171,10 @@ def test_following_changes_no_answer(follow: Follow) -> None:
     source = "def f(x):\n    x = F.dropout(x, 0.5) * torch.rand_like(x)\n    return x.softmax(-1)\n"
     namespace: dict[str, object] = {"F": torch.nn.functional, "torch": torch}
     exec(source, namespace)
-    from grader.box.worker.perform import perform
+    from manyheads.box.worker.execute import execute
 
     call = Call("f", (X,), seed=5)
-    mine = perform(namespace, call, "a.py").outputs[0].tensor
+    mine = execute(namespace, call, "a.py").outputs[0].tensor
     followed = trace(namespace, TraceCall(call, (2, 2), 3), "<string>").reply.outputs[0].tensor
     assert mine is not None
     assert followed is not None

@@ -10,14 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from grader.box.worker.answers import Reply
-from grader.box.worker.messages import Build, Examine, Learn, Plan, Prepare, Write
-from grader.box.worker.model import LanguageModel, initialise
-from grader.box.worker.training import CUTS, Adam, Learner
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.messages import Build, Evaluate, Generate, InitModel, TrainPlan, TrainSteps
+from manyheads.box.worker.model import LanguageModel, initialise
+from manyheads.box.worker.training import CUTS, Adam, Trainer
 
 TEXT = torch.randint(7, (400,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
 HELD_OUT = TEXT[200:]
-PLAN = Plan(vocabulary=7, n_layer=2, n_embd=8, block_size=16, batch=4, steps=20, rate=1e-2)
+PLAN = TrainPlan(vocabulary=7, n_layer=2, n_embd=8, block_size=16, batch=4, steps=20, rate=1e-2)
 
 
 class Causal(nn.Module):
@@ -60,7 +60,7 @@ class Strict(Causal):
 
 
 NAMES: dict[str, object] = {"Causal": Causal, "Backwards": Backwards, "Ahead": Ahead, "Strict": Strict}
-Prepared = Callable[..., Learner]
+Prepared = Callable[..., Trainer]
 
 
 @pytest.fixture(autouse=True)
@@ -73,9 +73,9 @@ def _one_thread() -> None:
 def prepared() -> Prepared:
     """A learner whose model is ready."""
 
-    def prepared(target: str = "Causal", p: float = 0.0) -> Learner:
-        learner = Learner()
-        made = learner.answer(NAMES, Prepare(Build(target, (8, p), training=True), PLAN, TEXT, HELD_OUT), "a.py")
+    def prepared(target: str = "Causal", p: float = 0.0) -> Trainer:
+        learner = Trainer()
+        made = learner.answer(NAMES, InitModel(Build(target, (8, p), training=True), PLAN, TEXT, HELD_OUT), "a.py")
         assert made == Reply()
         return learner
 
@@ -89,8 +89,8 @@ def output(reply: Reply) -> Tensor:
     return tensor
 
 
-def losses(learner: Learner, *steps: int) -> list[float]:
-    return [loss for count in steps for loss in output(learner.answer(NAMES, Learn(count), "a.py")).tolist()]
+def losses(learner: Trainer, *steps: int) -> list[float]:
+    return [loss for count in steps for loss in output(learner.answer(NAMES, TrainSteps(count), "a.py")).tolist()]
 
 
 @pytest.mark.parametrize("p", [0.0, 0.5], ids=["without dropout", "with dropout"])
@@ -101,8 +101,8 @@ def test_steps_are_the_same_asked_for_one_by_one_or_at_once(prepared: Prepared, 
 def test_an_examination_on_the_way_changes_nothing(prepared: Prepared) -> None:
     learner, other = prepared(p=0.5), prepared(p=0.5)
     first = losses(learner, 3)
-    learner.answer(NAMES, Examine(), "a.py")
-    learner.answer(NAMES, Write(TEXT[:2], 5), "a.py")
+    learner.answer(NAMES, Evaluate(), "a.py")
+    learner.answer(NAMES, Generate(TEXT[:2], 5), "a.py")
     assert [*first, *losses(learner, 3)] == losses(other, 6)
 
 
@@ -147,7 +147,7 @@ def test_it_is_examined_one_token_at_a_time_on_the_past_alone(
     prepared: Prepared, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows = 9
-    monkeypatch.setattr("grader.box.worker.training.WINDOWS", windows)
+    monkeypatch.setattr("manyheads.box.worker.training.WINDOWS", windows)
     learner = prepared(target)
     losses(learner, 5)
     model, slow = learner.model.eval(), []
@@ -156,7 +156,7 @@ def test_it_is_examined_one_token_at_a_time_on_the_past_alone(
         for seen in range(size // CUTS, size + 1, size // CUTS):
             past, following = HELD_OUT[start : start + seen].long(), HELD_OUT[start + seen].long()
             slow.append(F.cross_entropy(model(past[None])[0, -1], following).item())
-    found = output(learner.answer(NAMES, Examine(), "a.py")).item()
+    found = output(learner.answer(NAMES, Evaluate(), "a.py")).item()
     assert found == pytest.approx(sum(slow) / len(slow), abs=1e-5)
 
 
@@ -170,18 +170,18 @@ def test_it_writes_what_it_is_sure_of(prepared: Prepared) -> None:
         model.positions.weight.zero_()
         model.tokens.weight.copy_(torch.eye(7, 8))
         model.head.weight.copy_(100 * torch.eye(7, 8).roll(1, 0))  # after each token comes the next one
-    written = output(learner.answer(NAMES, Write(torch.tensor([4], dtype=torch.uint8), 20), "a.py"))
+    written = output(learner.answer(NAMES, Generate(torch.tensor([4], dtype=torch.uint8), 20), "a.py"))
     assert written.tolist() == [(5 + i) % 7 for i in range(20)]
 
 
 def test_an_exception_is_an_answer_with_its_stage(prepared: Prepared) -> None:
-    raised = prepared("Strict").answer(NAMES, Learn(1), __file__).raised
+    raised = prepared("Strict").answer(NAMES, TrainSteps(1), __file__).raised
     assert raised is not None
     assert (raised.type, raised.message, raised.stage) == ("SystemExit", "enough", "call")
-    raised = Learner().answer(NAMES, Prepare(Build("Causal", ("8",)), PLAN, TEXT, HELD_OUT), "a.py").raised
+    raised = Trainer().answer(NAMES, InitModel(Build("Causal", ("8",)), PLAN, TEXT, HELD_OUT), "a.py").raised
     assert raised is not None
     assert (raised.type, raised.stage) == ("TypeError", "build")
-    raised = Learner().answer(NAMES, Learn(1), "a.py").raised
+    raised = Trainer().answer(NAMES, TrainSteps(1), "a.py").raised
     assert raised is not None
     assert raised.type == "RuntimeError"
 

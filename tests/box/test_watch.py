@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.box.worker.watch import Watch
+from manyheads.box.worker.op_monitor import Watch
 
 
 @pytest.mark.parametrize(

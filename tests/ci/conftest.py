@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.ci.collect import Collected
-from grader.ci.runner import PullRequest
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.ci.collect import Collected
+from manyheads.ci.runner import PullRequest
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]

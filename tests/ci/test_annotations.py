@@ -9,9 +9,9 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from grader.ci.annotations import Annotation, annotate, titled
-from grader.course import Course
-from grader.result import Result
+from manyheads.ci.annotations import Annotation, annotate, titled
+from manyheads.course import Course
+from manyheads.result import Result
 
 MakeResult = Callable[..., Result]
 SCRIPT = "exercises/averages/01_running_mean.py"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from grader.box.names import Device
-from grader.ci.artifact import ArtifactError, HandedOn, read_artifact, write_artifact
-from grader.ci.collect import Collected
-from grader.course import Course
-from grader.result import Result
+from manyheads.box.names import Device
+from manyheads.ci.artifact import ArtifactError, HandedOn, read_artifact, write_artifact
+from manyheads.ci.collect import Collected
+from manyheads.course import Course
+from manyheads.result import Result
 
 MakeResult = Callable[..., Result]
 Forge = Callable[[Path], object]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.ci import head as head_room
-from grader.ci.collect import Collected, collect, read_collected
-from grader.ci.head import HeadError
-from grader.ci.runner import PullRequest
-from grader.course import Course
-from grader.errors import CourseFault
+from manyheads.ci import head as head_room
+from manyheads.ci.collect import Collected, collect, read_collected
+from manyheads.ci.head import HeadError
+from manyheads.ci.runner import PullRequest
+from manyheads.course import Course
+from manyheads.errors import CourseFault
 from tests.workflows.hosted.service import Service
 from tests.workflows.school import git
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.ci.comment import ENDINGS, Run, Verdict, body, cpu_run, gpu_run, verdict
-from grader.ci.hygiene import why_not_on_a_gpu
-from grader.course import Course
-from grader.report.markdown import LONGEST
-from grader.result import CheckResult, Outcome, Result
+from manyheads.ci.comment import ENDINGS, Conclusion, Run, body, cpu_run, gpu_run, verdict
+from manyheads.ci.gpu_gate import why_not_on_a_gpu
+from manyheads.course import Course
+from manyheads.report.markdown import LONGEST
+from manyheads.result import CheckResult, Outcome, Result
 
 MakeResult = Callable[..., Result]
 NO_GPU = Run(None, "none")
@@ -20,12 +20,12 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
 @pytest.mark.parametrize(
     ("outcomes", "says"),
     [
-        pytest.param(("passed",), Verdict("success", "4 / 4"), id="all right"),
-        pytest.param(("failed", "error"), Verdict("failure", "2 / 4"), id="half of it"),
+        pytest.param(("passed",), Conclusion("success", "4 / 4"), id="all right"),
+        pytest.param(("failed", "error"), Conclusion("failure", "2 / 4"), id="half of it"),
     ],
 )
 def test_the_verdict_is_the_score_and_whether_all_is_right(
-    make_result: MakeResult, outcomes: tuple[Outcome, ...], says: Verdict
+    make_result: MakeResult, outcomes: tuple[Outcome, ...], says: Conclusion
 ) -> None:
     assert verdict(Run([make_result(*outcomes)]), NO_GPU, frozenset()) == says
 
@@ -37,7 +37,7 @@ def test_what_is_not_begun_does_not_fail_a_pull_request(make_result: MakeResult)
 
 
 def test_what_fails_on_the_gpu_alone_fails_the_pull_request(make_result: MakeResult) -> None:
-    assert verdict(Run([make_result()]), Run([make_result("failed")]), frozenset()) == Verdict("failure", "4 / 4")
+    assert verdict(Run([make_result()]), Run([make_result("failed")]), frozenset()) == Conclusion("failure", "4 / 4")
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_so_does_what_only_a_gpu_can_show_and_gives_no_points(
     on_gpu = right.model_copy(
         update={"exercises": (exercise.model_copy(update={"checks": (*exercise.checks, extra)}),), "device": "cuda"}
     )
-    assert verdict(Run([right]), Run([on_gpu]), frozenset()) == Verdict(conclusion, "4 / 4")
+    assert verdict(Run([right]), Run([on_gpu]), frozenset()) == Conclusion(conclusion, "4 / 4")
 
 
 @pytest.mark.parametrize("ended", ["failure", "cancelled", "skipped"])
 def test_a_run_that_did_not_end_well_is_not_graded_and_is_not_the_students_fault(tiny: Course, ended: str) -> None:
     run = cpu_run(ended, None)
-    assert verdict(run, NO_GPU, frozenset()) == Verdict("neutral", "Not graded")
+    assert verdict(run, NO_GPU, frozenset()) == Conclusion("neutral", "Not graded")
     said = body(tiny, run, NO_GPU, (), frozenset(), COMMIT)
     assert said == f"## Not graded\n\nGrading {ENDINGS[ended]}\n\n**On a GPU:** {NO_GPU.instead}"
 
@@ -72,7 +72,7 @@ def test_nothing_begun_says_what_is_next(tiny: Course) -> None:
     said = body(tiny, Run([]), NO_GPU, (), frozenset(), COMMIT)
     assert said.startswith("## Nothing is begun\n")
     assert "`make check`" in said
-    assert verdict(Run([]), NO_GPU, frozenset()) == Verdict("neutral", "Nothing is begun")
+    assert verdict(Run([]), NO_GPU, frozenset()) == Conclusion("neutral", "Nothing is begun")
 
 
 def test_files_that_were_not_taken_are_named(tiny: Course, make_result: MakeResult) -> None:

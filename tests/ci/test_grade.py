@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from grader.batch.judge_process import Graded
-from grader.box.names import Device, Level
-from grader.ci import grade as grade_room
-from grader.ci.begun import begun_in
-from grader.ci.collect import Collected
-from grader.ci.grade import GradingError, grade_collected
-from grader.cli.app import app
-from grader.course import Course
-from grader.result import Result
+from manyheads.batch.judge_process import Graded
+from manyheads.box.names import Device, Level
+from manyheads.ci import grade as grade_room
+from manyheads.ci.collect import Collected
+from manyheads.ci.grade import GradingError, grade_collected
+from manyheads.ci.started import begun_in
+from manyheads.cli.app import app
+from manyheads.course import Course
+from manyheads.result import Result
 
 STUB = "exercises/averages/01_running_mean.py"
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.names import Device
-from grader.ci.artifact import ArtifactError, write_artifact
-from grader.ci.collect import Collected
-from grader.ci.report import write_report
-from grader.ci.runner import RunnerError
-from grader.ci.service import ServiceError
-from grader.course import Course
-from grader.result import Result
+from manyheads.box.names import Device
+from manyheads.ci.artifact import ArtifactError, write_artifact
+from manyheads.ci.collect import Collected
+from manyheads.ci.github_api import ServiceError
+from manyheads.ci.report import write_report
+from manyheads.ci.runner import RunnerError
+from manyheads.course import Course
+from manyheads.result import Result
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
@@ -154,7 +154,7 @@ def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
     assert "4 / 4" not in service.comments_on(7)[0]
 
 
-INSTALLED = "annotated_doc annotated_types click grader markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection yaml"
+INSTALLED = "annotated_doc annotated_types click manyheads markdown_it mdurl pydantic pydantic_core pygments rich shellingham typer typing_extensions typing_inspection yaml"
 GUARD = f"""
 import sys
 
@@ -165,7 +165,7 @@ class Guard:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Guard())
-from grader.cli import main
+from manyheads.cli import main
 sys.argv = ["course", "ci", *sys.argv[1:]]
 main()
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grader.ci.runner import PullRequest, RunnerError, add_summary, pull_request, set_output
+from manyheads.ci.runner import PullRequest, RunnerError, add_summary, pull_request, set_output
 
 Spoil = Callable[[dict[str, Any]], object]
 

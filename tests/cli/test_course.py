@@ -15,10 +15,10 @@ import jupytext
 import pytest
 import typer
 
-from grader.cli.app import app
+from manyheads.cli.app import app
 
 TINY = Path(__file__).parents[1] / "tiny_course"
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT, NOTEBOOK = "exercises/averages/01_running_mean.py", "exercises/averages/01_running_mean.ipynb"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
@@ -286,7 +286,7 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
 
 
 def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
-    path = tiny_copy / "grader" / "hidden" / "checks" / "test_running_mean.py"
+    path = tiny_copy / "grader" / "checks" / "test_running_mean.py"
     path.write_text(path.read_text().replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"))
     done = run_course("grade", hand_in(tmp_path / "submitted", ada=RIGHT), cwd=tiny_copy)
     assert done.returncode == 2

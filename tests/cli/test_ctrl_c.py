@@ -49,7 +49,7 @@ def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL
     (tmp_path / "sitecustomize.py").write_text(customize)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
     done = subprocess.run(
-        [sys.executable, "-m", "grader", *arguments],
+        [sys.executable, "-m", "manyheads", *arguments],
         cwd=TINY,
         env=environment,
         capture_output=True,
@@ -61,7 +61,7 @@ def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL
 
 
 @pytest.mark.parametrize(
-    "module", ["grader.errors", "typer", "rich.console", "grader.course.model", "grader.cli.verify"]
+    "module", ["manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.verify"]
 )
 def test_while_the_command_line_is_imported(tmp_path: Path, module: str) -> None:
     assert interrupted(tmp_path, module, "--help") == (130, "")
@@ -84,6 +84,6 @@ def test_while_the_last_words_are_written(tmp_path: Path) -> None:
 
 
 def test_where_it_is_ignored_it_stays_ignored(tmp_path: Path) -> None:
-    status, said = interrupted(tmp_path, "grader.course.model", "--help", handler="SIG_IGN")
+    status, said = interrupted(tmp_path, "manyheads.course.model", "--help", handler="SIG_IGN")
     assert status == 0
     assert "Usage" in said

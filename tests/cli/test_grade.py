@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box import nvidia
-from grader.box.names import Device
-from grader.box.nvidia import Driver, Gpu, Places
-from grader.cli import grade as command
+from manyheads.box import nvidia
+from manyheads.box.names import Device
+from manyheads.box.nvidia import Driver, Gpu, Places
+from manyheads.cli import grade as command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ONE = "A GPU takes one attempt at a time: 1 judge at work."

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.options import exercises_named
-from grader.course import CourseError, load_course
+from manyheads.cli.options import exercises_named
+from manyheads.course import CourseError, load_course
 
 FILE = "exercises/averages/01_running_mean.py"
 
@@ -28,7 +28,7 @@ FILE = "exercises/averages/01_running_mean.py"
 )
 def test_an_exercise_has_many_names(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, name: str) -> None:
     monkeypatch.chdir(tiny_copy / cwd)
-    assert [e.id for _, e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
+    assert [e.id for e in exercises_named(load_course(tiny_copy), [name])] == ["running_mean"]
 
 
 @pytest.mark.parametrize(

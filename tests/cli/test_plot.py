@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.process import ProcessBox
-from grader.cli.app import app
-from grader.errors import CourseFault
+from manyheads.box.process import ProcessBox
+from manyheads.cli.app import app
+from manyheads.errors import CourseFault
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -32,7 +32,7 @@ def student_copy(tmp_path: Path) -> Path:
 @pytest.fixture
 def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
-    monkeypatch.setattr("grader.box.forked.open_own_box", ProcessBox)
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
     monkeypatch.chdir(student_copy)
     return student_copy
 

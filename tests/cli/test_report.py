@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.result import CheckResult, ExerciseResult, Result, write_result
+from manyheads.result import CheckResult, ExerciseResult, Result, write_result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

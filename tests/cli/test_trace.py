@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.level import Box
-from grader.box.process import ProcessBox
-from grader.cli.app import app
-from grader.course import Course, Exercise
-from grader.errors import CourseFault
-from grader.public.file import read
-from grader.submission import AttemptSource
-from grader.tools.calls import looks
-from grader.tools.follow import Followed, follow
+from manyheads.box.level import Box
+from manyheads.box.process import ProcessBox
+from manyheads.cli.app import app
+from manyheads.course import Course, Exercise
+from manyheads.errors import CourseFault
+from manyheads.public.file import read
+from manyheads.submission import AttemptSource
+from manyheads.tools.calls import looks
+from manyheads.tools.follow import Followed, follow
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -51,7 +51,7 @@ def student_copy(tmp_path: Path) -> Path:
 @pytest.fixture
 def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], Followed]:
     """Follow this source in a process of its own."""
-    wanted = looks(running_mean, read(tiny.fingerprints(tiny.assignments[0], running_mean)))
+    wanted = looks(running_mean, read(running_mean.fingerprints))
 
     def followed(source: str) -> Followed:
         return follow(box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted)
@@ -92,7 +92,7 @@ def test_an_exception_is_status_1_after_the_lines_that_led_to_it(run_course: Run
 @pytest.fixture
 def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The student's folder, for a command that runs in this process: which has computed, so it may not be forked."""
-    monkeypatch.setattr("grader.box.forked.open_own_box", ProcessBox)
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
     monkeypatch.chdir(student_copy)
     return student_copy
 

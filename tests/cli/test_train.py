@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.box.process import ProcessBox
-from grader.cli.app import app
-from grader.cli.train import train
-from grader.errors import CourseFault
-from tests.tools.real import REPOSITORY, course, exercise_of, solution
+from manyheads.box.process import ProcessBox
+from manyheads.cli.app import app
+from manyheads.cli.train import train
+from manyheads.errors import CourseFault
+from tests.tools.real import REPOSITORY, exercise_of, solution
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ID = "fused_qkv"
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / exercises / place).mkdir(parents=True)
         for path in (REPOSITORY / exercises / place).glob("0[27]_*"):
             shutil.copy(path, tmp_path / exercises / place)
-    script = course().released(course().assignments[0], exercise_of(ID)).relative_to(REPOSITORY)
+    script = exercise_of(ID).script.relative_to(REPOSITORY)
     (tmp_path / script).write_text(solution(ID), encoding="utf-8")
     return tmp_path
 
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, for a command that runs in this process: which has computed, so it may not be forked."""
-    monkeypatch.setattr("grader.box.forked.open_own_box", ProcessBox)
+    monkeypatch.setattr("manyheads.box.forked.open_own_box", ProcessBox)
     monkeypatch.chdir(folder)
     return folder
 
@@ -78,7 +78,7 @@ def test_without_matplotlib_there_is_no_picture_and_all_else(
     def missing() -> None:
         raise CourseFault("pictures need matplotlib. Next: pip install it")
 
-    monkeypatch.setattr("grader.report.bench_picture.need_matplotlib", missing)
+    monkeypatch.setattr("manyheads.report.bench_picture.need_matplotlib", missing)
     app(["train", ID, "--steps", "1"], standalone_mode=False)
     said = capsys.readouterr().out
     assert "No picture: pictures need matplotlib. Next: pip install it" in said

@@ -16,7 +16,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"
 SECONDS = 60.0  # until a test gives up
@@ -30,7 +30,7 @@ class Terminal:
         if self.pid == 0:
             os.chdir(folder)
             environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "COLUMNS": "200"}
-            os.execve(sys.executable, [sys.executable, "-m", "grader", "check", "--watch", *arguments], environment)
+            os.execve(sys.executable, [sys.executable, "-m", "manyheads", "check", "--watch", *arguments], environment)
         self._unread = ""
 
     def read_until(self, pattern: str, meanwhile: Callable[[], None] = lambda: None) -> str:

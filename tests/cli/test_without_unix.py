@@ -12,7 +12,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
 LOOPS = RIGHT.replace("    return torch", "    while True:\n        pass\n    return torch")

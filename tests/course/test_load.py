@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import CourseError, find_course, load_course
+from manyheads.course import CourseError, find_course, load_course
 
 GOOD = """\
 title: Averages
@@ -45,20 +45,20 @@ def test_files_stand_where_their_number_in_the_assignment_puts_them(tmp_path: Pa
     assignment = course.assignments[0]
     median = assignment.exercises[1]
     paths = [
-        course.solution(assignment, median),
-        course.released(assignment, median),
-        course.released(assignment, median, ".ipynb"),
-        course.fingerprints(assignment, median),
-        course.checks(median),
-        course.misconceptions(median),
+        median.solution,
+        median.script,
+        median.notebook,
+        median.fingerprints,
+        median.checks,
+        median.misconceptions,
     ]
     assert [str(path.relative_to(course.root)) for path in paths] == [
         "solutions/averages/02_median.py",
         "exercises/averages/02_median.py",
         "exercises/averages/02_median.ipynb",
         "exercises/averages/fingerprints/02_median.safetensors",
-        "grader/hidden/checks/test_median.py",
-        "grader/hidden/misconceptions/median.py",
+        "grader/checks/test_median.py",
+        "grader/misconceptions/median.py",
     ]
 
 

@@ -10,14 +10,14 @@ import jsonschema
 import pytest
 import yaml
 
-from grader.schemas import SCHEMAS, schema_text
+from manyheads.schemas import SCHEMAS, schema_text
 
 COURSE_SCHEMA = next(path for path in SCHEMAS if path.name == "course.schema.json")
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
 def test_the_file_is_what_the_model_says(path: Path) -> None:
-    assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), "Next: python -m grader.schemas"
+    assert path.read_text(encoding="utf-8") == schema_text(SCHEMAS[path]), "Next: python -m manyheads.schemas"
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)

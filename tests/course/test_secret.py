@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import CourseError
-from grader.course.secret import course_secret
+from manyheads.course import CourseError
+from manyheads.course.secret import course_secret
 
 
 def test_it_is_made_on_first_use_and_stays(tmp_path: Path) -> None:

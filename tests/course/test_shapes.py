@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import CourseError, load_course
-from grader.course.shapes import Axis, Parameter, Signature, parse_signature
+from manyheads.course import CourseError, load_course
+from manyheads.course.shapes import Axis, Parameter, Signature, parse_signature
 
 
 def test_a_function() -> None:

@@ -12,17 +12,17 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from grader.batch.plan import Plan
-from grader.batch.run import grade_all
-from grader.course import load_course
-from grader.result import write_result
-from grader.submission import find_submissions
+from manyheads.batch.plan import GradePlan
+from manyheads.batch.run import grade_all
+from manyheads.course import load_course
+from manyheads.result import write_result
+from manyheads.submission import find_submissions
 
 pytestmark = pytest.mark.recorded
 
 HERE = Path(__file__).parent
 SUBMITTED = HERE.parents[1] / "examples" / "submitted"
-SCHEMA = HERE.parents[1] / "grader" / "result.schema.json"
+SCHEMA = HERE.parents[1] / "manyheads" / "result.schema.json"
 
 Summary = dict[str, dict[str, dict[str, object]]]
 
@@ -48,7 +48,7 @@ def grade_examples(out: Path) -> None:
     course = load_course(HERE.parents[1])
     submissions, refused = find_submissions(course, SUBMITTED)
     assert not refused
-    for graded in grade_all(Plan(course.root, b"golden" * 6), submissions, jobs=2):
+    for graded in grade_all(GradePlan(course.root, b"golden" * 6), submissions, jobs=2):
         assert not graded.faults
         write_result(graded.result, out)
 

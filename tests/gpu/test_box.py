@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.canary import run_canary
-from grader.box.connection import AttemptEnded, Connection, End
-from grader.box.gpu import GpuBox
-from grader.box.level import Box, BoxUnavailable, Level, open_box
-from grader.box.nvidia import apart, find_driver
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Build, Call, Load, StandIn
+from manyheads.box.canary import run_canary
+from manyheads.box.connection import AttemptEnded, Connection, End
+from manyheads.box.gpu import GpuBox
+from manyheads.box.level import Box, BoxUnavailable, Level, open_box
+from manyheads.box.nvidia import apart, find_driver
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Build, Call, Load, StandIn
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

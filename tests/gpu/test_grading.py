@@ -12,8 +12,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from grader.course import Course, load_course
-from grader.result import Result
+from manyheads.course import Course, load_course
+from manyheads.result import Result
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -49,7 +49,7 @@ def handed_in(tmp_path: Path, course: Course, source: Callable[[str], Path]) -> 
     folder = tmp_path / "submitted" / "ada" / assignment.id
     folder.mkdir(parents=True)
     for exercise in assignment.exercises:
-        (folder / f"{assignment.stem(exercise)}.py").write_text(source(exercise.id).read_text())
+        (folder / f"{exercise.stem}.py").write_text(source(exercise.id).read_text())
     return tmp_path / "submitted"
 
 
@@ -57,7 +57,7 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
     on_both: Callable[[Path], tuple[Result, Result]], course: Course, tmp_path: Path
 ) -> None:
     assignment = course.assignments[0]
-    solutions = {exercise.id: course.solution(assignment, exercise) for exercise in assignment.exercises}
+    solutions = {exercise.id: exercise.solution for exercise in assignment.exercises}
     on_gpu, on_cpu = on_both(handed_in(tmp_path, course, solutions.__getitem__))
     assert (on_gpu.device, on_gpu.isolation) == ("cuda", "namespaces")
     failed = [(e.id, c.id, c.evidence) for e in on_gpu.exercises for c in e.checks if c.outcome != "passed"]
@@ -69,7 +69,7 @@ def test_the_solutions_have_full_marks_on_both_and_pass_what_a_gpu_adds(
 def test_a_wrong_attempt_fails_on_a_gpu_what_it_fails_on_a_cpu(
     on_both: Callable[[Path], tuple[Result, Result]], course: Course, tmp_path: Path
 ) -> None:
-    wrong = course.root / "grader" / "hidden" / "wrong"
+    wrong = course.root / "grader" / "wrong"
     on_gpu, on_cpu = on_both(handed_in(tmp_path, course, lambda exercise: min((wrong / exercise).glob("*.py"))))
     for there, here in zip(on_gpu.exercises, on_cpu.exercises, strict=True):
         failed_here = {c.id for c in here.checks if c.outcome != "passed"}

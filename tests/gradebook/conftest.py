@@ -86,7 +86,7 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
 
 def copy_for_nbgrader(source: Path, target: Path) -> Path:
     """Copy a course as an instructor has it, nbgrader's configuration among it."""
-    wanted = ("course.yaml", "solutions", "exercises", "grader/hidden")
+    wanted = ("course.yaml", "solutions", "exercises", "grader")
     for name in wanted:
         copy = shutil.copytree if (source / name).is_dir() else shutil.copy
         (target / name).parent.mkdir(parents=True, exist_ok=True)

@@ -116,7 +116,7 @@ def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> 
 
 
 def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path, points: dict[str, float]) -> None:
-    hidden = [*(trap_class / "grader" / "hidden").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
+    hidden = [*(trap_class / "grader").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
     public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
     lines = {line.strip() for path in hidden for line in path.read_text().splitlines()}
     telling = [line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line]

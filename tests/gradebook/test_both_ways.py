@@ -48,7 +48,7 @@ def killed(once: Callable, trap_class: Path) -> Path:
     def make(folder: Path) -> None:
         folder.mkdir()
         book = folder / "gradebook.db"
-        command = [sys.executable, "-m", "grader", "grade", "submitted", "--out", str(folder / "results")]
+        command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--out", str(folder / "results")]
         command += ["--jobs", "1", "--gradebook", f"sqlite:///{book}"]
         quiet = {"cwd": trap_class, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
         run = subprocess.Popen(command, start_new_session=True, **quiet)

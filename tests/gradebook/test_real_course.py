@@ -16,8 +16,8 @@ import pytest
 from jupytext import read as read_script
 from nbclient import NotebookClient
 
-from grader.course import Course, load_course
-from grader.gradebook.source import kept_fingerprints
+from manyheads.course import Course, load_course
+from manyheads.gradebook.source import kept_fingerprints
 
 pytestmark = pytest.mark.soak  # half a minute: the same ways are tested on the tiny course at every commit
 
@@ -46,7 +46,7 @@ def course(once: Callable, for_nbgrader: Callable, nbgrader: Callable, repositor
             for name in names:
                 handed_in = repository / "examples" / "submitted" / student / ASSIGNMENT / name
                 shutil.copy(handed_in, folder / "submitted" / student / ASSIGNMENT)
-        command = [sys.executable, "-m", "grader", "grade", "submitted", "--gradebook", "sqlite:///gradebook.db"]
+        command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--gradebook", "sqlite:///gradebook.db"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         shutil.copy(folder / "gradebook.db", folder / "ours.db")
@@ -63,9 +63,9 @@ def keep_what_is_recorded(course: Course) -> None:
     """Spare this test the minute that recording takes: `course verify` holds the fingerprints to their sources."""
     for assignment in course.assignments:
         for exercise in assignment.exercises:
-            kept = kept_fingerprints(course, assignment, exercise)
+            kept = kept_fingerprints(course, exercise)
             kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(course.fingerprints(assignment, exercise), kept)
+            shutil.copy(exercise.fingerprints, kept)
 
 
 def test_nbgrader_releases_every_script_and_notebook_to_the_byte(course: Course, repository: Path) -> None:
@@ -91,8 +91,8 @@ def test_nbgrader_goes_on_from_our_gradebook_and_gives_every_cell_the_same_score
 @pytest.fixture
 def student_alone(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What a student has: one assignment's folder, and the package without anything hidden."""
-    no_secret = shutil.ignore_patterns("hidden", "__pycache__")
-    shutil.copytree(repository / "grader", tmp_path / "package" / "grader", ignore=no_secret)
+    no_secret = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(repository / "manyheads", tmp_path / "package" / "manyheads", ignore=no_secret)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, load_course
-from grader.gradebook.source import build_source
-from grader.gradebook.writer import GradebookWriter
+from manyheads.course import Course, load_course
+from manyheads.gradebook.source import build_source
+from manyheads.gradebook.writer import GradebookWriter
 
 STEM = "01_running_mean"
 

@@ -14,11 +14,11 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import inspect, text
 
-from grader.course import Course, load_course
-from grader.gradebook.database import GradebookError, open_gradebook
-from grader.gradebook.reader import read_gradebook
-from grader.gradebook.writer import GradebookWriter
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Result
+from manyheads.course import Course, load_course
+from manyheads.gradebook.database import GradebookError, open_gradebook
+from manyheads.gradebook.reader import read_gradebook
+from manyheads.gradebook.writer import GradebookWriter
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
 
 CHECKS = ("shape", "values", "gradients", "refuses_nothing")
 NOTEBOOK = ("01_running_mean", "averages")
@@ -173,7 +173,7 @@ def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
     write(tiny, url, result("ada"))
     before = counts(book())
     with monkeypatch.context() as patched:
-        patched.setattr("grader.gradebook.writer.comment", interrupted)  # after all of the scores
+        patched.setattr("manyheads.gradebook.writer.comment", interrupted)  # after all of the scores
         with pytest.raises(KeyboardInterrupt):
             write(tiny, url, result("ben", 1))
     assert counts(book()) == before

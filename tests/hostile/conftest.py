@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 TINY = REPOSITORY / "tests" / "tiny_course"
-RIGHT = TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py"
+RIGHT = TINY / "grader" / "right" / "running_mean" / "loop.py"
 PRELUDE = HERE / "attempts" / "wire_prelude.py"
 FILE = "01_running_mean.py"
 
@@ -121,8 +121,8 @@ def plant_tiny_course(root: Path) -> None:
     (root / "course.yaml").write_text(f"{before}limits:\n{listed}\n{after[after.index('assignments:') :]}")
     for path, secret in (
         ("solutions/averages/01_running_mean.py", "a line of the solution"),
-        ("grader/hidden/checks/test_running_mean.py", "a line of the hidden checks"),
-        ("grader/hidden/misconceptions/running_mean.py", "a line of the mutants"),
+        ("grader/checks/test_running_mean.py", "a line of the hidden checks"),
+        ("grader/misconceptions/running_mean.py", "a line of the mutants"),
     ):
         with (root / path).open("a", encoding="utf-8") as file:
             file.write(f"\nMARKER = '{SECRETS[secret]}'\n")
@@ -180,7 +180,7 @@ def grade(
     watched = {"the course": course, "the submissions": submitted, "an older result": out / "of_last_week"}
     before = {what: digest(folder) for what, folder in watched.items()} | {"the machine": outside()}
     report, log = root / "left.json", root / "said.txt"
-    command = [sys.executable, "-m", "grader", "grade", "submitted", "--course", "course", "--out", "out"]
+    command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--course", "course", "--out", "out"]
     limit = str(SECONDS_TO_START + len(students) * seconds)
     with log.open("wb") as said:
         status = subprocess.run(

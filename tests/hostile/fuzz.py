@@ -14,13 +14,15 @@ import sys
 
 import atheris
 
-with atheris.instrument_imports(include=["grader.box.replies", "grader.submission.notebook", "safetensors", "json"]):
-    from grader.box.replies import BadReply, read_reply
-    from grader.submission.notebook import NotebookError, source_of_notebook
+with atheris.instrument_imports(
+    include=["manyheads.box.replies", "manyheads.submission.notebook", "safetensors", "json"]
+):
+    from manyheads.box.replies import BadReply, read_reply
+    from manyheads.submission.notebook import NotebookError, source_of_notebook
 
 import contextlib
 
-from grader.box.worker.answers import Reply
+from manyheads.box.worker.answers import Reply
 
 
 def reply(data: bytes) -> None:

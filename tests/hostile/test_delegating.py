@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import load_course
+from manyheads.course import load_course
 
 REPOSITORY = Path(__file__).parents[2]
 ATTEMPTS = sorted((Path(__file__).parent / "attempts" / "delegating").glob("*.py"))
@@ -22,21 +22,21 @@ def exercises(classes):
     """Each attempt's exercise, graded on a copy of the real course."""
 
     def plant(course: Path) -> None:
-        for name in ("course.yaml", "solutions", "grader/hidden"):
+        for name in ("course.yaml", "solutions", "grader"):
             source, target = REPOSITORY / name, course / name
             target.parent.mkdir(parents=True, exist_ok=True)
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copy(source, target) if source.is_file() else shutil.copytree(source, target, ignore=ignored)
 
     loaded = load_course(REPOSITORY)
-    (assignment, exercise) = next((a, e) for a in loaded.assignments for e in a.exercises if e.id == EXERCISE)
-    name = f"{assignment.stem(exercise)}.py"
+    exercise = next(e for e in loaded.exercises if e.id == EXERCISE)
+    name = f"{exercise.stem}.py"
 
     def place(path: Path):
         return lambda folder: (folder / name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8") and None
 
     students = {path.stem: place(path) for path in ATTEMPTS}
-    run = classes.on_another_course("delegating", students, plant, assignment.id, EXERCISE)
+    run = classes.on_another_course("delegating", students, plant, exercise.assignment.id, EXERCISE)
     assert run.status == 0, run.text
     return {student: json.loads(result)["exercises"][0] for student, result in run.results.items()}
 

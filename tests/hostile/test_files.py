@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import load_course
-from grader.submission import find_submissions
+from manyheads.course import load_course
+from manyheads.submission import find_submissions
 
 FILE, NOTEBOOK = "01_running_mean.py", "01_running_mean.ipynb"
 TINY = Path(__file__).parents[1] / "tiny_course"
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = "import torch\n\n\ndef running_mean(x):\n    return torch.zeros(())\n"
 PLANTED = "open('/tmp/manyheads_hostile', 'w').write('ran')\n"
 
@@ -158,7 +158,7 @@ def files_that_python_and_pytest_would_run(folder):
 
 @trick(0, "was not handed in")
 def a_course_of_its_own_inside(folder):
-    inner = folder / "grader" / "hidden" / "checks"
+    inner = folder / "grader" / "checks"
     inner.mkdir(parents=True)
     (inner / "test_running_mean.py").write_text(PLANTED)
 

@@ -14,9 +14,9 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from grader.box.replies import BadReply, read_replies, read_reply
-from grader.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
-from grader.box.worker.wire import LENGTH, encode
+from manyheads.box.replies import BadReply, read_replies, read_reply
+from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from manyheads.box.worker.wire import LENGTH, encode
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from grader.submission import AttemptSource, read_attempt
-from grader.submission.notebook import NotebookError, source_of_notebook
+from manyheads.submission import AttemptSource, read_attempt
+from manyheads.submission.notebook import NotebookError, source_of_notebook
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 STEM = "01_running_mean"

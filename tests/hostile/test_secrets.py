@@ -6,10 +6,10 @@ import pytest
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SOLUTION = TINY / "solutions" / "averages" / "01_running_mean.py"
-CHECKS = TINY / "grader" / "hidden" / "checks" / "test_running_mean.py"
-MUTANTS = TINY / "grader" / "hidden" / "misconceptions" / "running_mean.py"
+CHECKS = TINY / "grader" / "checks" / "test_running_mean.py"
+MUTANTS = TINY / "grader" / "misconceptions" / "running_mean.py"
 RELEASED = TINY / "exercises" / "averages" / "01_running_mean.py"
-WRONG = TINY / "grader" / "hidden" / "wrong" / "running_mean"
+WRONG = TINY / "grader" / "wrong" / "running_mean"
 
 SECTIONS = ["forging", "stealing", "exhausting", "wire", "tensors", "cheats", "wrong"]
 LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
@@ -32,7 +32,7 @@ def output(request, classes):
         released = RELEASED.read_text(encoding="utf-8")
         wrong = {path.stem: path.read_text(encoding="utf-8") for path in WRONG.glob("*.py")} | {"stub": released}
         for number, empty in enumerate(
-            ("", "raise ValueError('x')", "import grader", "x = 1 / 0", "def running_mean(")
+            ("", "raise ValueError('x')", "import manyheads", "x = 1 / 0", "def running_mean(")
         ):
             wrong[f"broken_{number}"] = empty
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.worker.answers import Reply
-from grader.box.worker.messages import Build, Call, Device
-from grader.judge.cast import cast
-from grader.judge.diagnosis.agree import comparable
-from grader.judge.marks import Layer, check
-from grader.judge.session import CheckSession
-from grader.judge.subject import Exchange
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.messages import Build, Call, DeviceArgument
+from manyheads.checks.cast import cast
+from manyheads.checks.marks import Layer, check
+from manyheads.checks.recording import Exchange
+from manyheads.diagnosis.agree import comparable
+from manyheads.judge.run_checks import HiddenChecks
 
 CHECKS = '''
-from grader.judge import Layer, check
+from manyheads.checks import Layer, check
 
 @check(points=1, layer=Layer.SHAPE)
 def test_anywhere(attempt):
@@ -32,8 +32,7 @@ def test_on_a_gpu(attempt):
 def test_a_session_collects_what_its_device_has(tmp_path: Path, device: str, expected: list[str]) -> None:
     file = tmp_path / "test_of_devices.py"
     file.write_text(CHECKS)
-    with CheckSession([file], device) as session:
-        collected = session.checks[file]
+    collected = HiddenChecks([file], device).unattempted(file)
     assert [outcome.id for outcome in collected] == expected
     assert sum(outcome.points for outcome in collected) == 1
 
@@ -66,8 +65,8 @@ X = torch.ones(2)
         pytest.param(Call("f", (X,)), True, id="an ordinary call"),
         pytest.param(Call("f", (X,), autocast="float16"), False, id="half precision"),
         pytest.param(Call("f", (X,), memory=True), False, id="memory"),
-        pytest.param(Call("f", (2,), {"device": Device("cuda")}), False, id="a GPU by name"),
-        pytest.param(Call("f", (2,), {"device": Device("cpu")}), True, id="the CPU by name"),
+        pytest.param(Call("f", (2,), {"device": DeviceArgument("cuda")}), False, id="a GPU by name"),
+        pytest.param(Call("f", (2,), {"device": DeviceArgument("cpu")}), True, id="the CPU by name"),
         pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
         pytest.param(Call(Build("C"), (X,)), True, id="a module that stays"),
     ],

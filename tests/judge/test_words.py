@@ -1,13 +1,13 @@
-"""What a student may read: exceptions explained, text made plain, inputs that cannot be predicted."""
+"""What a student may read: exceptions explained, text made sanitize, inputs that cannot be predicted."""
 
 from __future__ import annotations
 
 import pytest
 
-from grader.box.worker.answers import Raised
-from grader.judge.draw import Draw, input_seed
-from grader.judge.explain import explain, kind_of
-from grader.judge.plain import plain
+from manyheads.box.worker.answers import Raised
+from manyheads.checks.draw import Draw, input_seed
+from manyheads.checks.explain import explain, kind_of
+from manyheads.checks.sanitize import sanitize
 
 
 def raised(kind: str, message: str, line: int | None = 12, base: str = "Exception") -> Raised:
@@ -69,7 +69,7 @@ def test_an_argument_error_inside_the_students_code_is_not_the_interfaces():
     ],
 )
 def test_text_is_made_plain(text, shown):
-    assert plain(text) == shown
+    assert sanitize(text) == shown
 
 
 def test_the_same_attempt_meets_the_same_inputs_and_another_meets_others():

@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parents[2]
 CELLS = {
     "setup": "import torch\n_ = torch.manual_seed(1)",
     "wrong": "def running_mean(x):\n    if len(x) == 0:\n        raise ValueError\n    return x.cumsum(0) / len(x)  # <script>alert(1)</script>",
-    "load": "%load_ext grader",
+    "load": "%load_ext manyheads",
     "check": "%check",
     "hint": "%hint",
     "hint again": "%hint running_mean",

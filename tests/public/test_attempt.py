@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from grader.box.level import Box
-from grader.course import Assignment, Course, Exercise
-from grader.public.attempt import check_source
-from grader.public.file import read
-from grader.submission import AttemptSource
+from manyheads.box.level import Box
+from manyheads.course import Assignment, Course, Exercise
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.submission import AttemptSource
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_cannot_be_imported_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str
 ) -> None:
     attempt = AttemptSource("01_running_mean.py", source)
-    fingerprints = read(tiny.fingerprints(averages, running_mean))
+    fingerprints = read(running_mean.fingerprints)
     result = check_source(fingerprints, attempt, box, tiny.limits.for_worker())
     assert {check.evidence for check in result.checks} == {evidence}
     assert [found.id for found in result.diagnosis] == ["load_error"]
@@ -58,6 +58,6 @@ def test_what_a_function_raises_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, body: str, evidence: str
 ) -> None:
     attempt = AttemptSource("01_running_mean.py", f"def running_mean(x):\n    {body}\n")
-    fingerprints = read(tiny.fingerprints(averages, running_mean))
+    fingerprints = read(running_mean.fingerprints)
     first = check_source(fingerprints, attempt, box, tiny.limits.for_worker()).checks[0]
     assert first.evidence == evidence

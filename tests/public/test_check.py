@@ -12,25 +12,25 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.level import Box
-from grader.box.worker.answers import Raised, Reply
-from grader.box.worker.messages import Build, Call
-from grader.course import Assignment, Course, CourseError, Exercise
-from grader.judge.attempt import AttemptPerformer
-from grader.judge.catalogue import LocalSubject
-from grader.judge.diagnosis import Mutant, load_bank
-from grader.judge.references import namespace_of
-from grader.public.check import check_attempt
-from grader.public.file import Fingerprints, read, save
-from grader.public.trace import Trace, trace_beside
-from grader.result import ExerciseResult
-from grader.submission import AttemptSource, code_digest
+from manyheads.box.level import Box
+from manyheads.box.worker.answers import Raised, Reply
+from manyheads.box.worker.messages import Build, Call
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Assignment, Course, CourseError, Exercise
+from manyheads.diagnosis import Mutant, load_bank
+from manyheads.judge.attempt import AttemptRunner
+from manyheads.public.check import check_attempt
+from manyheads.public.file import Fingerprints, read, save
+from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_beside
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource, code_digest
 
 pytestmark = pytest.mark.recorded
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 FILE = TINY / "exercises" / "averages" / "fingerprints" / "01_running_mean.safetensors"
-RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/hidden/right/*/*.py")])
+RIGHT = sorted([*TINY.glob("solutions/*/*.py"), *TINY.glob("grader/right/*/*.py")])
 IDS = ["counts_all", "sum_not_mean", "excludes_self", "sees_future", "only_last", "empty_unchecked", "gradient_cut"]
 
 
@@ -41,7 +41,7 @@ def fingerprints() -> Fingerprints:
 
 @pytest.fixture
 def mutants(tiny: Course, running_mean: Exercise) -> tuple[Mutant, ...]:
-    return load_bank(tiny, running_mean).mutants
+    return load_bank(running_mean).mutants
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def check_source(tiny: Course, box: Box, fingerprints: Fingerprints) -> Callable
     limits = tiny.limits.for_worker()
 
     def check(source: str) -> ExerciseResult:
-        attempt = AttemptPerformer(box, AttemptSource("01_running_mean.py", source), limits)
+        attempt = AttemptRunner(box, AttemptSource("01_running_mean.py", source), limits)
         try:
             return check_attempt(fingerprints, attempt)
         finally:
@@ -106,7 +106,7 @@ def test_all_of_the_tiny_courses_mutants_are_meant_here(mutants: tuple[Mutant, .
 def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(
     fingerprints: Fingerprints, mutants: tuple[Mutant, ...], index: int
 ) -> None:
-    result = check_attempt(fingerprints, LocalSubject(mutants[index].namespace))  # type: ignore[arg-type]
+    result = check_attempt(fingerprints, LocalRecordingRunner(mutants[index].namespace))  # type: ignore[arg-type]
     assert result.score < result.max_score
     assert names(result) == [IDS[index]]
     assert result.diagnosis[0].alternatives == ()
@@ -114,13 +114,13 @@ def test_every_mutant_loses_points_and_is_named_from_fingerprints_alone(
 
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
 def test_a_right_attempt_passes_everything(fingerprints: Fingerprints, path: Path) -> None:
-    result = check_attempt(fingerprints, LocalSubject(namespace_of(path)))  # type: ignore[arg-type]
+    result = check_attempt(fingerprints, LocalRecordingRunner(namespace_of(path)))  # type: ignore[arg-type]
     assert (result.score, result.max_score, names(result)) == (4, 4, [])
 
 
 def test_an_unlisted_wrong_attempt_loses_points_and_gets_no_name(fingerprints: Fingerprints) -> None:
-    median = namespace_of(TINY / "grader" / "hidden" / "wrong" / "running_mean" / "median.py")
-    result = check_attempt(fingerprints, LocalSubject(median))  # type: ignore[arg-type]
+    median = namespace_of(TINY / "grader" / "wrong" / "running_mean" / "median.py")
+    result = check_attempt(fingerprints, LocalRecordingRunner(median))  # type: ignore[arg-type]
     assert result.score < result.max_score
     assert names(result) == []
 
@@ -179,7 +179,7 @@ def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(
 def test_the_untouched_stub_is_known_as_script_and_as_notebook(
     fingerprints: Fingerprints, averages: Assignment
 ) -> None:
-    from grader.submission import read_attempt
+    from manyheads.submission import read_attempt
 
     folder = TINY / "exercises" / averages.id
     stem = "01_running_mean"
@@ -225,7 +225,7 @@ def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Pat
     for name in ("course.yaml", "exercises"):
         source = TINY / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
-    shutil.copy(TINY / "grader/hidden/right/running_mean/loop.py", tmp_path / "exercises/averages/01_running_mean.py")
+    shutil.copy(TINY / "grader/right/running_mean/loop.py", tmp_path / "exercises/averages/01_running_mean.py")
     done = run_course("check", "running_mean", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("✓ running_mean")
@@ -243,13 +243,13 @@ def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Pat
 )
 def test_what_counts_as_a_refusal(type_: str, stage: str, subject: str | Build, expected: str) -> None:
     raised = Raised(type_, (type_, "Exception"), "no", stage, 3)
-    trace = trace_beside(Trace(raised="refused"), Call(subject), Reply(raised=raised))
+    trace = fingerprint_beside(ReplyFingerprint(raised="refused"), Call(subject), Reply(raised=raised))
     assert trace.raised == expected
 
 
 def test_where_nothing_is_refused_an_exception_is_one() -> None:
     raised = Raised("RuntimeError", ("RuntimeError", "Exception"), "no", "call", 3)
-    assert trace_beside(Trace(), Call(Build("Layer")), Reply(raised=raised)).raised == "other"
+    assert fingerprint_beside(ReplyFingerprint(), Call(Build("Layer")), Reply(raised=raised)).raised == "other"
 
 
 def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
@@ -259,4 +259,4 @@ def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
     checks = tuple(check for check in content.checks if check.id != "gradients")  # its call stays in the file
     fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
     wrong = next(m for m in mutants if m.id == "counts_all")
-    assert names(check_attempt(fewer, LocalSubject(wrong.namespace))) == ["counts_all"]
+    assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.public.trace import Shadow, shadow_of
+from manyheads.public.fingerprint import TensorFingerprint, tensor_fingerprint
 
 pytestmark = pytest.mark.recorded
 
@@ -19,27 +19,27 @@ def with_one(value: float) -> Tensor:
 
 
 def test_rounding_agrees_and_another_number_does_not() -> None:
-    assert shadow_of(X).agrees(shadow_of(X * (1 + 1e-12)))
-    assert not shadow_of(X).agrees(shadow_of(X + 0.01))
-    assert not shadow_of(X).agrees(shadow_of(X.view(4, 3)))
+    assert tensor_fingerprint(X).agrees(tensor_fingerprint(X * (1 + 1e-12)))
+    assert not tensor_fingerprint(X).agrees(tensor_fingerprint(X + 0.01))
+    assert not tensor_fingerprint(X).agrees(tensor_fingerprint(X.view(4, 3)))
 
 
 @pytest.mark.parametrize("huge", HUGE.values(), ids=HUGE.keys())
 def test_a_huge_number_is_as_good_as_infinity_and_agrees_with_nothing_finite(huge: float) -> None:
-    found = shadow_of(with_one(huge))
+    found = tensor_fingerprint(with_one(huge))
     assert found.agrees(found)
-    assert found.agrees(shadow_of(with_one(torch.inf)))
-    assert not found.agrees(shadow_of(X))
-    assert not shadow_of(X).agrees(found)
-    assert not found.agrees(shadow_of(with_one(-torch.inf)))
-    assert not found.agrees(shadow_of(with_one(torch.nan)))
+    assert found.agrees(tensor_fingerprint(with_one(torch.inf)))
+    assert not found.agrees(tensor_fingerprint(X))
+    assert not tensor_fingerprint(X).agrees(found)
+    assert not found.agrees(tensor_fingerprint(with_one(-torch.inf)))
+    assert not found.agrees(tensor_fingerprint(with_one(torch.nan)))
 
 
 @pytest.mark.parametrize("norm", [float("inf"), float("nan")])
 def test_a_recorded_norm_that_is_not_finite_agrees_with_itself_alone(norm: float) -> None:
     """No recording made today has one; an older file may."""
-    odd = Shadow(kind="tensor", shape=(3, 4), projections=(float("-inf"), 0.0, 1.0, 2.0), norm=norm)
+    odd = TensorFingerprint(kind="tensor", shape=(3, 4), projections=(float("-inf"), 0.0, 1.0, 2.0), norm=norm)
     assert odd.agrees(odd)
     assert odd.agrees(odd.model_copy(deep=True))
-    assert not odd.agrees(shadow_of(X))
-    assert not shadow_of(X).agrees(odd)
+    assert not odd.agrees(tensor_fingerprint(X))
+    assert not tensor_fingerprint(X).agrees(odd)

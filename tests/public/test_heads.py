@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.course import CourseError
-from grader.public.heads import Heads, key_of, read, save
+from manyheads.course import CourseError
+from manyheads.public.heads import Heads, key_of, read, save
 
 pytestmark = pytest.mark.recorded
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.public.imports import not_there
+from manyheads.public.imports import not_there
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -50,14 +50,14 @@ def test_nothing_is_said_of_imports_that_work_or_are_not_made(source: str) -> No
 
 
 def test_every_right_attempt_imports_what_is_there(repository: Path) -> None:
-    paths = list((repository / "grader" / "hidden" / "right").rglob("*.py"))
+    paths = list((repository / "grader" / "right").rglob("*.py"))
     assert len(paths) > 80
     assert [path.name for path in paths if not_there(path.read_text(encoding="utf-8"))] == []
 
 
 def test_a_students_own_check_says_it(run_course: Run, tiny_copy: Path) -> None:
     """pytest can be imported here. In the box it cannot."""
-    right = (tiny_copy / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+    right = (tiny_copy / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
     attempt = tiny_copy / "exercises" / "averages" / "01_running_mean.py"
     attempt.write_text(right, encoding="utf-8")
     assert run_course("check", "running_mean", cwd=tiny_copy).returncode == 0

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.course import load_course
-from grader.judge.local import LocalSubject
-from grader.judge.marks import Layer
-from grader.public.check import check_attempt
-from grader.public.file import read
-from grader.public.relations import astray
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.marks import Layer
+from manyheads.course import load_course
+from manyheads.public.check import check_attempt
+from manyheads.public.file import read
+from manyheads.public.metamorphic import broken_relation
 
 COURSE = load_course(Path(__file__).parents[2])
 ASSIGNMENT = COURSE.assignments[0]
 EXERCISE = next(exercise for exercise in ASSIGNMENT.exercises if exercise.id == "fused_qkv")
-RIGHT = COURSE.solution(ASSIGNMENT, EXERCISE).read_text(encoding="utf-8")
+RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
 HIDDEN = "scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)"
 
 BEFORE = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]])
@@ -43,12 +43,12 @@ NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
     ids=["right", "scaled", "peeks", "does not see", "not 0", "another shape", "not finite", "no tensor"],
 )
 def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor | None, said: str | None) -> None:
-    assert astray([BEFORE, AFTER], [before, after]) == said
+    assert broken_relation([BEFORE, AFTER], [before, after]) == said
 
 
 def test_where_the_reference_has_nothing_in_common_nothing_can_be_said() -> None:
-    assert astray([BEFORE, AFTER + 10], [BEFORE, AFTER + 10]) is None
-    assert astray([BEFORE, AFTER[:2]], [BEFORE, AFTER[:2]]) is None
+    assert broken_relation([BEFORE, AFTER + 10], [BEFORE, AFTER + 10]) is None
+    assert broken_relation([BEFORE, AFTER[:2]], [BEFORE, AFTER[:2]]) is None
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,11 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(wrong, "a.py", "exec", dont_inherit=True), vars(module))
-    fingerprints = read(COURSE.fingerprints(ASSIGNMENT, EXERCISE))
+    fingerprints = read(EXERCISE.fingerprints)
     causality = {check.id for check in fingerprints.content.checks if check.layer == Layer.CAUSALITY}
-    failed = {c.id for c in check_attempt(fingerprints, LocalSubject(vars(module))).checks if c.outcome != "passed"}
+    failed = {
+        c.id for c in check_attempt(fingerprints, LocalRecordingRunner(vars(module))).checks if c.outcome != "passed"
+    }
     assert causality & failed == fails_of_causality
     assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
 
@@ -80,4 +82,4 @@ def test_of_a_mask_that_hides_with_minus_infinity_nothing_is_said_this_way():
     """A right attempt may hide with a low finite number: its answers are finite where the recorded ones are not."""
     first, second = torch.tensor([[1.0, -torch.inf, 2.0]]), torch.tensor([[1.0, 3.0, -torch.inf]])
     low = [answer.clamp(min=-1e9) for answer in (first, second)]
-    assert astray([first, second], low) is None
+    assert broken_relation([first, second], low) is None

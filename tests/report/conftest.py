@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
 BROWSERS = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser")
 PATIENCE = 60.0  # seconds that a browser may take to answer

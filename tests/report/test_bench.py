@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from grader.report.bench import bench_report, three_digits
-from grader.tools.bench import FULL, Bench, Measured, Row, settings
+from manyheads.report.bench import bench_report, three_digits
+from manyheads.tools.bench import FULL, Bench, BenchRow, Measured, settings
 
 WIDTH = 100
 
@@ -15,9 +15,9 @@ WIDTH = 100
 def bench(*, on: str = "cpu", missing: str = "") -> Bench:
     """Invented: the path by hand takes T, SDPA a quarter of it, at T = 4096 nothing is known where that is missing."""
     rows = [
-        Row(s, instead=missing)
+        BenchRow(s, instead=missing)
         if missing and s.T == 4096
-        else Row(s, Measured((s.T, s.T, 9e9), 2 * s.matrix), Measured((s.T / 4,) * 3, 64 * s.T))
+        else BenchRow(s, Measured((s.T, s.T, 9e9), 2 * s.matrix), Measured((s.T / 4,) * 3, 64 * s.T))
         for s in settings(FULL.lengths)
     ]
     return Bench(on, "Some Processor", 0 if on == "cuda" else 2, "2.13.0", tuple(rows), {"float32": 4.8e-7})

@@ -6,9 +6,9 @@ from io import StringIO
 
 from rich.console import Console, RenderableType
 
-from grader.report.compare import by_check, compare
-from grader.report.compare_terminal import changes, summary
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.report.compare import by_check, compare
+from manyheads.report.compare_terminal import changes, summary
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
 
 def check(id_: str, score: float = 0, of: float = 2, outcome: Outcome = "failed", evidence: str = "") -> CheckResult:

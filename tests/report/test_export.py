@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.report.export import FORMATS, gradescope_files
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result, write_result
+from manyheads.report.export import FORMATS, gradescope_files
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result, write_result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")

@@ -8,9 +8,9 @@ import sys
 import pytest
 import torch
 
-from grader.errors import CourseFault
-from grader.report.figures import png
-from grader.tools.plot import Band, Panel, difference
+from manyheads.errors import CourseFault
+from manyheads.report.figures import png
+from manyheads.tools.plot import Band, Panel, difference
 
 WEIGHTS = torch.eye(4).flip(0) * 0.75
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])

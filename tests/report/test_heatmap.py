@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from grader.report.heatmap import Colour, colour, ink, svg
-from grader.tools.plot import Band, Kind, Panel, compared
+from manyheads.report.heatmap import Colour, colour, ink, svg
+from manyheads.tools.plot import Band, Kind, Panel, compared
 
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
 KINDS: tuple[Kind, ...] = ("numbers", "weights", "mask", "difference")

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from grader.report.ladder import Rung, ladder
+from manyheads.report.ladder import Rung, ladder
 
 DONE = Rung("01_scores", "Scores", "done", 5, 5, (("scales", True),))
 BEGUN = Rung("02_mask", "The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
-from grader.report.markdown import escaped, one_line, results_section, text_block
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Result
+from manyheads.report.markdown import escaped, one_line, results_section, text_block
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
 
 ATTACKS = [
     pytest.param("@teacher look", id="a mention"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from grader.report.misconceptions import Ranked, ranked
-from grader.result import Diagnosed, ExerciseResult, Result
+from manyheads.report.misconceptions import Ranked, ranked
+from manyheads.result import Diagnosed, ExerciseResult, Result
 
 
 def named(id_: str, *alternatives: str, title: str = "") -> Diagnosed:

@@ -7,8 +7,8 @@ import html.parser
 from rich.console import Group
 from rich.text import Text
 
-from grader.report.notebook import checked, picture, shown
-from grader.result import CheckResult, Diagnosed, ExerciseResult
+from manyheads.report.notebook import checked, picture, shown
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult
 
 CHECK = CheckResult(
     id="view",
@@ -83,7 +83,7 @@ def test_a_picture_has_its_words_as_text() -> None:
 
 
 def test_every_colour_is_dark_enough_on_white() -> None:
-    from grader.report.notebook import _THEME
+    from manyheads.report.notebook import _THEME
 
     def light(colour: tuple[int, int, int]) -> float:
         parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]

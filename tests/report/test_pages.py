@@ -13,12 +13,12 @@ import pytest
 import torch
 from rich.console import Console
 
-from grader.errors import CourseFault
-from grader.report.pages import write_pages
-from grader.report.pages.write import page_of
-from grader.report.terminal import exercise_report
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
-from grader.tools.plot import compared
+from manyheads.errors import CourseFault
+from manyheads.report.pages import write_pages
+from manyheads.report.pages.write import page_of
+from manyheads.report.terminal import exercise_report
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.tools.plot import compared
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
 NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.report.pages import write_pages
-from grader.report.pages.write import page_of
-from grader.result import Result
-from grader.tools.plot import compared
+from manyheads.report.pages import write_pages
+from manyheads.report.pages.write import page_of
+from manyheads.result import Result
+from manyheads.tools.plot import compared
 
 PHONE = 375
 SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"

@@ -7,11 +7,11 @@ from io import StringIO
 import pytest
 from rich.console import Console, RenderableType
 
-from grader.report.aggregate import class_view
-from grader.report.rows import row_of
-from grader.report.terminal import class_table, exercise_report, exercise_view
-from grader.report.words import points
-from grader.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.report.aggregate import class_view
+from manyheads.report.rows import row_of
+from manyheads.report.terminal import class_table, exercise_report, exercise_view
+from manyheads.report.words import points
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 
 
 def text(rendered: RenderableType, width: int = 100) -> str:

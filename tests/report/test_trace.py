@@ -8,10 +8,10 @@ import pytest
 import torch
 from rich.console import Console
 
-from grader.report.numbers import corner_lines
-from grader.report.trace import trace_report
-from grader.tools.origins import Block, Cell, Picture
-from grader.tools.trace import Again, Explained, Line, Operation
+from manyheads.report.numbers import corner_lines
+from manyheads.report.trace import trace_report
+from manyheads.tools.origins import OriginBlock, OriginCell, OriginPicture
+from manyheads.tools.trace import Again, Explained, Operation, TraceLine
 
 VIEW = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
 TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
@@ -26,8 +26,8 @@ def text(explained: Explained, **options: object) -> list[str]:
 
 def test_a_line_its_operations_and_the_verdict() -> None:
     entries = (
-        Line(0, "9", "x = x.view(B, T, n_head, -1)", (VIEW,)),
-        Line(0, "10", "return x.transpose(1, 2)", (TURN,)),
+        TraceLine(0, "9", "x = x.view(B, T, n_head, -1)", (VIEW,)),
+        TraceLine(0, "10", "return x.transpose(1, 2)", (TURN,)),
     )
     told = Explained("split(x)", "B = 2, T = 5", entries, "returns (B, nh, T, hd): the right numbers", right=True)
     assert text(told) == [
@@ -42,7 +42,11 @@ def test_a_line_its_operations_and_the_verdict() -> None:
 
 
 def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
-    entries = (Line(0, "9", "y = half(x)"), Line(1, "4", "return x / 2", (VIEW,)), Again(1, "4", "4", 7, False))
+    entries = (
+        TraceLine(0, "9", "y = half(x)"),
+        TraceLine(1, "4", "return x / 2", (VIEW,)),
+        Again(1, "4", "4", 7, False),
+    )
     assert text(Explained("f(x)", "", entries, lost=3)) == [
         "f(x)",
         "  9  y = half(x)",
@@ -55,7 +59,9 @@ def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
 
 def test_an_error_is_marked_where_it_happened_and_told_below() -> None:
     failed = Operation("view", "(B, T, nh, hd)", "", raised=True)
-    told = text(Explained("f(x)", "", (Line(0, "4", "y.view(B, T, C)", (failed,)),), raised="It raised RuntimeError."))
+    told = text(
+        Explained("f(x)", "", (TraceLine(0, "4", "y.view(B, T, C)", (failed,)),), raised="It raised RuntimeError.")
+    )
     assert told[2:] == ["       ✗ view         (B, T, nh, hd)", "  ✗ It raised RuntimeError."]
 
 
@@ -64,7 +70,7 @@ def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
     odd = Operation(
         "view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", corner=corner, whole=(1, 2, 5, 2)
     )
-    assert text(Explained("f(x)", "", (Line(0, "4", "x.view()", (odd,)),)))[3:] == [
+    assert text(Explained("f(x)", "", (TraceLine(0, "4", "x.view()", (odd,)),)))[3:] == [
         "       ! T is no longer T",
         "         [0, 0]",
         "          0.50    −∞",
@@ -73,13 +79,13 @@ def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
     ]
 
 
-def cells(*addresses: int | None) -> tuple[Cell, ...]:
-    return tuple(Cell(a, -1 if a is None else a // 100, a == i) for i, a in enumerate(addresses))
+def cells(*addresses: int | None) -> tuple[OriginCell, ...]:
+    return tuple(OriginCell(a, -1 if a is None else a // 100, a == i) for i, a in enumerate(addresses))
 
 
 def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
-    block = Block("head 0", ("token 0", "token 1"), (cells(0, 1), cells(2, None)), (cells(0, 1), cells(100, 101)))
-    told = text(Explained("f(x)", "", (), picture=Picture("x", (block,), 2, False)))
+    block = OriginBlock("head 0", ("token 0", "token 1"), (cells(0, 1), cells(2, None)), (cells(0, 1), cells(100, 101)))
+    told = text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 2, False)))
     assert told[1:] == [
         "  each number of sequence 0 by its address in x, 100·token + channel",
         "  head 0   yours       should be",
@@ -90,12 +96,12 @@ def test_numbers_that_strayed_stand_beside_those_that_should_be_there() -> None:
 
 
 def test_where_nothing_strayed_there_is_one_table() -> None:
-    block = Block("", ("token 0",), (cells(0, 1),), (cells(0, 1),))
-    assert text(Explained("f(x)", "", (), picture=Picture("x", (block,), 0, True)))[2:] == ["  token 0  0 1"]
+    block = OriginBlock("", ("token 0",), (cells(0, 1),), (cells(0, 1),))
+    assert text(Explained("f(x)", "", (), picture=OriginPicture("x", (block,), 0, True)))[2:] == ["  token 0  0 1"]
 
 
 def test_a_students_text_is_text() -> None:
-    line = Line(0, "4", "y = x[:, 0]  # [bold]not markup[/bold] [link=x]", ())
+    line = TraceLine(0, "4", "y = x[:, 0]  # [bold]not markup[/bold] [link=x]", ())
     assert text(Explained("f(x)", "", (line,)))[1] == "  4  y = x[:, 0]  # [bold]not markup[/bold] [link=x]"
 
 

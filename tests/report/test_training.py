@@ -6,10 +6,10 @@ from io import StringIO
 
 from rich.console import Console
 
-from grader.report.training import WIDTH, spark, training_report, written_report
-from grader.report.training_picture import png, smoothed
-from grader.training.curve import Curve
-from grader.training.verdict import Verdict
+from manyheads.report.training import WIDTH, spark, training_report, written_report
+from manyheads.report.training_picture import png, smoothed
+from manyheads.training.curve import Curve
+from manyheads.training.verdict import TrainingVerdict
 
 REFERENCE = Curve(tuple(4.0 - i / 100 for i in range(300)), {50: 3.5, 100: 3.0, 150: 2.5, 200: 2.0})
 YOURS = Curve(tuple(4.0 - i / 200 for i in range(150)), {50: 3.75, 100: 3.5, 150: 3.25})
@@ -17,7 +17,7 @@ YOURS = Curve(tuple(4.0 - i / 200 for i in range(150)), {50: 3.75, 100: 3.5, 150
 
 def shown(yours: Curve) -> list[str]:
     out = Console(file=StringIO(), width=100, highlight=False)
-    out.print(training_report(yours, REFERENCE, Verdict(False, "Yours is slow.")), soft_wrap=True)
+    out.print(training_report(yours, REFERENCE, TrainingVerdict(False, "Yours is slow.")), soft_wrap=True)
     assert isinstance(out.file, StringIO)
     return out.file.getvalue().splitlines()
 

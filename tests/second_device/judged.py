@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from grader.course import Course, Exercise, load_course
-from grader.judge.candidate import LocalPerformer
-from grader.judge.diagnosis.bank import load_bank
-from grader.judge.local import LocalSubject
-from grader.judge.references import namespace_of
-from grader.judge.session import CheckSession
-from grader.judge.turn import Turn
+from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis.bank import load_bank
+from manyheads.judge.check_run import CheckRun
+from manyheads.judge.run_checks import HiddenChecks
 from tests.second_device import NAME, start
 
 STRANDED = ("hard_coded_device", "mask_not_moved")  # what only another device shows
@@ -38,19 +38,19 @@ def main() -> None:
 
 
 def _attempts(course: Course, exercise: Exercise) -> Iterator[tuple[str, str, Mapping[str, object]]]:
-    yield "right", "reference", namespace_of(course.solution(course.assignments[0], exercise))
-    for path in course.right_attempts(exercise):
+    yield "right", "reference", namespace_of(exercise.solution)
+    for path in exercise.right_attempts():
         yield "right", path.stem, namespace_of(path)
-    for mutant in load_bank(course, exercise).mutants:
+    for mutant in load_bank(exercise).mutants:
         if mutant.id in STRANDED:
-            yield "mutants", f"{mutant.id} {mutant.knobs}", mutant.namespace
+            yield "mutants", f"{mutant.id} {mutant.faults}", mutant.namespace
 
 
 def _failed(course: Course, exercise: Exercise, attempt: Mapping[str, object]) -> list[str]:
-    checks = course.checks(exercise)
-    reference = LocalPerformer(namespace_of(course.solution(course.assignments[0], exercise)))
-    with CheckSession([checks], "cuda") as session:
-        outcomes = session.run(Turn(checks, LocalSubject(attempt, NAME), reference, b"secret", (exercise.id,)))
+    checks = exercise.checks
+    reference = LocalRunner(namespace_of(exercise.solution))
+    run = CheckRun(LocalRecordingRunner(attempt, NAME), reference, b"secret", (exercise.id,))
+    outcomes = HiddenChecks([checks], "cuda").run(checks, run)
     return [f"{o.id}: {o.evidence or o.outcome}" for o in outcomes if o.outcome != "passed"]
 
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import CourseFault
-from grader.similar.compare50 import compare, find_compare50, labels
+from manyheads.errors import CourseFault
+from manyheads.similar.compare50 import compare, find_compare50, labels
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
 OWN = REPOSITORY / ".cache" / "compare50" / "bin"  # where tools/compare50 puts it
 EXERCISE = "07_fused_qkv"
 GIVEN = (REPOSITORY / "exercises" / "multi_head_attention" / f"{EXERCISE}.py").read_text(encoding="utf-8")
-RIGHT = sorted((REPOSITORY / "grader" / "hidden" / "right" / "fused_qkv").glob("*.py"))
+RIGHT = sorted((REPOSITORY / "grader" / "right" / "fused_qkv").glob("*.py"))
 SOME = RIGHT[0]
 HTML = "<img src=x onerror=alert(1)>"
 
@@ -164,7 +164,7 @@ def test_without_the_tool_one_sentence_says_how_to_get_it(run_course: Run, tmp_p
 
 
 def test_similar_names_the_page_and_asks_to_look_and_no_more(tool: list[str], run_course: Run, tmp_path: Path) -> None:
-    text = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+    text = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
     body = "".join(f"    total_{i} = x[{i}] * {i} + len(x)\n" for i in range(12))
     submitted = hand_in(tmp_path, ada=text + "def more(x):\n" + body, ben=text + "def more(x):\n" + body)
     done = run_course("similar", submitted, "--course", TINY, "--out", "alike")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course
-from grader.submission import SubmissionError, find_submissions
+from manyheads.course import Course
+from manyheads.submission import SubmissionError, find_submissions
 
 
 def hand_in(submitted: Path, student: str) -> Path:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course
-from grader.submission import find_submissions, misnamed
+from manyheads.course import Course
+from manyheads.submission import find_submissions, misnamed
 
 
 def sentences(course: Course, folder: Path, names: tuple[str, ...], *exercises: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, source_of_notebook
+from manyheads.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, source_of_notebook
 
 
 def notebook(*sources: object, kind: str = "code") -> str:

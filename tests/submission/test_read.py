@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.submission import AttemptSource, code_digest, read_attempt
+from manyheads.submission import AttemptSource, code_digest, read_attempt
 
 STEM = "01_running_mean"
 STUB = "def running_mean(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"

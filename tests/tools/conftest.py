@@ -7,13 +7,13 @@ import types
 
 import pytest
 
-from grader.box.worker.answers import Traced
-from grader.box.worker.messages import TraceCall
-from grader.box.worker.tracing import trace
-from grader.judge.cast import cast
-from grader.tools.calls import Look
-from grader.tools.source import Source
-from grader.tools.trace import Explained, explained
+from manyheads.box.worker.answers import Traced
+from manyheads.box.worker.messages import TraceCall
+from manyheads.box.worker.tracing import trace
+from manyheads.checks.cast import cast
+from manyheads.tools.calls import Look
+from manyheads.tools.source import Source
+from manyheads.tools.trace import Explained, explained
 from tests.tools.real import Explain, FollowSource, looks_at, solution
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from grader.box.worker.answers import Traced
-from grader.course import Course, Exercise, load_course
-from grader.public import heads
-from grader.public.file import read
-from grader.tools.calls import Look, looks, with_heads
-from grader.tools.trace import Explained
+from manyheads.box.worker.answers import Traced
+from manyheads.course import Course, Exercise, load_course
+from manyheads.public import heads
+from manyheads.public.file import read
+from manyheads.tools.calls import Look, looks, with_heads
+from manyheads.tools.trace import Explained
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -33,11 +33,11 @@ def exercise_of(id_: str) -> Exercise:
 @cache
 def looks_at(id_: str, by_head: bool = False) -> list[Look]:
     """The recorded calls of an exercise that are looked at."""
-    assignment, exercise = course().assignments[0], exercise_of(id_)
-    chosen = looks(exercise, read(course().fingerprints(assignment, exercise)), by_head=by_head)
-    return with_heads(chosen, heads.read(course().heads(assignment, exercise))) if by_head else chosen
+    exercise = exercise_of(id_)
+    chosen = looks(exercise, read(exercise.fingerprints), by_head=by_head)
+    return with_heads(chosen, heads.read(exercise.heads)) if by_head else chosen
 
 
 def solution(id_: str) -> str:
     """The source of the reference."""
-    return course().solution(course().assignments[0], exercise_of(id_)).read_text(encoding="utf-8")
+    return exercise_of(id_).solution.read_text(encoding="utf-8")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.box.worker.messages import Build, Call
-from grader.course import Exercise
-from grader.judge.marks import Layer
-from grader.public.file import Content, Fingerprints, PublicCheck
-from grader.public.trace import Trace
-from grader.tools.calls import Look, looks
+from manyheads.box.worker.messages import Build, Call
+from manyheads.checks.marks import Layer
+from manyheads.course import Assignment, Exercise
+from manyheads.course.file import AssignmentRow, ExerciseRow
+from manyheads.public.file import Content, Fingerprints, PublicCheck
+from manyheads.public.fingerprint import ReplyFingerprint
+from manyheads.tools.calls import Look, looks
 
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",
@@ -41,12 +43,17 @@ def chosen(
         PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",))
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]
-    traces = tuple((Trace(raised="refused" if i in refused else None),) for i in names)
+    traces = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
     content = Content(exercise="e", stub="", checks=tuple(checks), traces=traces, mutants=(), words={})
     fingerprints = Fingerprints(content, tuple(call for call, _ in recorded), tuple(answer for _, answer in recorded))
     targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
-    return looks(Exercise(id="e", title="E", points=1, hint="h", shapes=shapes), fingerprints, **options)
+    return looks(exercise(shapes), fingerprints, **options)
+
+
+def exercise(shapes: Mapping[str, str]) -> Exercise:
+    row = ExerciseRow(id="e", title="E", points=1, hint="h", shapes=dict(shapes))
+    return Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=(row,))).exercises[0]
 
 
 def sizes(look: Look) -> tuple[int, ...]:
@@ -106,6 +113,6 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    content = Content(exercise="e", stub="", checks=(), traces=((Trace(),),), mutants=(), words={})
-    (look,) = looks(Exercise(id="e", title="E", points=1, hint="h"), Fingerprints(content, (call,), (answer,)))
+    content = Content(exercise="e", stub="", checks=(), traces=((ReplyFingerprint(),),), mutants=(), words={})
+    (look,) = looks(exercise({}), Fingerprints(content, (call,), (answer,)))
     assert (look.title, look.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")

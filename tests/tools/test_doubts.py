@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from grader.box.worker.answers import Seen, Step
-from grader.tools.axes import Axes
-from grader.tools.doubts import doubt_about
+from manyheads.box.worker.answers import Seen, Step
+from manyheads.tools.axes import Axes
+from manyheads.tools.doubts import doubt_about
 
 AXES = Axes({"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4})
 B, T, C, NH, HD = AXES.sizes.values()

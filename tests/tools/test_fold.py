@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.tools.fold import Item, Loop, fold
+from manyheads.tools.fold import Item, Loop, fold
 
 
 def unrolled(items: tuple[Item, ...]) -> list[int]:

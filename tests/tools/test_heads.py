@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.box.worker.messages import Call, TraceCall
-from grader.box.worker.tracing import trace
-from grader.tools.axes import Axes
-from grader.tools.corners import TABLES, TIMES
-from grader.tools.heads import Heads, heads_of
+from manyheads.box.worker.messages import Call, TraceCall
+from manyheads.box.worker.tracing import trace
+from manyheads.tools.axes import Axes
+from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.heads import Heads, heads_of
 
 B, NH, T, HD = 2, 3, 5, 4
 AXES = Axes({"B": B, "nh": NH, "T": T, "hd": HD})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.tools.hints import next_step
+from manyheads.tools.hints import next_step
 
 
 @pytest.fixture

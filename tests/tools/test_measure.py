@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from grader.tools import measure as measuring
-from grader.tools.bench import Bench, Setting
-from grader.tools.measure import FEWEST, MOST, in_turn, measure
+from manyheads.tools import measure as measuring
+from manyheads.tools.bench import Bench, BenchSetting
+from manyheads.tools.measure import FEWEST, MOST, in_turn, measure
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
 
-def bench_of(*settings: Setting, device: str = "cpu", enough: float = 0.0) -> Bench:
+def bench_of(*settings: BenchSetting, device: str = "cpu", enough: float = 0.0) -> Bench:
     return measure(settings, device, lambda setting: None, enough)
 
 
@@ -71,7 +71,7 @@ def test_it_stops_at_the_most_runs_however_short_they_are() -> None:
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_both_paths_give_the_same_numbers(backward: bool) -> None:
-    bench = bench_of(Setting(80, "float32", backward), Setting(80, "bfloat16", backward))
+    bench = bench_of(BenchSetting(80, "float32", backward), BenchSetting(80, "bfloat16", backward))
     assert bench.apart["float32"] < 1e-5
     assert bench.apart["bfloat16"] < 0.05
     assert [len(r.by_hand.times) for r in bench.rows if r.by_hand] == [FEWEST, FEWEST]
@@ -81,16 +81,16 @@ def test_both_paths_give_the_same_numbers(backward: bool) -> None:
 
 def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)  # and sees the future
-    assert bench_of(Setting(80, "float32", backward=False)).apart["float32"] > 0.1
+    assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> None:
-    setting = Setting(SQUARE, "float32", backward)
+    setting = BenchSetting(SQUARE, "float32", backward)
     by_hand, sdpa = in_a_process_of_its_own(f"""
-        from grader.tools.measure import measure
-        from grader.tools.bench import Setting
-        (row,) = measure([Setting({SQUARE}, "float32", {backward})], "cpu", lambda setting: None, 0.0).rows
+        from manyheads.tools.measure import measure
+        from manyheads.tools.bench import BenchSetting
+        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: None, 0.0).rows
         print(row.by_hand.peak, row.sdpa.peak)
     """)
     assert sdpa < setting.matrix / 2
@@ -101,7 +101,7 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
     size = 64_000_000
     (peak,) = in_a_process_of_its_own(f"""
         import torch
-        from grader.tools.memory import peak_of
+        from manyheads.tools.memory import peak_of
 
         def run():
             for _ in range(3):
@@ -116,7 +116,7 @@ def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None
 
 
 def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    small, large = Setting(40, "float32", backward=False), Setting(4096, "float32", backward=False)
+    small, large = BenchSetting(40, "float32", backward=False), BenchSetting(4096, "float32", backward=False)
     monkeypatch.setattr(measuring, "free_memory", lambda device: 4_000_000_000)
     left_out, measured = bench_of(large, small).rows
     assert left_out.by_hand is None
@@ -129,7 +129,7 @@ def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monk
 
 @pytest.mark.gpu
 def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
-    settings = [Setting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
+    settings = [BenchSetting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
     bench = bench_of(*settings, device="cuda")
     for row in bench.rows:
         assert row.sdpa is not None

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from grader.tools.origins import Block, Picture
+from manyheads.tools.origins import OriginBlock, OriginPicture
 from tests.tools.real import Explain
 
 MERGE = "def merge_heads(y): return y.transpose(1, 2).flatten(2)\n"
 SPLIT = "def split_heads(x, n_head): return x.unflatten(-1, (n_head, -1)).transpose(1, 2)\n"
 
 
-def table(block: Block) -> list[list[int | None]]:
+def table(block: OriginBlock) -> list[list[int | None]]:
     return [[cell.address for cell in row] for row in block.yours]
 
 
-def split_picture(explain: Explain, body: str) -> Picture:
+def split_picture(explain: Explain, body: str) -> OriginPicture:
     picture = explain("reshape_dance", f"def split_heads(x, n_head):\n    B, T, C = x.shape\n    {body}\n{MERGE}")[
         0
     ].picture

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.box.level import Box
-from grader.course import Course
-from grader.result import CheckResult, ExerciseResult, Outcome, Result
-from grader.tools.pictures import MOST, Painter, drawable, telling
-from grader.tools.plot import Band, compared
+from manyheads.box.level import Box
+from manyheads.course import Course
+from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
+from manyheads.tools.pictures import MOST, Painter, drawable, telling
+from manyheads.tools.plot import Band, compared
 
 FILE = "01_running_mean.py"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
@@ -88,7 +88,7 @@ def test_where_nothing_was_written_nothing_is_run(
 ) -> None:
     if content is not None:
         assignment = tiny.assignments[0]
-        stub = tiny.released(assignment, assignment.exercises[0]).read_bytes()
+        stub = assignment.exercises[0].script.read_bytes()
         (tmp_path / FILE).write_bytes(content if isinstance(content, bytes) else stub)
     (wanted,) = drawable(tiny, [graded("a", "error")], {("a", "averages"): tmp_path})
     monkeypatch.setattr(type(box), "attempt", None)

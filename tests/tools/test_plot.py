@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grader.tools.corners import TABLES, TIMES
-from grader.tools.plot import Band, all_bands, bands, difference, summary
+from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.plot import Band, all_bands, bands, difference, summary
 from tests.tools.real import FollowSource, solution
 
 ZEROS = """

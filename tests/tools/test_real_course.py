@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.tools.axes import SAME
-from grader.tools.corners import TABLES, TIMES
-from grader.tools.plot import all_bands, summary
-from grader.tools.trace import Again, Explained, Operation
+from manyheads.tools.axes import SAME
+from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.plot import all_bands, summary
+from manyheads.tools.trace import Again, Explained, Operation
 from tests.tools.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 
 pytestmark = pytest.mark.recorded
@@ -20,14 +20,14 @@ IDS = [exercise.id for exercise in course().assignments[0].exercises]
 RIGHT = sorted(
     path
     for id_ in ("reshape_dance", "fused_qkv")
-    for path in (REPOSITORY / "grader" / "hidden" / "right" / id_).glob("*.py")
+    for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
     if re.search(r"\.(view|reshape|flatten|unflatten)\(", path.read_text(encoding="utf-8"))
 )
 # Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head by head.
 ATTENDING = sorted(
     path
     for id_ in ("self_attention", "weight_split", "mha_by_loop", "fused_qkv")
-    for path in (REPOSITORY / "grader" / "hidden" / "right" / id_).glob("*.py")
+    for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
     if re.search("by_hand|renormalised|float32_softmax|chunk_and_stack|flat|vmap|loop_over_heads|log", path.stem)
 )
 

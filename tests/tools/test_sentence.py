@@ -8,15 +8,15 @@ import types
 import pytest
 import torch
 
-from grader.box.worker.answers import Traced
-from grader.box.worker.messages import TraceCall
-from grader.box.worker.tracing import trace
-from grader.judge.cast import cast
-from grader.public import heads
-from grader.tools.calls import with_heads
-from grader.tools.corners import TABLES, TIMES
-from grader.tools.plot import Band, summary
-from grader.tools.sentence import SentenceLook, every_band, sentence_looks
+from manyheads.box.worker.answers import Traced
+from manyheads.box.worker.messages import TraceCall
+from manyheads.box.worker.tracing import trace
+from manyheads.checks.cast import cast
+from manyheads.public import heads
+from manyheads.tools.calls import with_heads
+from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.plot import Band, summary
+from manyheads.tools.sentence import SentenceLook, every_band, sentence_looks
 from tests.tools.real import course, exercise_of, solution
 
 SENTENCE = "The keys to the cabinet were on the table"
@@ -27,8 +27,8 @@ def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
-    assignment, exercise = course().assignments[0], exercise_of(id_)
-    looks = with_heads(sentence_looks(course(), assignment, exercise), heads.read(course().heads(assignment, exercise)))
+    exercise = exercise_of(id_)
+    looks = with_heads(sentence_looks(exercise), heads.read(exercise.heads))
     traced = [trace(vars(module), TraceCall(cast(look.call, "float32"), TABLES, TIMES), "a.py") for look in looks]
     return looks, traced
 
@@ -78,4 +78,4 @@ def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_exercise_without_a_module_has_no_sentence() -> None:
-    assert sentence_looks(course(), course().assignments[0], exercise_of("causal_mask")) == []
+    assert sentence_looks(exercise_of("causal_mask")) == []

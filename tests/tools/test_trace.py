@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.tools.trace import Again, Explained, Line
+from manyheads.tools.trace import Again, Explained, TraceLine
 from tests.tools.real import Explain
 
 WRONG_VIEW = """
@@ -31,8 +31,8 @@ def mha_by_loop(mha, x):
 """
 
 
-def lines(told: Explained) -> list[Line]:
-    return [entry for entry in told.entries if isinstance(entry, Line)]
+def lines(told: Explained) -> list[TraceLine]:
+    return [entry for entry in told.entries if isinstance(entry, TraceLine)]
 
 
 def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from grader.box.worker.messages import Build
-from grader.training.plan import attention_of
-from grader.training.text import Text, read_text
+from manyheads.box.worker.messages import Build
+from manyheads.training.plan import attention_of
+from manyheads.training.text import TrainingText, read_text
 from tests.tools.real import exercise_of
 
 FUSED = "fused_qkv"
 
 
 @pytest.fixture(scope="session")
-def text() -> Text:
+def text() -> TrainingText:
     """The text that the course ships."""
     return read_text()
 

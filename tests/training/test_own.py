@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from grader.box.level import Box
-from grader.box.worker.limits import Limits
-from grader.box.worker.messages import Build
-from grader.submission import AttemptSource
-from grader.training.own import own_study
-from grader.training.plan import plan_for
-from grader.training.study import Stopped
-from grader.training.text import Text
+from manyheads.box.level import Box
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Build
+from manyheads.submission import AttemptSource
+from manyheads.training.own import own_study
+from manyheads.training.plan import plan_for
+from manyheads.training.study import Stopped
+from manyheads.training.text import TrainingText
 from tests.tools.real import solution
 from tests.training.conftest import FUSED
 
@@ -30,7 +30,7 @@ class CausalSelfAttention(nn.Module):
         """
 
 
-def learned(box: Box, attention: Build, text: Text, source: str, steps: int = STEPS) -> list[float]:
+def learned(box: Box, attention: Build, text: TrainingText, source: str, steps: int = STEPS) -> list[float]:
     """The losses of the first steps."""
     limits = Limits(seconds_per_call=3)
     attempt = AttemptSource("07_fused_qkv.py", source)
@@ -40,14 +40,16 @@ def learned(box: Box, attention: Build, text: Text, source: str, steps: int = ST
     return list(curve.losses)
 
 
-def test_the_same_attempt_gives_the_same_curve(box: Box, attention: Build, text: Text) -> None:
+def test_the_same_attempt_gives_the_same_curve(box: Box, attention: Build, text: TrainingText) -> None:
     first, second = (learned(box, attention, text, solution(FUSED)) for _ in range(2))
     assert len(first) == STEPS
     assert first == second
     assert first[-1] < first[0]
 
 
-def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box, attention: Build, text: Text) -> None:
+def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
+    box: Box, attention: Build, text: TrainingText
+) -> None:
     restless = solution(FUSED) + "\ntorch.manual_seed(7)\n"
     restless = restless.replace("        B, T, C = x.shape", "        torch.randn(5)\n        B, T, C = x.shape")
     assert "randn(5)" in restless
@@ -104,18 +106,20 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(box: Box,
         ),
     ],
 )
-def test_what_goes_wrong_is_one_sentence(box: Box, attention: Build, text: Text, body: str, sentence: str) -> None:
+def test_what_goes_wrong_is_one_sentence(
+    box: Box, attention: Build, text: TrainingText, body: str, sentence: str
+) -> None:
     with pytest.raises(Stopped) as stopped:
         learned(box, attention, text, HEAD + body)
     assert str(stopped.value) == sentence
 
 
-def test_a_file_that_cannot_be_imported_is_told_as_such(box: Box, attention: Build, text: Text) -> None:
+def test_a_file_that_cannot_be_imported_is_told_as_such(box: Box, attention: Build, text: TrainingText) -> None:
     with pytest.raises(Stopped, match=r"^Your code raised SyntaxError on line 1: this is not valid Python, while "):
         learned(box, attention, text, "def")
 
 
-def test_a_module_that_grabs_memory_ends_alone(box: Box, attention: Build, text: Text) -> None:
+def test_a_module_that_grabs_memory_ends_alone(box: Box, attention: Build, text: TrainingText) -> None:
     body = "later and torch.zeros(1 << 34)\n        return self.proj(x)"
     with pytest.raises(Stopped, match=r"more memory was asked for than an attempt may have, at step 2 of 600"):
         learned(box, attention, text, HEAD + body)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.course import CourseError
-from grader.course.model import Trainable
-from grader.training.curve import Curve
-from grader.training.plan import plan_for
-from grader.training.recorded import Recorded, read, save, setup_of
-from grader.training.text import Text
+from manyheads.course import CourseError
+from manyheads.course.file import Trainable
+from manyheads.training.curve import Curve
+from manyheads.training.plan import plan_for
+from manyheads.training.recorded import Recorded, read, save, setup_of
+from manyheads.training.text import TrainingText
 
 pytestmark = pytest.mark.recorded
 
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, content: bytes | Non
         read(path)
 
 
-def test_a_setup_hangs_on_text_plan_and_arguments(text: Text) -> None:
+def test_a_setup_hangs_on_text_plan_and_arguments(text: TrainingText) -> None:
     trainable = Trainable(module="A", arguments={"n": "C"})
     plan = plan_for(text)
     same = setup_of(trainable, text, plan)

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.authoring.curves import stale_curves
-from grader.box.worker.answers import Output, Reply
-from grader.box.worker.messages import Build, Prepare, Training
-from grader.box.worker.training import Learner
-from grader.course import Exercise
-from grader.judge.references import namespace_of
-from grader.training.plan import EXAMINE_EVERY, attention_of, plan_for
-from grader.training.recorded import Recorded, drawn_here, read
-from grader.training.study import Stopped, Study, local
-from grader.training.text import Text
-from grader.training.verdict import ROUNDING
+from manyheads.authoring.curves import stale_curves
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.messages import Build, InitModel, Training
+from manyheads.box.worker.training import Trainer
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Exercise
+from manyheads.training.plan import EXAMINE_EVERY, attention_of, plan_for
+from manyheads.training.recorded import Recorded, drawn_here, read
+from manyheads.training.study import Stopped, Study, local
+from manyheads.training.text import TrainingText
+from manyheads.training.verdict import ROUNDING
 from tests.tools.real import REPOSITORY, course, exercise_of
 
 TRAINED = [exercise.id for exercise in course().assignments[0].exercises if exercise.train]
-RIGHT = REPOSITORY / "grader" / "hidden" / "right"
+RIGHT = REPOSITORY / "grader" / "right"
 OTHER_WAYS = (
     "fused_qkv/einsum.py",
     "fused_qkv/loop_over_heads.py",
@@ -33,31 +33,31 @@ LOSS_ALIKE = 1e-3  # some steps on: rounding, on any machine; a wrong one is fur
 
 
 def recorded(exercise: Exercise) -> Recorded:
-    return read(course().curve(course().assignments[0], exercise))
+    return read(exercise.curve)
 
 
-def first_losses(path: Path, exercise: Exercise, text: Text, steps: int) -> list[float]:
+def first_losses(path: Path, exercise: Exercise, text: TrainingText, steps: int) -> list[float]:
     torch.set_num_threads(1)
     assert exercise.train is not None
-    study = Study(local(namespace_of(path), Learner()), text, plan_for(text))
+    study = Study(local(namespace_of(path), Trainer()), text, plan_for(text))
     study.prepare(attention_of(exercise.train))
     *_, curve = study.learn(steps)
     return list(curve.losses)
 
 
 @pytest.mark.parametrize("id_", TRAINED)
-def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: Text) -> None:
+def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: TrainingText) -> None:
     exercise = exercise_of(id_)
     if not recorded(exercise).begins_here:
         pytest.skip("torch draws other numbers here than where the curve was recorded")
-    found = first_losses(course().solution(course().assignments[0], exercise), exercise, text, 4)
+    found = first_losses(exercise.solution, exercise, text, 4)
     curve = recorded(exercise).curve
     assert found[0] == pytest.approx(curve.losses[0], abs=ROUNDING)
     assert found == pytest.approx(curve.losses[:4], abs=LOSS_ALIKE)
 
 
 @pytest.mark.parametrize("name", OTHER_WAYS)
-def test_another_right_way_gives_the_same_curve(name: str, text: Text) -> None:
+def test_another_right_way_gives_the_same_curve(name: str, text: TrainingText) -> None:
     exercise = exercise_of(Path(name).parent.name)
     if not recorded(exercise).begins_here:
         pytest.skip("torch draws other numbers here than where the curve was recorded")
@@ -68,7 +68,7 @@ def test_another_right_way_gives_the_same_curve(name: str, text: Text) -> None:
 
 
 @pytest.mark.parametrize("id_", TRAINED)
-def test_a_recorded_curve_is_whole_and_falls(id_: str, text: Text) -> None:
+def test_a_recorded_curve_is_whole_and_falls(id_: str, text: TrainingText) -> None:
     plan, found = plan_for(text), recorded(exercise_of(id_))
     assert len(found.drawn) == len(drawn_here())
     assert found.curve.steps == plan.steps
@@ -76,7 +76,7 @@ def test_a_recorded_curve_is_whole_and_falls(id_: str, text: Text) -> None:
     assert list(found.curve.held_out) == list(found.luck) == examined
     assert found.curve.held_out[plan.steps] < 1.7 < 2.4 < found.curve.held_out[EXAMINE_EVERY]
     assert all(0 < luck < 0.15 for luck in found.luck.values())
-    assert course().curve(course().assignments[0], exercise_of(id_)).stat().st_size < 300_000
+    assert exercise_of(id_).curve.stat().st_size < 300_000
 
 
 def test_no_curve_is_stale() -> None:
@@ -93,9 +93,9 @@ def test_no_curve_is_stale() -> None:
         pytest.param((Output("tensor", torch.ones(1)), Output("tensor", torch.ones(1))), id="two answers"),
     ],
 )
-def test_an_answer_must_be_what_was_asked(text: Text, attention: Build, outputs: tuple[Output, ...]) -> None:
+def test_an_answer_must_be_what_was_asked(text: TrainingText, attention: Build, outputs: tuple[Output, ...]) -> None:
     def ask(message: Training) -> Reply:
-        return Reply() if isinstance(message, Prepare) else Reply(outputs=outputs)
+        return Reply() if isinstance(message, InitModel) else Reply(outputs=outputs)
 
     study = Study(ask, text, plan_for(text))
     study.prepare(attention)
@@ -104,14 +104,14 @@ def test_an_answer_must_be_what_was_asked(text: Text, attention: Build, outputs:
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
-def test_what_it_writes_must_be_characters_that_there_are(text: Text, number: int) -> None:
+def test_what_it_writes_must_be_characters_that_there_are(text: TrainingText, number: int) -> None:
     assert len(text.vocabulary) == 64
     study = Study(lambda _: Reply(outputs=(Output("tensor", torch.tensor([0, number])),)), text, plan_for(text))
     with pytest.raises(Stopped, match=r"^The attempt sent characters that there are not\.$"):
         study.write("Alice", 2)
 
 
-def test_every_question_ends_where_it_is_to_be_examined(text: Text) -> None:
+def test_every_question_ends_where_it_is_to_be_examined(text: TrainingText) -> None:
     asked: list[Training] = []
 
     def ask(message: Training) -> Reply:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.training.text import PATH, Text, read_text
+from manyheads.training.text import PATH, TrainingText, read_text
 
 
-def test_remarks_name_the_source_and_are_not_read(text: Text) -> None:
+def test_remarks_name_the_source_and_are_not_read(text: TrainingText) -> None:
     assert "Carroll" in PATH.read_text(encoding="utf-8").splitlines()[0]
     whole = text.decode(text.ids)
     assert "Carroll" not in whole
@@ -17,12 +17,12 @@ def test_remarks_name_the_source_and_are_not_read(text: Text) -> None:
     assert len(whole) > 100_000
 
 
-def test_what_is_held_out_is_the_end_and_is_not_learned(text: Text) -> None:
+def test_what_is_held_out_is_the_end_and_is_not_learned(text: TrainingText) -> None:
     assert text.decode(text.learned) + text.decode(text.held_out) == text.decode(text.ids)
     assert len(text.held_out) == len(text.ids) // 10
 
 
-def test_numbers_and_characters_are_one_to_one(text: Text) -> None:
+def test_numbers_and_characters_are_one_to_one(text: TrainingText) -> None:
     sentence = "The keys to the cabinet were on the table"
     assert text.decode(text.encode(sentence)) == sentence
     assert len(set(text.vocabulary)) == len(text.vocabulary) == int(text.ids.max()) + 1

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from grader.training.curve import Curve
-from grader.training.recorded import Recorded, drawn_here
-from grader.training.verdict import choices, verdict
+from manyheads.training.curve import Curve
+from manyheads.training.recorded import Recorded, drawn_here
+from manyheads.training.verdict import choices, verdict
 
 REFERENCE = Curve((4.4, *(3.0 - i / 100 for i in range(99))), {50: 2.6, 100: 2.1})
 RECORDED = Recorded(REFERENCE, {50: 0.02, 100: 0.04}, {}, "setup", drawn=drawn_here())

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from grader.authoring.bundle import bundle
-from grader.authoring.hand_over import hand_over
-from grader.course import load_course
+from manyheads.authoring.bundle import bundle
+from manyheads.authoring.hand_over import hand_over
+from manyheads.course import load_course
 from tests.workflows.hosted.actions import ACTIONS
 from tests.workflows.hosted.records import JobRun, Repository, StepRun, load_workflow
 from tests.workflows.hosted.runner import Run
@@ -23,7 +23,7 @@ from tests.workflows.hosted.service import Service
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
 SCRIPT, NOTEBOOK = (f"exercises/averages/01_running_mean{end}" for end in (".py", ".ipynb"))
-RIGHT = (TINY / "grader" / "hidden" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY----- the key of the private course"
 WORKFLOW = ".github/workflows/grade.yml"

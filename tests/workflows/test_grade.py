@@ -8,7 +8,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from grader.ci.comment import MARK
+from manyheads.ci.comment import MARK
 from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School, git
 
@@ -118,8 +118,8 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(school: School, tmp
                 WORKFLOW: workflow.replace("run: sh course/tools/allow-namespaces", f"run: {shell}"),
                 ".github/workflows/mine.yml": f"on: pull_request\njobs: {{x: {{steps: [{{run: '{shell}'}}]}}}}\n",
                 "grader/__init__.py": program,
-                "grader/cli/__init__.py": program,
-                "grader/hidden/checks/conftest.py": program,
+                "manyheads/cli/__init__.py": program,
+                "grader/checks/conftest.py": program,
                 "course.yaml": "title: Mine\n",
                 "conftest.py": program,
                 "sitecustomize.py": program,

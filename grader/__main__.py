@@ -1,6 +1,0 @@
-"""`python -m grader` is the command `course`."""
-
-from .cli import main
-
-if __name__ == "__main__":
-    main()

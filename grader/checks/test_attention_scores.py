@@ -1,0 +1,237 @@
+"""Hidden checks of the attention scores: compare, share out, mix, with any number of leading dimensions."""
+
+import re
+
+import torch
+
+from manyheads.checks import (
+    CheckFailed,
+    Layer,
+    assert_gradients_match,
+    assert_matches,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+)
+from manyheads.checks.asserts import TOLERANCE, difference
+
+
+def sizes_of(draw):
+    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
+    return draw.sizes(B=[5], H=[3], Tq=(9, 12), Tk=(9, 12), hd=[7], hv=(13, 15))
+
+
+def large_sizes_of(draw):
+    """The same, larger: more tokens than anybody tries by hand."""
+    return draw.sizes(B=[5, 7], Tq=(40, 64), Tk=(40, 64), hd=(11, 13), hv=(17, 25))
+
+
+def assert_matches_when_large(attempt, reference, draw, name):
+    """One call with many tokens."""
+    args = four_calls(draw, large_sizes_of(draw))[name]
+    what = f"for {args[0].shape[-2]} tokens, the output of {name}"
+    assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
+
+
+def four_calls(draw, s=None):
+    """Every function of the exercise with arguments for it, one leading dimension each."""
+    s = s or sizes_of(draw)
+    return {
+        "simplified_attention": (draw(s.B, s.Tq, s.hd, scale=0.7),),
+        "attention_scores": (draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)),
+        "attention_weights": (draw(s.B, s.Tq, s.Tk),),
+        "attend": (draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)),
+    }
+
+
+def same(got, want):
+    """Whether two tensors agree as assert_matches understands it."""
+    return got.shape == want.shape and difference(got, want) <= TOLERANCE
+
+
+def assert_is_none_of(got, guesses):
+    """Fail with what the values are instead, where one of the guesses says it."""
+    for phrase, values in guesses.items():
+        expect(not same(got, values), phrase)
+
+
+@check(points=0.25, layer=Layer.SHAPE)
+def test_shapes(attempt, reference, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    names = {
+        "simplified_attention": ("x",),
+        "attention_scores": ("q", "k"),
+        "attention_weights": ("scores",),
+        "attend": ("q", "k", "v"),
+    }
+    for name, args in four_calls(draw).items():
+        answer = attempt.call(name, **dict(zip(names[name], args, strict=True)))
+        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
+        assert_shape(answer, reference.call(name, *args).output.shape, f"the output of {name}")
+
+
+@check(points=0.5, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
+def test_leading_dimensions(attempt, draw):
+    """treats every leading index as if it stood alone"""
+    s = sizes_of(draw)
+    qkv = [draw(s.B, s.H, s.Tq, s.hd) for _ in range(3)]
+    calls = {
+        "simplified_attention": [draw(2, s.B, s.H, s.Tq, s.hd, scale=0.7)],
+        "attention_scores": qkv[:2],
+        "attention_weights": [draw(s.B, s.H, s.Tq, s.Tk)],
+        "attend": qkv,
+    }
+    for name, args in calls.items():
+        whole = attempt.call(name, *args)
+        last = s.Tq if name == "attention_scores" else args[-1].shape[-1]
+        assert_shape(whole, (*args[0].shape[:-1], last), f"the output of {name}")
+        at = tuple(size - 1 for size in args[0].shape[:-2])
+        alone = attempt.call(name, *(a[at].clone() for a in args))
+        what = f"{name}: what stands at {at} of the leading dimensions gives something else when it stands alone"
+        assert_same(whole.output[at], alone, what)
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="Three steps, two matrix products. What joins the tokens in each?")
+def test_simplified_attention(attempt, reference, draw):
+    """mixes tokens by softmax(x xᵀ)"""
+    s = sizes_of(draw)
+    x = draw(s.Tq, s.hd, scale=0.7)
+    got, want = attempt.call("simplified_attention", x), reference.call("simplified_attention", x)
+    table = x @ x.mT
+    later = torch.ones_like(table).triu(1).bool()
+    guesses = {
+        "the scores are scaled: this bare form asks for no scale": torch.softmax(table / s.hd**0.5, -1) @ x,
+        "later tokens are masked: nothing is masked here": torch.softmax(table.masked_fill(later, -torch.inf), -1) @ x,
+        "the shares of each key sum to 1, not those of each query": torch.softmax(table, -1).mT @ x,
+    }
+    assert_is_none_of(got.output, guesses)
+    assert_matches(got, want)
+    assert_matches_when_large(attempt, reference, draw, "simplified_attention")
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="How many products were summed to make one score?")
+def test_attention_scores(attempt, reference, draw):
+    """divides q kᵀ by √head_dim"""
+    s = sizes_of(draw)
+    q, k = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)
+    got, want = attempt.call("attention_scores", q, k).output, reference.call("attention_scores", q, k).output
+    if got.shape == want.shape:
+        factor = float((got * want).sum() / (want * want).sum())
+        if abs(factor - 1) > TOLERANCE and same(got, want * factor):
+            raise CheckFailed(f"every score is {factor:.3g} times what it should be")
+    assert_matches(got, want, "the scores")
+    assert_matches_when_large(attempt, reference, draw, "attention_scores")
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="Whose shares must sum to 1: those of a query or those of a key?")
+def test_attention_weights(attempt, reference, draw):
+    """shares out each query's attention over the keys"""
+    s = sizes_of(draw)
+    scores = draw(s.B, s.Tq, s.Tk, scale=2.0)
+    got, want = attempt.call("attention_weights", scores), reference.call("attention_weights", scores)
+    w = got.output
+    assert_shape(w, want.output.shape, "the weights")
+    expect(not (w < -TOLERANCE).any(), f"{int((w < -TOLERANCE).sum())} of {w.numel()} weights are negative")
+    sums = {"each key's weights": w.sum(-2), "the weights of a whole table": w.sum((-2, -1)), "all weights": w.sum()}
+    for whose, total in sums.items():
+        expect(not same(total, torch.ones_like(total)), f"{whose} sum to 1: each query's should")
+    rows = w.sum(-1)
+    expect(same(rows, torch.ones_like(rows)), "the weights of one query do not sum to 1")
+    assert_matches(got, want, "the weights")
+    assert_matches_when_large(attempt, reference, draw, "attention_weights")
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="Compare with the keys, carry home the values.")
+def test_attend(attempt, reference, draw):
+    """mixes the values by the weights"""
+    s = sizes_of(draw)
+    q, k, v = (draw(s.B, s.Tq, s.hd) for _ in range(3))
+    got, want = attempt.call("attend", q, k, v), reference.call("attend", q, k, v)
+    guesses = {
+        "the keys are mixed, not the values": reference.call("attend", q, k, k).output,
+        "the queries are mixed, not the values": reference.call("attend", q, k, q).output,
+        "the plain mean of the values comes out": v.mean(-2, keepdim=True).expand_as(v),
+    }
+    assert_is_none_of(got.output, guesses)
+    assert_matches(got, want)
+    q, k, v = draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
+    assert_matches(attempt.call("attend", q, k, v), reference.call("attend", q, k, v), "with keys of another number")
+    assert_matches_when_large(attempt, reference, draw, "attend")
+
+
+@check(points=0.25, layer=Layer.VALUES)
+def test_single_token(attempt, reference, draw):
+    """works where there is one token, one query or one key"""
+    s = sizes_of(draw)
+    one, keys, values = draw(s.B, 1, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)
+    calls = {
+        "a single token": ("simplified_attention", one),
+        "a single query": ("attend", one, keys, values),
+        "a single key": ("attend", keys, one, values[:, :1].clone()),
+    }
+    for what, call in calls.items():
+        assert_matches(attempt.call(*call), reference.call(*call), f"the output for {what}")
+
+
+@check(points=0.25, layer=Layer.GRADIENTS)
+def test_gradients(attempt, reference, draw):
+    """lets the right gradients through to every argument"""
+    for name, args in four_calls(draw).items():
+        g = draw(*reference.call(name, *args).output.shape)
+        got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
+        assert_shape(got, g.shape, f"the output of {name}")
+        for i, value in enumerate(args):
+            if got.gradient(f"args.{i}") is None:
+                moved = attempt.call(name, *args[:i], value.roll(1, -1) + 1, *args[i + 1 :])
+                cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
+                which = ("first", "second", "third")[i]
+                evidence = (
+                    f"{name}: no gradient reaches the {which} argument" + ", though the output depends on it" * cut
+                )
+                raise CheckFailed(evidence, "gradient_cut" if cut else "")
+        assert_gradients_match(got, want, *(f"args.{i}" for i in range(len(args))))
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_leaves_its_arguments(attempt, draw):
+    """leaves its arguments as they were"""
+    for name, args in four_calls(draw).items():
+        assert_unmutated(attempt.call(name, *args), suspect="input_mutated")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_dtype(attempt, draw):
+    """answers in the dtype that it was given"""
+    for name, args in four_calls(draw).items():
+        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
+        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+        if not works:
+            answers["float64"].must_return()
+        expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            if answer.kind == "tensor":
+                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
+                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
+
+
+def mixed(answer):
+    """Whether an operation took tensors on two devices; not every one raises at that."""
+    seen = answer.reply.operations
+    return seen is not None and seen.mixed
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_device(attempt, draw):
+    """works on the device of its arguments"""
+    for name, args in four_calls(draw).items():
+        answer = attempt.asking(watch=True).call(name, *(a.to("meta") for a in args))
+        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.message)
+        met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+        expect(not fixed and not mixed(answer), met, "hard_coded_device")
+        if answer.raised is None:
+            on = answer.device or "meta"
+            expect(on == "meta", f"{name}: the output is on {on} wherever the arguments are", "hard_coded_device")
+            continue
+        attempt.call(name, *args).must_return()  # a meta tensor has no numbers: who looks at them may raise

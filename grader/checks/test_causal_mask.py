@@ -1,0 +1,263 @@
+"""Hidden checks of the causal mask: who may see whom, and what is written where nobody may look."""
+
+import re
+
+import torch
+
+from manyheads.box.worker.messages import DeviceArgument
+from manyheads.checks import (
+    CheckFailed,
+    Layer,
+    assert_finite,
+    assert_matches,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+)
+from manyheads.checks.asserts import TOLERANCE, difference
+
+DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
+FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
+
+
+def sizes_of(draw):
+    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
+    return draw.sizes(B=[5], H=[3], T=[9], U=[11])
+
+
+def large(draw):
+    """More tokens than anybody tries by hand."""
+    return draw.integer(40, 64)
+
+
+def may_look(rows, columns):
+    """The oracle: one query and one key at a time."""
+    return torch.tensor([[key <= query for key in range(columns)] for query in range(rows)])
+
+
+def random_mask(draw, *shape):
+    """A mask that hides something from every query and never all of it."""
+    order = draw(*shape).argsort(-1).argsort(-1)
+    return (order < 1) | ((order < shape[-1] - 1) & (draw(*shape) > 0))
+
+
+def after_softmax(scores):
+    """What is left of masked scores: here a finite minimum and −inf are the same."""
+    return torch.softmax(scores.double(), dim=-1)
+
+
+def is_additive(mask):
+    """Whether it is made to be added to the scores: 0 where a query may look."""
+    return mask.dtype.is_floating_point and bool((mask < -1).any())
+
+
+def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest):
+    """The gradient of the scores arrives, and is right where a query may look."""
+    got, want = (c.asking(cotangent=cotangent).call(name, scores, *rest) for c in (attempt, reference))
+    assert_shape(got, cotangent.shape, f"the output of {name}")
+    found = got.gradient("args.0")
+    if found is None:
+        moved = after_softmax(attempt.call(name, scores.roll(1, -1) + 1, *rest).output)
+        before = after_softmax(got.output)
+        cut = bool(before.isfinite().all()) and difference(moved, before) > TOLERANCE
+        evidence = f"{name}: no gradient reaches the scores" + ", though the output depends on them" * cut
+        raise CheckFailed(evidence, "gradient_cut" if cut else "")
+    assert_shape(found, scores.shape, f"the gradient of {name}")
+    zero = torch.zeros(())
+    right = torch.where(visible, want.gradient("args.0"), zero)
+    assert_matches(torch.where(visible, found, zero), right, f"{name}: the gradient of the scores")
+
+
+@check(points=0.25, layer=Layer.SHAPE)
+def test_shapes(attempt, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    s = sizes_of(draw)
+    mask = random_mask(draw, s.T, s.U)
+    calls = {
+        "causal_mask": ({"T": s.T}, (s.T, s.T)),
+        "mask_scores": ({"scores": draw(s.B, s.T, s.U), "mask": mask}, (s.B, s.T, s.U)),
+        "causal_weights": ({"scores": draw(s.B, s.T, s.T)}, (s.B, s.T, s.T)),
+    }
+    for name, (kwargs, shape) in calls.items():
+        answer = attempt.call(name, **kwargs)
+        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
+        assert_shape(answer, shape, f"the output of {name}")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="What is the dtype of a comparison, or of torch.ones without dtype=?")
+def test_mask_is_boolean(attempt, draw):
+    """makes a boolean mask"""
+    answer = attempt.call("causal_mask", sizes_of(draw).T)
+    dtype = answer.dtype
+    expect(answer.kind == "tensor", f"causal_mask should return a tensor; yours is {answer.returned}", "interface")
+    expect(dtype == "bool", f"the mask should be of dtype bool; yours is {dtype}", "mask_not_bool")
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="Rows look, columns are looked at, and True means: may look.")
+def test_causal_mask(attempt, draw):
+    """lets every token see itself and the past, and nothing else"""
+    s = sizes_of(draw)
+    sizes = (s.T, s.U, 1, large(draw))
+    masks = [attempt.call("causal_mask", size).output for size in sizes]
+    additive = is_additive(masks[0])  # its dtype is a check of its own: here it is read as it is meant
+    for size, mask in zip(sizes, masks, strict=True):
+        assert_shape(mask, (size, size), f"causal_mask({size})")
+        seen, right = mask > -1 if additive else mask != 0, may_look(size, size)
+        own, past = bool(seen.diagonal().all()), bool(seen[right].all())
+        at = [f"for T = {size}, row {i}, column {j}" for i, j in (seen != right).nonzero().tolist()]
+        expect(not at or size == 1 or not torch.equal(seen, right.mT), "past and future are swapped: rows look")
+        expect(not at or not torch.equal(seen, ~right), "True and False are swapped: True means may look")
+        expect(own, f"for T = {size}, a token may not see itself")
+        expect(past, f"{at[0] if at else ''}: a token of the past is hidden")
+        expect(not at, f"{at[0] if at else ''}: a token of the future may be seen")
+
+
+@check(points=0.25, layer=Layer.FINITE, hint="Is there a row that sees nobody, or a zero that meets an infinity?")
+def test_finite(attempt, draw):
+    """gives weights without NaN"""
+    s = sizes_of(draw)
+    assert_finite(attempt.call("causal_weights", draw(s.B, s.T, s.T)), "the weights")
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="What is hidden must be gone before the softmax shares out.")
+def test_rows_sum_to_one(attempt, draw):
+    """shares out exactly one unit for each query"""
+    s = sizes_of(draw)
+    for size in (s.T, 1):
+        weights = attempt.call("causal_weights", draw(s.B, size, size)).output
+        assert_shape(weights, (s.B, size, size), "the weights")
+        off = (weights.sum(-1) - 1).abs().amax(0)
+        bad = [i for i, worst in enumerate(off.tolist()) if not worst <= TOLERANCE]
+        expect(not bad, f"with T = {size}, {len(bad)} of {size} rows do not sum to 1, row {bad[0] if bad else 0} first")
+
+
+@check(points=0.25, layer=Layer.CAUSALITY, hint="Change a hidden score: may any weight move?")
+def test_causality(attempt, draw):
+    """gives no weight to the future and does not hear of it"""
+    s = sizes_of(draw)
+    scores, hidden = draw(s.B, s.T, s.T) + DEEP, ~may_look(s.T, s.T)
+    weights = attempt.call("causal_weights", scores)
+    edited = attempt.call("causal_weights", scores + hidden * (FAR + draw(s.B, s.T, s.T, scale=3.0)))
+    assert_shape(weights, scores.shape, "the weights")
+    ahead = (weights.output.abs() * hidden).amax(0)
+    i, j = divmod(int(ahead.argmax()), s.T)
+    expect(float(ahead.max()) <= TOLERANCE, f"query {i} gives a weight to key {j}, which lies in its future")
+    assert_same(weights, edited, "scores above the diagonal were edited, and weights moved")
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="Which number does e to its power turn into exactly nothing?")
+def test_mask_scores(attempt, reference, draw):
+    """writes −inf where the mask is False and keeps the rest"""
+    s = sizes_of(draw)
+    ordinary, many = (s.T, s.U), (large(draw), large(draw))
+    for offset, lift, sizes in ((0.0, 0.0, ordinary), (DEEP, 0.0, ordinary), (DEEP, FAR, ordinary), (0.0, 0.0, many)):
+        mask = random_mask(draw, *sizes)
+        scores = draw(s.B, *sizes) + offset + lift * ~mask
+        got = attempt.call("mask_scores", scores, mask).output
+        assert_shape(got, scores.shape, "the masked scores")
+        expect(not got.isnan().any(), f"{int(got.isnan().sum())} of {got.numel()} masked scores are NaN")
+        seen, hidden = torch.where(mask, got, 0.0), after_softmax(got) * ~mask
+        inverted = difference(torch.where(mask, 0.0, got), torch.where(mask, 0.0, scores)) <= TOLERANCE
+        expect(not inverted or mask.all(), "scores whose mask is False are still there")
+        assert_matches(seen, torch.where(mask, scores, 0.0), "what the mask lets through")
+        enough = bool((hidden <= TOLERANCE).all())
+        where = "ordinary scores" if not offset else "scores far below its own" if lift else "low scores"
+        expect(enough, f"a hidden key still gets a share of {float(hidden.nan_to_num(1.0).max()):.0%} among {where}")
+        want = reference.call("mask_scores", scores, mask).output
+        assert_matches(after_softmax(got), after_softmax(want), "the softmax of the masked scores")
+
+
+@check(points=0.25, layer=Layer.CAUSALITY, hint="Let broadcasting do it, and count axes from the end.")
+def test_leading_dimensions(attempt, draw):
+    """serves any leading dimensions, and masks that are broadcast over them"""
+    s = sizes_of(draw)
+    scores, mask, keys = draw(s.B, s.H, s.T, s.U), random_mask(draw, s.B, 1, s.T, s.U), random_mask(draw, s.U)
+    calls = (
+        ("mask_scores", (scores, mask), (scores[-1, -1].clone(), mask[-1, 0].clone())),
+        ("mask_scores", (scores, keys), (scores[-1, -1].clone(), keys.expand(s.T, -1).clone())),
+    )
+    square = draw(s.B, s.H, s.T, s.T)
+    for name, args, alone in (*calls, ("causal_weights", (square,), (square[-1, -1].clone(),))):
+        whole = attempt.call(name, *args)
+        assert_shape(whole, args[0].shape, f"the output of {name}")
+        what = f"{name}: what stands last of the leading dimensions gives something else when it stands alone"
+        assert_same(whole.output[-1, -1], attempt.call(name, *alone), what)
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="First hide, then share out.")
+def test_causal_weights(attempt, reference, draw):
+    """shares out attention over itself and the past"""
+    s = sizes_of(draw)
+    for offset, size in ((0.0, s.T), (DEEP, s.T), (0.0, large(draw))):
+        scores = draw(s.B, size, size) + offset
+        got, want = (c.call("causal_weights", scores) for c in (attempt, reference))
+        assert_shape(got, scores.shape, "the weights")
+        low = " of low scores" if offset else ""
+        expect(difference(got.output, after_softmax(scores)) > TOLERANCE, "the weights are those without any mask")
+        assert_matches(got, want, "the weights" + low)
+
+
+@check(points=0.25, layer=Layer.GRADIENTS)
+def test_gradients(attempt, reference, draw):
+    """lets the right gradients through to the scores"""
+    s = sizes_of(draw)
+    mask = random_mask(draw, s.T, s.U)
+    through = draw(s.B, s.T, s.U) * mask
+    assert_gradient(attempt, reference, "mask_scores", through, mask, draw(s.B, s.T, s.U), mask)
+    g, visible = draw(s.B, s.T, s.T), may_look(s.T, s.T)
+    assert_gradient(attempt, reference, "causal_weights", g, visible, draw(s.B, s.T, s.T) + DEEP)
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_leaves_its_arguments(attempt, draw):
+    """leaves its arguments as they were"""
+    s = sizes_of(draw)
+    answer = attempt.call("mask_scores", draw(s.B, s.T, s.U), random_mask(draw, s.T, s.U))
+    assert_unmutated(answer, suspect="input_mutated")
+    assert_unmutated(attempt.call("causal_weights", draw(s.B, s.T, s.T)), suspect="input_mutated")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_dtype(attempt, draw):
+    """answers in the dtype that it was given"""
+    s = sizes_of(draw)
+    calls = {
+        "mask_scores": (draw(s.B, s.T, s.U), random_mask(draw, s.T, s.U)),
+        "causal_weights": (draw(s.B, s.T, s.T),),
+    }
+    for name, args in calls.items():
+        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
+        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+        if not works:
+            answers["float64"].must_return()
+        expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            if answer.kind == "tensor":
+                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
+                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="The mask belongs where the scores are.")
+def test_device(attempt, draw):
+    """makes the mask on the device that is asked for"""
+    s = sizes_of(draw)
+    on_meta = (draw(s.B, s.T, s.T).to("meta"), torch.ones(s.T, s.T, dtype=torch.bool, device="meta"))
+    here = (draw(s.B, s.T, s.T), torch.ones(s.T, s.T, dtype=torch.bool))
+    calls = (
+        ("causal_mask", (s.T,), {"device": DeviceArgument("meta")}, (s.T,), {"device": DeviceArgument(attempt.device)}),
+        ("mask_scores", on_meta, {}, here, {}),
+        ("causal_weights", on_meta[:1], {}, here[:1], {}),
+    )
+    for name, args, kwargs, real_args, real_kwargs in calls:
+        answer = attempt.asking(watch=True).call(name, *args, **kwargs)
+        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.message)
+        seen = answer.reply.operations
+        mixed = fixed or (seen is not None and seen.mixed)  # not every operation raises at that
+        expect(not mixed, f"{name}: tensors on two devices meet; is one made on a fixed device?", "hard_coded_device")
+        if answer.raised is None:
+            on = answer.device or "meta"
+            expect(on == "meta", f"{name}: the output is on {on} whatever device is asked for", "hard_coded_device")
+            continue
+        attempt.call(name, *real_args, **real_kwargs).must_return()  # meta has no numbers: who looks at them may raise

@@ -1,0 +1,301 @@
+"""Hidden checks of the reshape dance: head h holds channels h·hd … (h+1)·hd − 1 of every position."""
+
+import re
+
+import torch
+
+from manyheads.checks import (
+    CheckFailed,
+    Layer,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+)
+from manyheads.checks.asserts import TOLERANCE, difference
+
+LESSON = (2, 8, 4, 16)  # B, T, nh, hd of the lesson's example
+BROKE_LATER = r"is invalid for input of size|unflatten|stack expects|split_size|[Ss]izes of tensors must match"
+ADDRESSES = {
+    "split_heads": ("sequence", "position", "channel"),
+    "merge_heads": ("sequence", "head", "position", "number"),
+}
+
+
+def sizes_of(draw):
+    """B, T, nh, hd that differ pairwise, so that no two axes can be mixed up unseen; none of them is usual in lessons."""
+    return draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6])
+
+
+def large_sizes_of(draw):
+    """The same, larger: more heads and positions than anybody tries by hand."""
+    return draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(4, 6))
+
+
+def given(name, B, T, nh, hd):
+    """The shape of what a function is given."""
+    return (B, T, nh * hd) if name == "split_heads" else (B, nh, T, hd)
+
+
+def wanted(name, B, T, nh, hd):
+    """The shape of what a function returns."""
+    return given("merge_heads" if name == "split_heads" else "split_heads", B, T, nh, hd)
+
+
+def ask(candidate, name, x, nh):
+    """Call either function."""
+    return candidate.call(name, x, nh) if name == "split_heads" else candidate.call(name, x)
+
+
+def both(draw):
+    """Each function's name with an input and a number of heads."""
+    for name in ADDRESSES:
+        s = vars(sizes_of(draw))
+        yield name, draw(*given(name, **s)), s["nh"]
+
+
+# Where numbers came from
+
+
+def in_words(name, places):
+    """Places in an input, such as "channels 4…7 of position 0"."""
+    words = []
+    for axis, values in zip(ADDRESSES[name], zip(*places, strict=True), strict=True):
+        found = list(dict.fromkeys(values))
+        if len(found) == 1:
+            words.append(f"{axis} {found[0]}")
+        elif found == list(range(found[0], found[-1] + 1)):
+            words.append(f"{axis}s {found[0]}…{found[-1]}")
+        else:
+            words.append(f"{axis}s {', '.join(map(str, found[:4]))}{', …' if len(found) > 4 else ''}")
+    return " of ".join(reversed(words))
+
+
+def assert_moved(name, answer, x, right, blocks):
+    """Every number came from where it should. `blocks`: label, index in the output, right places in x.
+
+    The values decide; where a number came from is asked only of a wrong one. Two random numbers may be neighbours in float32.
+    """
+    assert_shape(answer, right.shape)
+    got, flat = answer.output, x.flatten()
+    if difference(got, right) <= TOLERANCE:
+        return
+    for label, index, places in blocks:
+        off = got[index][:, None] - flat[None, :]
+        distance, nearest = off.abs().nan_to_num(torch.inf).min(dim=1)
+        found = [tuple(map(int, torch.unravel_index(i, x.shape))) for i in nearest]
+        if found != places or distance.max() > 1e-6:
+            known = distance.max() <= 1e-6
+            yours = in_words(name, found) if known else "numbers that stand nowhere in the input"
+            raise CheckFailed(f"{label} should hold {in_words(name, places)}; yours holds {yours}")
+    assert_matches(answer, right)
+
+
+def assert_confined(name, attempt, draw, seen):
+    """A change at one position of one sequence shows there and nowhere else. `seen`: (changed outputs) -> (B, T)."""
+    s = sizes_of(draw)
+    x = draw(*given(name, **vars(s)))
+    b, t = draw.integer(0, s.B - 1), draw.integer(1, s.T - 1)
+    edited = x.clone()
+    edited[b, ..., t, :] += 1 + draw(1).abs()
+    before, after = (ask(attempt, name, each, s.nh) for each in (x, edited))
+    for answer in (before, after):
+        assert_shape(answer, wanted(name, **vars(s)))
+    places = [tuple(p) for p in seen(before.output != after.output).nonzero().tolist()]
+    others = [f"position {j} of sequence {i}" for i, j in places if (i, j) != (b, t)]
+    there = f"a change at position {t} of sequence {b} should show there and nowhere else"
+    expect(not others, f"{there}; yours shows it at {' and '.join(others[:2])}{' and more' if others[2:] else ''}")
+    expect(places, f"{there}; yours does not show it")
+
+
+@check(points=0.25, layer=Layer.SHAPE, hint="B, T, C = x.shape; then count the dimensions that you want.")
+def test_split_shape(attempt, draw):
+    """split_heads(x, n_head) gives (B, n_head, T, head_dim)"""
+    s = vars(sizes_of(draw))
+    answer = attempt.call("split_heads", draw(*given("split_heads", **s)), n_head=s["nh"])
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+    assert_shape(answer, wanted("split_heads", **s))
+
+
+@check(points=0.25, layer=Layer.SHAPE, hint="The heads go back beside the channels before the two are joined.")
+def test_merge_shape(attempt, draw):
+    """merge_heads(y) gives (B, T, C)"""
+    s = vars(sizes_of(draw))
+    answer = attempt.call("merge_heads", draw(*given("merge_heads", **s)))
+    expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+    assert_shape(answer, wanted("merge_heads", **s))
+
+
+@check(
+    points=0.5, layer=Layer.CAUSALITY, hint="Which numbers lie next to each other in memory, and which axis may be cut?"
+)
+def test_split_keeps_positions(attempt, draw):
+    """keeps every position to itself when it splits"""
+    assert_confined("split_heads", attempt, draw, lambda changed: changed.any(dim=3).any(dim=1))
+
+
+@check(
+    points=0.5,
+    layer=Layer.CAUSALITY,
+    hint="Joining two axes joins neighbours. Who are the neighbours in (B, nh, T, hd)?",
+)
+def test_merge_keeps_positions(attempt, draw):
+    """keeps every position to itself when it merges"""
+    assert_confined("merge_heads", attempt, draw, lambda changed: changed.any(dim=2))
+
+
+@check(points=1.25, layer=Layer.VALUES, hint="view never moves data. Which axis must be unpacked first?")
+def test_split_values(attempt, draw):
+    """splits channels into heads"""
+    for s in (sizes_of(draw), large_sizes_of(draw)):
+        assert_splits(attempt, draw, s)
+
+
+def assert_splits(attempt, draw, s):
+    x = draw(s.B, s.T, s.nh * s.hd)
+    right = torch.stack([x[:, :, h * s.hd : (h + 1) * s.hd] for h in range(s.nh)], dim=1)
+    blocks = (
+        (f"head {h}, position {t}", (b, h, t), [(b, t, h * s.hd + d) for d in range(s.hd)])
+        for b in range(s.B)
+        for h in range(s.nh)
+        for t in range(s.T)
+    )
+    assert_moved("split_heads", attempt.call("split_heads", x, s.nh), x, right, blocks)
+
+
+@check(points=1.25, layer=Layer.VALUES, hint="The same dance backwards: heads back beside the channels, then join.")
+def test_merge_values(attempt, draw):
+    """lays the heads side by side again, in order"""
+    for s in (sizes_of(draw), large_sizes_of(draw)):
+        assert_merges(attempt, draw, s)
+
+
+def assert_merges(attempt, draw, s):
+    y = draw(s.B, s.nh, s.T, s.hd)
+    right = torch.cat([y[:, h] for h in range(s.nh)], dim=-1)
+    blocks = (
+        (
+            f"position {t}, channels {h * s.hd}…{(h + 1) * s.hd - 1}",
+            (b, t, slice(h * s.hd, (h + 1) * s.hd)),
+            [(b, h, t, d) for d in range(s.hd)],
+        )
+        for b in range(s.B)
+        for t in range(s.T)
+        for h in range(s.nh)
+    )
+    assert_moved("merge_heads", attempt.call("merge_heads", y), y, right, blocks)
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="Undo the steps of split_heads, the last one first.")
+def test_round_trip(attempt, draw):
+    """undoes split_heads with merge_heads"""
+    s = sizes_of(draw)
+    x = draw(s.B, s.T, s.nh * s.hd)
+    heads = attempt.call("split_heads", x, s.nh)
+    assert_shape(heads, (s.B, s.nh, s.T, s.hd), "what split_heads gives")
+    assert_same(attempt.call("merge_heads", heads.output), x, "merge_heads(split_heads(x, n_head)) is not x")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Take every size from the tensor that you are given.")
+def test_any_size(attempt, reference, draw):
+    """works for any sizes, one position, one head and one channel a head among them"""
+    varied = draw.sizes(B=[5, 7], T=[11, 13], nh=[5, 7], hd=(9, 13))
+    for name in ADDRESSES:
+
+        def works(sizes, name=name):
+            answer = ask(attempt, name, draw(*given(name, *sizes)), sizes[2])
+            refused = answer.raised is not None and "ValueError" in answer.raised.bases
+            return answer, refused, answer.raised is None and tuple(answer.output.shape) == wanted(name, *sizes)
+
+        others = tuple(vars(varied).values())
+        (_, _, lesson_works), (answer, refused, other_works) = works(LESSON), works(others)
+        if lesson_works and not other_works and not refused:
+            single = [(*LESSON[:i], others[i], *LESSON[i + 1 :]) for i in range(4)]
+            names = ("B", "T", "n_head", "head_dim")
+            fixed = [f"{n} = {v}" for n, v, each in zip(names, others, single, strict=True) if not works(each)[2]]
+            which = " or ".join(fixed) or "other sizes"
+            told = f"{name} works for (B, T, C) = (2, 8, 64) with 4 heads, but not for {which}"
+            raise CheckFailed(told, "hard_coded_shape")
+        assert_shape(answer, wanted(name, *others))
+        assert_shape(ask(attempt, name, draw(*given(name, 2, 3, 4, 1)), 4), wanted(name, 2, 3, 4, 1))
+        x = draw(*given(name, 1, 1, 1, 5))
+        assert_matches(ask(attempt, name, x, 1), ask(reference, name, x, 1))
+
+
+@check(
+    points=0.25,
+    layer=Layer.GRADIENTS,
+    hint="detach, .data, no_grad and a new torch.tensor all forget where numbers came from.",
+)
+def test_gradients(attempt, draw):
+    """lets gradients through both ways"""
+    for name, x, nh in both(draw):
+        out = ask(attempt, name, x, nh).output
+        expect(out.numel() == x.numel(), f"{name} should return as many numbers as it is given")
+        g = draw(*out.shape)
+        answer = ask(attempt.asking(cotangent=g), name, x, nh)
+        gradient = answer.gradient("args.0")
+        if gradient is None:
+            follows = "float" in answer.dtype and bool((ask(attempt, name, 2 * x, nh).output != out).any())
+            raise CheckFailed(f"no gradient comes back through {name}", "gradient_cut" if follows else "")
+        # Moving numbers is linear, so what reaches the input weighs it as g weighs the output.
+        off = float(((out * g).sum() - (x * gradient).sum()).abs() / (out * g).abs().sum().clamp_min(1e-30))
+        expect(off <= 1e-5, f"the gradient that comes back through {name} is not that of its output")
+
+
+@check(points=0.5, layer=Layer.HYGIENE, hint="Does n_head divide C? // rounds down without a sound, so ask first.")
+def test_refuses_indivisible(attempt, draw):
+    """refuses channels that do not divide into heads"""
+    nh = draw.sizes(nh=[5, 7]).nh
+    fine = attempt.call("split_heads", draw(2, 6, nh * 7), nh)
+    # Heads of 7 channels prove that n_head was heard, so that what follows is about dividing.
+    hears = fine.raised is None and (fine.kind != "tensor" or 7 in fine.output.shape)
+    suspect = "divisibility_unchecked" if hears else ""
+    for channels in (nh * 7 + draw.integer(1, nh - 1), nh - 1):
+        answer = attempt.call("split_heads", draw(2, 6, channels), nh)
+        numbers, raised = f"C = {channels} with n_head = {nh}", answer.raised
+        if fine.raised is None and raised is not None and {"RuntimeError", "EinopsError"} & set(raised.bases):
+            unseen = "EinopsError" in raised.bases or re.search(BROKE_LATER, raised.message)
+            told = (
+                f"{numbers} ends in an error further down: check first, and raise a ValueError that names both numbers"
+            )
+            raise CheckFailed(told, suspect if unseen else "")
+        assert_refused(answer, numbers, suspect=suspect)
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Methods whose names end in _ change the tensor itself.")
+def test_leaves_its_arguments(attempt, draw):
+    """leaves its arguments as they were"""
+    for name, x, nh in both(draw):
+        assert_unmutated(ask(attempt, name, x, nh), suspect="input_mutated")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor is float32 unless you say otherwise; better to make none.")
+def test_dtype(attempt, draw):
+    """returns the dtype that it is given"""
+    for name, x, nh in both(draw):
+        answers = {dtype: ask(attempt.asking(dtype=dtype), name, x, nh) for dtype in ("float32", "float64")}
+        raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
+        expect(len(raised) != 1, f"{name} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+            told = f"{dtype} in should give {dtype} out; {name} gives {answer.dtype}"
+            expect(answer.dtype == dtype, told, "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor needs device=x.device; better to make none.")
+def test_device(attempt, draw):
+    """stays on the device of its argument"""
+    for name, x, nh in both(draw):
+        plain, answer = ask(attempt, name, x, nh), ask(attempt.asking(watch=True), name, x.to("meta"), nh)
+        for each in (plain, answer) if answer.raised is None else (plain,):
+            expect(each.kind == "tensor", f"a tensor was expected; yours returned {each.returned}", "interface")
+            there = attempt.device if each is plain else "meta"
+            told = f"{name} gives a tensor on {each.device}, whatever the device of its argument"
+            expect(each.device == there, told, "hard_coded_device")
+        seen, told = answer.reply.operations, f"{name} puts numbers on a device other than its argument's"
+        mixed = re.search(r"same device|expected device", answer.message) or (seen is not None and seen.mixed)
+        expect(not mixed, told, "hard_coded_device")

@@ -1,0 +1,14 @@
+"""The engine of the course and its command, `course`."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing itself takes time, before Ctrl-C is heard
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """`%load_ext manyheads` in a notebook: %check, %hint, %trace and %plot."""
+    from .notebook.magics import Magics
+
+    Magics(shell).register()

@@ -1,0 +1,6 @@
+"""`python -m manyheads` is the command `course`."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

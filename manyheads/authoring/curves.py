@@ -1,0 +1,92 @@
+"""Record how an exercise's reference learns, for `course train` on machines that have no reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..box.worker.model import LanguageModel
+from ..box.worker.training import Trainer
+from ..checks.trusted import namespace_of
+from ..course import Course, CourseError, Exercise
+from ..course.file import Trainable
+from ..training.curve import Curve
+from ..training.plan import attention_of, plan_for
+from ..training.recorded import SENTENCE, Recorded, drawn_here, read, save, setup_of
+from ..training.study import Stopped, Study, local
+from ..training.text import TrainingText, read_text
+
+DRAWS = 4  # of first weights: how far apart these runs come is luck
+
+
+def trained_exercises(course: Course) -> Iterator[tuple[Exercise, Trainable]]:
+    """Those that course.yaml gives a module to train."""
+    for exercise in course.exercises:
+        if exercise.train is not None:
+            yield exercise, exercise.train
+
+
+def record_curve(exercise: Exercise, trainable: Trainable) -> bytes:
+    """The file of this exercise: a run for each draw, some twenty seconds each. Raises CourseError."""
+    torch.set_num_threads(1)  # as an attempt's process has it
+    text = read_text()
+    namespace = namespace_of(exercise.solution)
+    curves, learner = [], Trainer()
+    for draw in reversed(range(DRAWS)):  # the first one last: its weights are kept
+        study = Study(local(namespace, learner), text, plan_for(text, draws=draw))
+        curves.append(_run(study, trainable, exercise))
+    spread = {
+        step: max(c.held_out[step] for c in curves) - min(c.held_out[step] for c in curves)
+        for step in curves[-1].held_out
+    }
+    sentence = _on_sentence(learner.model, text)
+    weights = dict(learner.model.named_parameters())
+    setup = setup_of(trainable, text, plan_for(text))
+    return save(Recorded(curves[-1], spread, weights, setup, sentence, drawn_here()))
+
+
+def stale_curves(course: Course) -> list[str]:
+    """A sentence for every curve that was not recorded with today's text and plan, or not at all."""
+    text = read_text()
+    return [
+        f"{path.relative_to(course.root)} was not recorded with today's text and plan"
+        for exercise, trainable in trained_exercises(course)
+        if not _is_current(path := exercise.curve, trainable, text)
+    ]
+
+
+def _is_current(path: Path, trainable: Trainable, text: TrainingText) -> bool:
+    try:
+        return read(path).setup == setup_of(trainable, text, plan_for(text))
+    except CourseError:
+        return False
+
+
+@torch.no_grad()
+def _on_sentence(model: LanguageModel, text: TrainingText) -> tuple[tuple[Tensor, Tensor], ...]:
+    """What the attention of each block takes and gives for the sentence, with weights rounded as they are saved."""
+    seen: list[tuple[Tensor, Tensor]] = []
+    for parameter in model.parameters():
+        parameter.copy_(parameter.half())
+    hooks = [
+        block.get_submodule("attention").register_forward_hook(lambda _, args, given: seen.append((args[0], given)))
+        for block in model.blocks
+    ]
+    model.eval()(text.encode(SENTENCE).long()[None])
+    for hook in hooks:
+        hook.remove()
+    return tuple(seen)
+
+
+def _run(study: Study, trainable: Trainable, exercise: Exercise) -> Curve:
+    try:
+        study.prepare(attention_of(trainable))
+        *_, curve = study.learn()
+    except Stopped as stopped:
+        raise CourseError(
+            f"the reference of {exercise.id} does not train: {stopped} Next: mend it, or `train` in course.yaml"
+        ) from None
+    return curve

@@ -1,0 +1,77 @@
+"""Which checks each mutant fails: run by `course release` where something has changed, and kept beside the tables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..checks.local import LocalRecordingRunner
+from ..checks.outcome import CheckOutcome
+from ..course import Exercise
+from ..diagnosis import load_bank
+from ..judge.catalogue import Catalogue
+from ..submission import code_digest
+
+INPUTS = (
+    b"verify"  # in place of the course secret; `course verify` draws from it too, and holds the record to what it sees
+)
+
+
+class KillMatrix(BaseModel):
+    """By mutant, in the bank's order: a 1 for each check that it fails. key: a hash of all that this was made from."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    checks: tuple[str, ...]
+    mutants: tuple[str, ...]
+
+    def of(self, mutant: int) -> tuple[str, ...]:
+        """The checks that the mutant at this place in the bank fails."""
+        return tuple(check for check, failed in zip(self.checks, self.mutants[mutant], strict=True) if failed == "1")
+
+
+def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
+    """The record of an exercise; None where there is none of today's files."""
+    try:
+        caught = KillMatrix.model_validate_json(exercise.kill_matrix.read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return caught if caught.key == _key(exercise) else None
+
+
+def write_kill_matrix(catalogue: Catalogue, exercise: Exercise) -> None:
+    """Write the record, unless it is current. Costs seconds, for the largest bank most of a minute."""
+    if read_kill_matrix(exercise) is not None:
+        return
+    reference = catalogue.reference(exercise)
+    mutants = (
+        bits(catalogue.run(exercise, LocalRecordingRunner(mutant.namespace), reference, INPUTS, exercise.id))
+        for mutant in load_bank(exercise).mutants
+    )
+    caught = KillMatrix(
+        key=_key(exercise),
+        checks=tuple(check.id for check in catalogue.checks(exercise)),
+        mutants=tuple(mutants),
+    )
+    path = exercise.kill_matrix
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(caught.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def bits(outcomes: Sequence[CheckOutcome]) -> str:
+    """A 1 for each check that was failed."""
+    return "".join("01"[outcome.outcome != "passed"] for outcome in outcomes)
+
+
+def _key(exercise: Exercise) -> str:
+    sources = (
+        *exercise.check_sources(),
+        exercise.checks.with_name("conftest.py"),
+        *exercise.mutant_sources(),
+        exercise.solution,
+    )
+    digests = [code_digest(path.read_text(encoding="utf-8")) if path.exists() else "" for path in sources]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()

@@ -1,0 +1,106 @@
+"""A stub as a notebook: jupytext's pairing, cell ids that do not change, nbgrader's metadata.
+
+The same bytes as `nbgrader generate_assignment` writes, its checksums among them: a
+notebook from `course release` can be validated and autograded as one of nbgrader's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from ..submission.notebook import OURS
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hidden checks that share one autograded cell."""
+
+    id: str
+    points: float
+    titles: tuple[str, ...]
+    checks: tuple[str, ...]  # their ids
+
+
+def full_notebook(source: str, exercise: str, groups: Sequence[Group]) -> str:
+    """The notebook of a solution's source, for nbgrader to strip."""
+    return stub_notebook(source, exercise, groups)
+
+
+def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
+    """The notebook of a stub, as text: the same text for the same stub."""
+    notebook = jupytext.reads(stub, fmt="py:percent")
+    for index, cell in enumerate(notebook.cells):
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = NotebookNode(_metadata(f"{exercise}-{index}", tags))
+        cell["id"] = f"{exercise.replace('_', '-')}-{index}"
+    notebook.cells += [_visible_cell(exercise), *(_graded_cell(exercise, group) for group in groups)]
+    for cell in notebook.cells:
+        _seal(cell)
+    notebook.metadata = NotebookNode(kernelspec=KERNEL)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return str(nbformat.writes(notebook)) + "\n"
+
+
+def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
+    """nbgrader's schema 3: students write in solution cells; the visible checks are read-only."""
+    if "solution" in tags:
+        return {"nbgrader": _nbgrader(grade_id, solution=True), "deletable": False}
+    if "check" in tags:
+        return {"nbgrader": _nbgrader(grade_id, locked=True), "editable": False, "deletable": False}
+    return {}
+
+
+def _visible_cell(exercise: str) -> NotebookNode:
+    """Recorded answers name the misconception. No points: `nbgrader validate` runs autograded cells and no others."""
+    lines = ["# What your answers show, before anybody grades them. In a terminal: course check " + exercise]
+    lines += ["from manyheads.notebook import check_notebook", "", f'check_notebook("{exercise}")']
+    return _autograded(exercise, Group("visible", 0, (), ()), lines)
+
+
+def _graded_cell(exercise: str, group: Group) -> NotebookNode:
+    lines = [f"# Graded, {group.points:g} points. `course grade` runs these checks on this notebook's code:"]
+    return _autograded(exercise, group, [*lines, *(f"#   {title}" for title in group.titles)])
+
+
+def _autograded(exercise: str, group: Group, lines: Sequence[str]) -> NotebookNode:
+    metadata = {
+        "nbgrader": {**_nbgrader(f"{exercise}-{group.id}", locked=True, grade=True), "points": group.points},
+        OURS: {"checks": list(group.checks)} if group.checks else {"visible": True},
+        "editable": False,
+        "deletable": False,
+    }
+    cell: NotebookNode = new_code_cell("\n".join(lines), metadata=metadata)
+    cell["id"] = f"{exercise.replace('_', '-')}-{group.id}"
+    return cell
+
+
+def _seal(cell: NotebookNode) -> None:
+    """nbgrader's checksum of a cell, by which it knows an edited one. Worked out here: a release needs no nbgrader."""
+    about = cell.metadata.get("nbgrader")
+    if about is None:
+        return
+    parts = [cell.source, cell.cell_type, about["grade"], about["solution"], about["locked"], about["grade_id"]]
+    if about["grade"]:
+        parts.append(float(about["points"]))
+    about["checksum"] = hashlib.md5("".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
+    about["cell_type"] = cell.cell_type
+
+
+def _nbgrader(grade_id: str, *, grade: bool = False, solution: bool = False, locked: bool = False) -> dict[str, object]:
+    return {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": locked,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }

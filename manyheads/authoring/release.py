@@ -1,0 +1,115 @@
+"""From solutions/ to exercises/: the stub, its notebook, and what is recorded of the answers.
+
+Text is the same bytes every time. A recording is the same numbers; where the one on disk says them, it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..checks.outcome import CheckOutcome
+from ..course import Course, CourseError, Exercise
+from ..judge.catalogue import Catalogue
+from ..public.file import loaded
+from .bank_page import bank_page, page_path
+from .fingerprints import record
+from .heads import record_heads
+from .kill_matrix import write_kill_matrix
+from .notebook import Group, stub_notebook
+from .recordings import in_step
+from .strip import strip
+
+Exercises = Sequence[Exercise]
+
+
+@dataclass(frozen=True)
+class Released:
+    """A file of exercises/ as it must be. `recorded`: numbers, of which those that agree are as good."""
+
+    path: Path
+    content: bytes
+    recorded: bool = False
+
+    def is_in_step(self) -> bool:
+        """Whether the file on disk says what it must."""
+        if not self.path.exists():
+            return False
+        there = self.path.read_bytes()
+        return in_step(there, self.content) if self.recorded else there == self.content
+
+
+def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
+    """Every file of exercises/, or those of these exercises. Raises SourceError, CourseError."""
+    for exercise in exercises or course.exercises:
+        yield from _of_exercise(course, catalogue, exercise)
+
+
+def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> list[Path]:
+    """Write exercises/, and take away what no longer belongs there; the paths of all its files.
+
+    Beside them, for instructors: the diagnosis tables, and the bank as a page.
+    exercises: only the files of these, and nothing is taken away.
+    """
+    files = list(released_files(course, catalogue, exercises))
+    for exercise in exercises or course.exercises:
+        catalogue.tables.write(exercise)
+    for exercise in course.exercises:  # for the page shows them all
+        write_kill_matrix(catalogue, exercise)
+    for file in files:
+        if not file.is_in_step():
+            file.path.parent.mkdir(parents=True, exist_ok=True)
+            file.path.write_bytes(file.content)
+    for stray in stray_files(course, files) if exercises is None else ():
+        stray.unlink()
+    page_path(course).parent.mkdir(exist_ok=True)
+    page_path(course).write_text(bank_page(course, catalogue), encoding="utf-8")
+    return [file.path for file in files]
+
+
+def stray_files(course: Course, files: list[Released]) -> list[Path]:
+    """What stands in exercises/ without a source."""
+    known = {file.path for file in files}
+    found = (p for p in (course.root / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return [path for path in found if path not in known]
+
+
+def stub_of(course: Course, exercise: Exercise) -> str:
+    """The student's starting point. Raises SourceError, CourseError."""
+    path = exercise.solution
+    try:
+        source = path.read_text(encoding="utf-8")
+    except OSError:
+        raise CourseError(
+            f"{path} is missing, which course.yaml calls for. Next: write it, or mend course.yaml"
+        ) from None
+    return strip(source, str(path.relative_to(course.root)))
+
+
+def _of_exercise(course: Course, catalogue: Catalogue, exercise: Exercise) -> Iterator[Released]:
+    stub = stub_of(course, exercise)
+    yield Released(exercise.script, stub.encode())
+    notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
+    yield Released(exercise.notebook, notebook.encode())
+    new = record(catalogue, exercise, stub)
+    fingerprints = Released(exercise.fingerprints, new, recorded=True)
+    yield fingerprints
+    # Heads are found by the answers that the fingerprint file holds: by those of the one that stays.
+    kept = fingerprints.path.read_bytes() if fingerprints.is_in_step() else new
+    if heads := record_heads(exercise, loaded(kept)):
+        yield Released(exercise.heads, heads, recorded=True)
+    curve = exercise.curve
+    if exercise.train is not None and curve.exists():  # carried over: to record it takes a minute (`--curves`)
+        yield Released(curve, curve.read_bytes())
+
+
+def groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
+    """The hidden checks by layer."""
+    layers: dict[str, list[CheckOutcome]] = {}
+    for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):
+        layers.setdefault(check.layer.name.lower(), []).append(check)
+    return [
+        Group(name, sum(c.points for c in checks), tuple(c.title for c in checks), tuple(c.id for c in checks))
+        for name, checks in layers.items()
+    ]

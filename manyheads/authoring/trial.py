@@ -1,0 +1,94 @@
+"""A class repository, tried before anybody gets it: stubs score nothing, visible checks run, the engine stands alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from ..checks.local import LocalRecordingRunner
+from ..checks.trusted import namespace_of
+from ..course import Course, CourseError, Exercise
+from ..judge.catalogue import Catalogue
+from ..public.check import check_attempt
+from ..public.file import read
+
+TRIAL = b"a release's trial"  # in place of the course secret
+SECONDS = 600.0  # for one attempt, and for all of them
+
+
+def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes]) -> None:
+    """Raises CourseError where the repository would not do what it promises."""
+    with tempfile.TemporaryDirectory(prefix="course-release-") as made:
+        folder = Path(made).resolve()
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        pairs = list(zip(course.exercises, Course(folder, course.file).exercises, strict=True))
+        for exercise, released in pairs:
+            _try_stub(exercise, released, catalogue)
+        for exercise, released in pairs:
+            shutil.copy(exercise.solution, released.script)
+        (folder / "course.yaml").write_text(_patient(course), encoding="utf-8")
+        _try_engine(folder)
+
+
+def alone(folder: Path, *arguments: str) -> list[str]:
+    """The command `course` of the engine in that folder, out of reach of the one that is installed here.
+
+    Without `site`, an editable installation does not answer for modules that the folder lacks.
+    """
+    sites = list(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
+    code = (
+        f"import runpy, sys; sys.path[:0] = [{str(folder)!r}]; sys.path += {sites!r}; "
+        "runpy.run_module('manyheads', run_name='__main__', alter_sys=True)"
+    )
+    return [sys.executable, "-S", "-c", code, *arguments]
+
+
+def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> None:
+    """`released`: the same exercise in the class repository, which has its stub."""
+    stub = LocalRecordingRunner(namespace_of(released.script))
+    reference = catalogue.reference(exercise)
+    score = sum(o.score for o in catalogue.run(exercise, stub, reference, TRIAL, exercise.id))
+    _demand(score == 0, exercise, f"its stub scores {score:g}")
+    result = check_attempt(read(released.fingerprints), stub)
+    passed = [check.id for check in result.checks if check.outcome == "passed"]
+    _demand(not passed, exercise, f"its stub passes the visible checks {', '.join(passed)}")
+
+
+def _patient(course: Course) -> str:
+    """course.yaml with time to spare: how busy this machine is does not decide about a release."""
+    limits = course.limits.model_copy(update={"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS})
+    return yaml.safe_dump(course.file.model_copy(update={"limits": limits}).model_dump(mode="json"))
+
+
+def _try_engine(folder: Path) -> None:
+    """What students get, with every solution in its stub's place: its checks must run, and all pass."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(
+        alone(folder, "check"),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    if done.returncode:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("✗", "course:"))]
+        said = said or done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        raise CourseError(f"not every solution passes `course check` as it is released: {said[0]}. Next: course verify")
+
+
+def _demand(holds: bool, exercise: Exercise, problem: str) -> None:
+    if not holds:
+        raise CourseError(f"{exercise.id} is not fit for release: {problem}. Next: course verify {exercise.id}")

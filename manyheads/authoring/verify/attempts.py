@@ -1,0 +1,99 @@
+"""Claims about whole attempts, run in the box: stubs score nothing, right ones all, unlisted wrong ones get no name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...box.level import Box
+from ...course import Course, Exercise
+from ...judge.grade import Judge, Settings
+from ...public.attempt import check_source
+from ...public.file import read
+from ...result import ExerciseResult
+from ...submission import AttemptSource
+from ..release import stub_of
+from .claim import SECRET, Claim
+
+DTYPES = ("float64", "float32")
+FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
+
+
+def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], seeds: int) -> Iterator[Claim]:
+    """The claims about every exercise's right, untouched and unlisted wrong attempts."""
+    ids = tuple(e.id for e in exercises)
+    judge = Judge(course, box, Settings(SECRET, exercises=ids))
+    for exercise in exercises:
+        yield _stub(course, judge, exercise)
+        yield _wrong(course, judge, exercise)
+        yield _checked(course, box, exercise)
+    for dtype in DTYPES:
+        judge = Judge(course, box, Settings(SECRET, exercises=ids, dtype=dtype))
+        for exercise in exercises:
+            yield _right(judge, exercise, seeds, dtype)
+
+
+def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
+    source = AttemptSource(f"{exercise.stem}.py", stub_of(course, exercise))
+    result = judge.grade_attempt("stub", exercise, source)
+    names = [d.id for d in result.diagnosis]
+    ok = result.score == 0 and names == ["stub_untouched"]
+    failures = () if ok else (f"scores {result.score:g}, named {names}",)
+    hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
+    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures, next=hide)
+
+
+def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
+    paths, failures = _right_paths(exercise), []
+    for path in paths:
+        for seed in range(seeds):
+            result = _grade(judge, exercise, path, seed)
+            if result.score != result.max_score:
+                failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
+    total = len(paths) * seeds
+    says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
+    return Claim(exercise.id, says, total - len(failures), total, tuple(failures), next=FAIR)
+
+
+def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
+    """What a student's own `course check` says of right attempts."""
+    fingerprints = read(exercise.fingerprints)
+    paths, failures = _right_paths(exercise), []
+    for path in paths:
+        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
+        if any(c.outcome != "passed" for c in result.checks):
+            failures.append(f"{path.name}: {_problems(result)}")
+    says = "every right attempt passes `course check`"
+    return Claim(
+        exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=f"course release, then {FAIR}"
+    )
+
+
+def _wrong(course: Course, judge: Judge, exercise: Exercise) -> Claim:
+    paths = sorted((course.root / "grader" / "wrong" / exercise.id).glob("*.py"))
+    failures = []
+    for path in paths:
+        result = _grade(judge, exercise, path)
+        if result.score == result.max_score:
+            failures.append(f"{path.name} scores full")
+        elif result.diagnosis:
+            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
+    says = "an unlisted wrong attempt fails and gets no name"
+    more = "let a check tell it from what it is named, or add a mutant of its kind"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+
+
+def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
+    return judge.grade_attempt(path.name, exercise, _source(path), seed)
+
+
+def _right_paths(exercise: Exercise) -> list[Path]:
+    return [exercise.solution, *exercise.right_attempts()]
+
+
+def _source(path: Path) -> AttemptSource:
+    return AttemptSource(path.name, path.read_text(encoding="utf-8"))
+
+
+def _problems(result: ExerciseResult) -> str:
+    return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")

@@ -1,0 +1,36 @@
+"""All claims of a course, in the order in which a failure should be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...box.level import Box
+from ...course import Course, Exercise
+from ...judge.catalogue import Catalogue
+from .attempts import verify_attempts
+from .claim import Claim
+from .mutants import verify_mutants
+from .silent import verify_silent
+from .structure import verify_structure
+
+__all__ = ["Claim", "VerifyEffort", "verify_course"]
+
+
+@dataclass(frozen=True)
+class VerifyEffort:
+    """How much to try."""
+
+    seeds: int = 2
+    pairs: int | None = 40  # of each exercise; None: all
+
+
+def verify_course(course: Course, box: Box, exercises: Sequence[Exercise], effort: VerifyEffort) -> Iterator[Claim]:
+    """Each claim as soon as it is known. Raises what a broken course raises (CourseError, GraderFault, …)."""
+    catalogue = Catalogue(course)
+    some = len(exercises) < len(course.exercises)
+    yield from verify_structure(course, catalogue, exercises if some else None)
+    for exercise in exercises:
+        yield from verify_mutants(course, catalogue, exercise, effort.pairs)
+    yield from verify_attempts(course, box, exercises, effort.seeds)
+    yield from verify_silent(course, box, exercises)

@@ -1,0 +1,133 @@
+"""Claims about the bank: every mutant is caught and named, pairs are named, every check is failed by one."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...checks.implementation import LocalRunner
+from ...checks.local import LocalRecordingRunner
+from ...checks.outcome import CheckOutcome
+from ...course import Course, Exercise
+from ...diagnosis import Bank, Mutant, diagnose, load_bank
+from ...diagnosis.table import Table
+from ...judge.catalogue import Catalogue
+from ...result import Diagnosed
+from ..kill_matrix import INPUTS, bits, read_kill_matrix
+from .claim import Claim
+
+PAIR_SHARE = 0.9
+RECORDED_SHARE = 0.98  # another version of torch may raise where the recorded one did not
+
+
+def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pairs: int | None) -> Iterator[Claim]:
+    """The claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
+    bank = load_bank(exercise)
+    table = catalogue.tables.of(exercise)
+    trial = _Trial(catalogue, exercise, bank, catalogue.reference(exercise), table)
+    caught, named, failed, seen = [], [], set(), []
+    outcomes = {}
+    for mutant in bank.mutants:
+        found, diagnosis = trial.run(mutant.namespace)
+        outcomes[id(mutant)] = _behaviour(found)
+        bad = [o.id for o in found if o.outcome != "passed"]
+        failed |= set(bad)
+        if not bad:
+            caught.append(f"{_label(mutant)} passes every check")
+        seen.append(bits(found))
+        if not _is_first(mutant, diagnosis):
+            named.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
+    total = len(bank.mutants)
+    bank_file = exercise.misconceptions.relative_to(course.root)
+    ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"
+    yield Claim(exercise.id, "every mutant fails a check", total - len(caught), total, tuple(caught), next=ask)
+    apart = f"give both one id in {bank_file}, or let a check tell them apart"
+    yield Claim(exercise.id, "every mutant is named first", total - len(named), total, tuple(named), next=apart)
+    checks = catalogue.checks(exercise)
+    idle = [f"{check.id} is failed by no mutant" for check in checks if check.id not in failed]
+    add = f"add one that fails it to {bank_file}, or take the check out"
+    says = "every check is failed by a mutant"
+    yield Claim(exercise.id, says, len(checks) - len(idle), len(checks), tuple(idle), next=add)
+    yield _recorded(course, exercise, bank, seen)
+    yield _pairs(exercise, bank, trial, outcomes, pairs)
+
+
+class _Trial:
+    """Runs trusted code through the checks and the diagnosis."""
+
+    def __init__(
+        self, catalogue: Catalogue, exercise: Exercise, bank: Bank, reference: LocalRunner, table: Table
+    ) -> None:
+        self._catalogue, self._exercise, self._bank, self._reference = catalogue, exercise, bank, reference
+        self._table = table
+
+    def run(self, namespace: Mapping[str, object]) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
+        subject = LocalRecordingRunner(namespace)
+        outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
+        return outcomes, diagnose(
+            self._bank, lambda: self._table, subject, self._reference, outcomes, list(subject.transcript)
+        )
+
+
+def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str]) -> Claim:
+    """What the page of the bank says of each mutant. Nothing where the record is stale: the claim about the page says so."""
+    recorded = read_kill_matrix(exercise)
+    pairs = list(zip(bank.mutants, seen, recorded.mutants, strict=True)) if recorded else []
+    path = exercise.kill_matrix.relative_to(course.root)
+    failures = [f"{_label(m)} is caught otherwise" for m, a, b in pairs if a != b]
+    says = "every mutant is caught as it is recorded"
+    return Claim(
+        exercise.id,
+        says,
+        len(pairs) - len(failures),
+        len(pairs),
+        tuple(failures),
+        RECORDED_SHARE,
+        f"rm {path}, then course release",
+    )
+
+
+def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, object], count: int | None) -> Claim:
+    """Two independent faults at once: both are named, where together they differ from each alone."""
+    candidates = [
+        (a, b)
+        for a, b in itertools.combinations(bank.mutants, 2)
+        if a.id != b.id and not a.faults.keys() & b.faults.keys()
+    ]
+    random.Random(exercise.id).shuffle(candidates)
+    held, failures = 0, []
+    for first, second in candidates if count is None else candidates[:count]:
+        namespace = bank.combine(first, second)
+        if namespace is None:
+            continue
+        outcomes, diagnosis = trial.run(namespace)
+        if _behaviour(outcomes) in (alone[id(first)], alone[id(second)]):
+            continue
+        names = {name for d in diagnosis for name in (d.id, *d.alternatives)}
+        if {first.id, second.id} <= names:
+            held += 1
+        else:
+            failures.append(f"{_label(first)} and {_label(second)} are named {[d.id for d in diagnosis]}")
+    says, apart = "both faults of a pair are named", "let a check tell these pairs from others"
+    return Claim(exercise.id, says, held, held + len(failures), tuple(failures), PAIR_SHARE, apart)
+
+
+def _behaviour(outcomes: Sequence[CheckOutcome]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((o.id, o.outcome, o.evidence) for o in outcomes)
+
+
+def _taken_by(diagnosis: Sequence[Diagnosed], bank: Bank) -> str:
+    """Which other mutant's name it is given."""
+    if not diagnosis:
+        return "is given no name"
+    other = next((m for m in bank.mutants if m.id == diagnosis[0].id), None)
+    return f"is named {diagnosis[0].id}, as {_label(other)} is" if other else f"is named {diagnosis[0].id}"
+
+
+def _is_first(mutant: Mutant, diagnosis: Sequence[Diagnosed]) -> bool:
+    return bool(diagnosis) and mutant.id in (diagnosis[0].id, *diagnosis[0].alternatives)
+
+
+def _label(mutant: Mutant) -> str:
+    return f"{mutant.id} ({', '.join(f'{k}={v!r}' for k, v in mutant.faults.items())})"

@@ -1,0 +1,98 @@
+"""Claims about files: everything is there, exercises/ is what the sources yield, and nothing hidden is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...course import Course
+from ...diagnosis import load_bank
+from ...judge.catalogue import Catalogue
+from ...public.file import loaded
+from ...tools.calls import looks
+from .. import bank_page
+from ..curves import stale_curves, trained_exercises
+from ..leaks import leaks
+from ..release import Exercises, released_files, stray_files
+from .claim import Claim
+
+RELEASE = "course release"
+
+
+def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
+    """Claims about all of the course, or about these exercises: then nothing is said of stray files.
+
+    Raises SourceError, CourseError where a file is missing or cannot be stripped.
+    """
+    named = course.exercises if exercises is None else exercises
+    yield _points(catalogue, named)
+    yield _words(named)
+    yield _tables(course, catalogue, named)
+    yield _page(course, catalogue)
+    files = list(released_files(course, catalogue, named))
+    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if not f.is_in_step()]
+    strays = stray_files(course, files) if exercises is None else []
+    stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
+    says = "exercises/ is exactly what solutions/ yields"
+    yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=RELEASE)
+    if curves := len(list(trained_exercises(course))):
+        stale_ones = tuple(stale_curves(course))
+        says = "every curve was recorded with today's text and plan"
+        yield Claim("release", says, curves - len(stale_ones), curves, stale_ones, next="course release --curves")
+    yield _shapes(named, {f.path: f.content for f in files})
+    found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
+    says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
+    yield Claim("release", says, len(files) - len(found), len(files), found, next=f"{aside}, then {RELEASE}")
+
+
+def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
+    """Without this `course trace` and `course plot` would have nothing to show."""
+    unfit, total = [], 0
+    for exercise in exercises:
+        shown = {look.target for look in looks(exercise, loaded(contents[exercise.fingerprints]))}
+        total += len(exercise.shapes)
+        unfit += [
+            f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown
+        ]
+    says, mend = "course.yaml's shapes fit the recorded calls", "mend them in course.yaml"
+    return Claim("shapes", says, total - len(unfit), total, tuple(unfit), next=mend)
+
+
+def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
+    wrong = []
+    for exercise in exercises:
+        total = sum(check.points for check in catalogue.checks(exercise))
+        if total != exercise.points:
+            wrong.append(f"{exercise.id}: its checks give {total:g} points, course.yaml says {exercise.points:g}")
+    says = "the checks' points sum to course.yaml's"
+    mend = "change `points` in course.yaml, or in @check"
+    return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
+
+
+def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim:
+    stale = [
+        f"{e.table.relative_to(course.root)} is not made from today's files"
+        for e in exercises
+        if not catalogue.tables.is_current(e)
+    ]
+    says = "every diagnosis table is current"
+    return Claim("tables", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)
+
+
+def _page(course: Course, catalogue: Catalogue) -> Claim:
+    current = bank_page.is_current(course, catalogue)
+    stale = () if current else (f"{bank_page.NAME} is not made from today's bank",)
+    return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale, next=RELEASE)
+
+
+def _words(exercises: Exercises) -> Claim:
+    wrong, total = [], 0
+    for exercise in exercises:
+        bank = load_bank(exercise)
+        for id_ in dict.fromkeys(m.id for m in bank.mutants):
+            total += 1
+            text = bank.texts.get(id_)
+            if text is None or not (text.title and text.explanation and all(text.hints)):
+                wrong.append(f"{exercise.id}: {id_} has no title, explanation and three hints in texts.yaml")
+    says, mend = "every misconception has its words", f"write them, then {RELEASE}"
+    return Claim("words", says, total - len(wrong), total, tuple(wrong), next=mend)

@@ -1,0 +1,142 @@
+"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..box.names import Device
+from ..course import load_course
+from ..errors import CourseFault
+from ..submission import Submission
+from .dask_worker import Order, grade_here, prepare
+from .journal import run_key, submission_key
+from .plan import GradePlan
+from .run import Graded, WorkerLost, grade_with
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # what a worker announces of each
+CONNECT_SECONDS = 5.0
+AHEAD = (
+    4  # submissions handed to each worker: few, for dask gives up on one that was at hand when four workers were lost
+)
+PATIENCE_SECONDS = 60.0  # without any worker, in the middle of a run
+LOOK_SECONDS = 1.0  # between two looks at which workers there are
+CLOSE_SECONDS = 1.0
+KILLED = (
+    "one worker after another ended with the same submission in hand. "
+    "Next: read the workers' logs, then run the same command again, which goes on from there"
+)
+GONE = "the dask scheduler at {} is gone. Next: start it again, with workers, and run the same command again, which goes on from there"
+
+
+def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission]) -> Iterator[Graded]:
+    """Results as they come. Raises CourseFault where there is no cluster, or a worker may not judge."""
+    course = load_course(plan.course)
+    order = Order(plan, run_key(course, plan), course.limits.source_kib)
+    resource = RESOURCES[plan.device]
+    with _connected(address) as client:
+        from distributed import KilledWorker
+
+        workers = _Workers(client, address, resource)
+        workers.prepare(order)
+        calls = (partial(grade_here, order, s, submission_key(s, order.key, order.limit_kib)) for s in submissions)
+        pool = client.get_executor(pure=False, resources={resource: 1})
+        try:
+            yield from grade_with(pool, calls, workers.room)
+        except CancelledError:  # dask's word for it
+            raise WorkerLost(GONE.format(address)) from None
+        except KilledWorker:
+            raise WorkerLost(KILLED) from None
+
+
+@dataclass
+class _Workers:
+    """The workers of a cluster that announce a resource."""
+
+    client: Client
+    address: str
+    resource: str
+    count: int = 0
+    counted: float = -math.inf  # when
+    seen: float = -math.inf  # when there was one at the last
+
+    def prepare(self, order: Order) -> None:
+        """Have every one prove itself, before there is work for any. Raises CourseFault where one cannot."""
+        addresses = self._addresses()
+        if not addresses:
+            raise CourseFault(
+                f"no worker at {self.address} announces {self.resource}=1. "
+                f"Next: dask worker {self.address} --nthreads 1 --no-nanny --resources {self.resource}=1"
+            )
+        answers = self.client.run(prepare, order, workers=addresses, on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, CourseFault):
+                raise answer
+            if isinstance(answer, Exception) and not isinstance(
+                answer, OSError
+            ):  # that one is lost, or comes to prove itself
+                raise CourseFault(
+                    f"the worker {worker} cannot judge ({answer!r}). Next: pip install -e '.[cluster]' there"
+                )
+
+    def room(self) -> int:
+        """How many submissions they should have at once. Raises WorkerLost where none has been left for long."""
+        now = time.monotonic()
+        if now - self.counted > LOOK_SECONDS:
+            self.count, self.counted = len(self._addresses()), now
+        if self.count or self.seen == -math.inf:
+            self.seen = now
+        elif now - self.seen > PATIENCE_SECONDS:
+            raise WorkerLost(
+                f"no worker is left at {self.address}. Next: start some, and run the same command again, which goes on from there"
+            )
+        return max(1, AHEAD * self.count)
+
+    def _addresses(self) -> list[str]:
+        workers = self.client.scheduler_info(n_workers=-1).get("workers", {})
+        return [address for address, worker in workers.items() if worker["resources"].get(self.resource, 0) >= 1]
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    """A client of that scheduler. Raises CourseFault."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise CourseFault(
+            "--cluster needs dask.distributed. Next: pip install -e '.[cluster]', in the course's repository"
+        ) from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in a sentence of ours
+    try:
+        asyncio.run(_knock(address))  # a client that cannot connect is noisy, and slow to give up
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except Exception as error:
+        reason = f"{error}".partition("\n")[0] or type(error).__name__
+        raise CourseFault(
+            f"no dask scheduler answers at {address} ({reason}). "
+            "Next: dask scheduler, then --cluster with the address that it says"
+        ) from None
+    try:
+        yield client
+    finally:
+        with suppress(OSError):
+            client.close(timeout=CLOSE_SECONDS)
+
+
+async def _knock(address: str) -> None:
+    """Connect once, in the clear or as dask's configuration says of TLS."""
+    from distributed import Security
+    from distributed.comm.core import connect
+
+    await (await connect(address, CONNECT_SECONDS, **Security().get_connection_args("client"))).close()

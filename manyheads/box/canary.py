@@ -1,0 +1,135 @@
+"""The canary: an attempt of ours that tries to get out, before any student's attempt goes in.
+
+A level is claimed only where every one of its tricks fails. The tricks run in the
+box, on the same path as an attempt; some are judged from out here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .connection import AttemptEnded
+from .level import Box
+from .worker.limits import Limits
+from .worker.messages import Call, Load
+
+SECONDS = 20.0  # for the whole canary
+PLANTED = "MANYHEADS_CANARY"  # an environment variable of the judge
+
+
+@dataclass(frozen=True)
+class CanaryReport:
+    """leaks: one phrase for each trick that worked. error: why the canary could not be heard, if it could not."""
+
+    leaks: tuple[str, ...]
+    error: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the level may be claimed."""
+        return not self.leaks and not self.error
+
+
+@dataclass(frozen=True)
+class _Bait:
+    """What is planted outside, and where it can be reached from inside if anything leaks."""
+
+    files: tuple[str, ...]
+    tcp: int
+    udp: int
+    abstract: str
+    name: str  # of the daemon
+
+
+def run_canary(box: Box, limits: Limits, root: Path) -> CanaryReport:
+    """Let the canary loose in a fresh attempt of this box. `root`: the course's folder."""
+    with _planted(root) as bait:
+        connection = box.attempt(limits)
+        source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
+        try:
+            loaded = connection.ask(Load(source, "canary.py"), box.start_seconds + SECONDS)
+            reply = connection.ask(Call("escapes", tuple(_arguments(bait, limits))), SECONDS)
+        except AttemptEnded as ended:
+            return CanaryReport((), f"the canary ended early: {ended}")
+        finally:
+            connection.close()
+        raised = loaded.raised or reply.raised
+        if raised is not None or not reply.outputs or reply.outputs[0].tensor is None:
+            return CanaryReport((), f"the canary did not answer: {raised}")
+        flags = reply.outputs[0].tensor.tolist()
+        leaks = [name for name, flag in zip(_TRICKS, flags, strict=True) if flag]
+        if _runs(bait.name):
+            leaks.append("left a process behind")
+        return CanaryReport(tuple(leaks))
+
+
+# In the order in which canary_tricks.escapes answers.
+_TRICKS = (
+    "read a planted secret",
+    "read the judge's environment",
+    "connected over TCP",
+    "sent over UDP",
+    "connected to an abstract unix socket",
+    "could write /proc/sys",
+    "started more processes than allowed",
+    "saw other processes in /proc",
+    "wrote outside /tmp",
+    "filled more disk than allowed",
+    "made a namespace of its own",
+    "could trace processes",
+    "shared a process group with the box",
+)
+
+
+def _arguments(bait: _Bait, limits: Limits) -> Iterator[object]:
+    yield "\n".join(bait.files)
+    yield PLANTED
+    yield bait.tcp
+    yield bait.udp
+    yield bait.abstract
+    yield limits.processes
+    yield limits.files_mib
+    yield bait.name
+
+
+@contextmanager
+def _planted(root: Path) -> Iterator[_Bait]:
+    """Secrets in files that anybody may read, listeners on this host, a variable in our environment."""
+    token = secrets.token_hex(8)
+    with contextlib.ExitStack() as stack:
+        files = []
+        for folder in (root, Path(tempfile.gettempdir())):
+            path = folder / f".canary-{token}"
+            with contextlib.suppress(OSError):
+                path.write_text(token, encoding="ascii")
+                path.chmod(0o644)
+                stack.callback(path.unlink, missing_ok=True)
+                files.append(str(path))
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        udp.bind(("127.0.0.1", 0))
+        unix = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        unix.bind(f"\0canary-{token}")
+        unix.listen()
+        os.environ[PLANTED] = token
+        stack.callback(os.environ.pop, PLANTED, None)
+        yield _Bait(
+            tuple(files), tcp.getsockname()[1], udp.getsockname()[1], f"\0canary-{token}", f"canary-{token[:6]}"
+        )
+
+
+def _runs(name: str) -> bool:
+    """Whether a process of that name is alive on this machine."""
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if comm.read_text().strip() == name:
+                return True
+    return False

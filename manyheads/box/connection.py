@@ -1,0 +1,138 @@
+"""The judge's end of one attempt's socket: every byte on the judge's clock, every length capped."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from .replies import BadReply, read_replies, read_reply
+from .worker import wire
+from .worker.answers import Reply
+from .worker.limits import MIB, Limits
+from .worker.messages import Batch, Message
+
+Answer = TypeVar("Answer")
+
+_WINDOWS_ERROR = 0xC  # how an exit code begins there that is an NTSTATUS of severity error
+_WINDOWS_REASONS = {
+    0xC0000005: " (a crash in native code)",
+    0xC00000FD: " (its stack is full: is there an endless recursion?)",
+}
+GRACE = 2.0  # seconds for the kernel to take an attempt down and say how it ended
+
+
+class End(StrEnum):
+    """Why an attempt's process answers no more."""
+
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    BAD_REPLY = "bad reply"
+
+
+class AttemptEnded(Exception):
+    """The attempt's process is gone. `str()` is one sentence that a student may read."""
+
+    def __init__(self, end: End, sentence: str) -> None:
+        super().__init__(sentence)
+        self.end = end
+
+
+class Connection:
+    """Ask one attempt's process. After AttemptEnded it is of no further use."""
+
+    def __init__(self, data: socket.socket, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
+        """`exit_code(seconds)` ends the process if need be and says how it ended as Popen does, None if it cannot tell."""
+        self._data, self._limits, self._exit_code = data, limits, exit_code
+
+    def ask(self, message: Message, seconds: float) -> Reply:
+        """Send a message and read its reply. Raises AttemptEnded."""
+        return self.ask_for(read_reply, message, seconds)
+
+    def ask_all(self, messages: Sequence[Message], seconds: float) -> list[Reply]:
+        """Send messages together and read the reply to each, in so many seconds for all. Raises AttemptEnded."""
+        data = b"".join([wire.encode(message) for message in (Batch(len(messages)), *messages)])
+        return self._exchange(lambda payload: read_replies(payload, len(messages)), data, seconds)
+
+    def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
+        """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""
+        return self._exchange(read, wire.encode(message), seconds)
+
+    def _exchange(self, read: Callable[[bytes], Answer], data: bytes, seconds: float) -> Answer:
+        deadline = time.monotonic() + seconds
+        try:
+            self._refuse_early_reply()
+            self._send(data, deadline)
+            (length,) = wire.LENGTH.unpack(self._read(wire.LENGTH.size, deadline))
+            if length > self._limits.reply_mib * MIB:
+                raise BadReply(f"its answer is larger than {self._limits.reply_mib} MiB")
+            return read(self._read(length, deadline))
+        except BadReply as error:
+            self.close()
+            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {error}.") from None
+        except TimeoutError:
+            self.close()
+            raise AttemptEnded(
+                End.TIMEOUT, f"No answer within {seconds:.2g} seconds: is there an endless loop?"
+            ) from None
+        except OSError:
+            raise AttemptEnded(End.CRASHED, self._how_it_ended()) from None
+
+    def close(self) -> None:
+        """End the attempt's process and all that it started."""
+        self._data.close()
+        self._exit_code(GRACE)
+
+    def _refuse_early_reply(self) -> None:
+        self._data.setblocking(False)
+        try:
+            if self._data.recv(1, socket.MSG_PEEK):
+                raise BadReply("it answered before it was asked")
+        except BlockingIOError:
+            return
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            self._data.settimeout(_left(deadline))
+            view = view[self._data.send(view) :]
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        data = bytearray()
+        while len(data) < count:
+            self._data.settimeout(_left(deadline))
+            chunk = self._data.recv(min(count - len(data), MIB))
+            if not chunk:
+                raise ConnectionResetError
+            data += chunk
+        return bytes(data)
+
+    def _how_it_ended(self) -> str:
+        self._data.close()
+        code = self._exit_code(GRACE)
+        if code is None:
+            return "The attempt's process ended in the middle of a call."
+        if code < 0:
+            return f"The attempt's process was ended by {_signal_name(-code)}."
+        if code >> 28 == _WINDOWS_ERROR:
+            return f"The attempt's process was ended by Windows, with 0x{code:08X}{_WINDOWS_REASONS.get(code, '')}."
+        return f"The attempt ended its own process (exit status {code}) in place of answering."
+
+
+def _left(deadline: float) -> float:
+    """Seconds until then. Raises TimeoutError where there are none."""
+    if (left := deadline - time.monotonic()) <= 0:
+        raise TimeoutError
+    return left
+
+
+def _signal_name(number: int) -> str:
+    reasons = {"SIGSEGV": " (a crash in native code)", "SIGKILL": " (out of memory, killed, or it hung up)"}
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+    return name + reasons.get(name, "")

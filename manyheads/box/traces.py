@@ -1,0 +1,81 @@
+"""Read the answer to a TraceCall as bytes of a student's machine: the exact structure, capped, or BadReply."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+from torch import Tensor
+
+from .replies import BadReply, Model, Name, ReplyModel, Size, TensorRef, read_as, reply_of
+from .worker.answers import Seen, Step, Traced
+from .worker.tensor_info import ELEMENTS
+from .worker.tracing import CROPS, DEPTH, ORDER, SIDES, STEPS
+
+
+class _Seen(Model):
+    kind: Literal["Seen"] = Field(alias="$")
+    shape: list[Size] = Field(max_length=64)
+    dtype: Name
+    contiguous: bool
+    value: float | None = None
+
+
+class _Step(Model):
+    kind: Literal["Step"] = Field(alias="$")
+    name: Annotated[str, Field(max_length=60)]
+    lines: list[Size] = Field(min_length=1, max_length=DEPTH)
+    sites: list[Size] = Field(min_length=1, max_length=DEPTH)
+    inputs: list[_Seen] = Field([], max_length=SIDES)
+    outputs: list[_Seen] = Field([], max_length=SIDES)
+    taken: Size = 0
+    given: Size = 0
+    kept: Literal["view", "copy", "new", "same", "in place", ""] = ""
+    numbers: list[float] = Field([], max_length=4)
+    raised: bool = False
+    crops: list[TensorRef] = Field([], max_length=CROPS)
+
+
+class _Traced(Model):
+    kind: Literal["Traced"] = Field(alias="$")
+    reply: ReplyModel
+    steps: list[_Step] = Field(max_length=STEPS)
+    order: list[Size] = Field(max_length=ORDER)
+    lost: Size = 0
+
+
+_READER = TypeAdapter(_Traced)
+
+
+def read_traced(payload: bytes) -> Traced:
+    """The traced call in these bytes. Raises BadReply, and nothing else, for anything that is not one."""
+    return read_as(_READER, _traced, payload)
+
+
+def _traced(model: _Traced, tensors: list[Tensor]) -> Traced:
+    if any(tensors[ref.index].numel() > ELEMENTS for step in model.steps for ref in step.crops):
+        raise BadReply("a tensor of numbers is larger than agreed")
+    if any(place >= len(model.steps) for place in model.order):
+        raise BadReply("it names a step that is not in it")
+    steps = tuple(_step(step, tensors) for step in model.steps)
+    return Traced(reply_of(model.reply, tensors), steps, tuple(model.order), model.lost)
+
+
+def _step(model: _Step, tensors: list[Tensor]) -> Step:
+    return Step(
+        model.name,
+        tuple(model.lines),
+        tuple(model.sites),
+        tuple(_seen(each) for each in model.inputs),
+        tuple(_seen(each) for each in model.outputs),
+        model.taken,
+        model.given,
+        model.kept,
+        tuple(model.numbers),
+        model.raised,
+        tuple(tensors[ref.index] for ref in model.crops),
+    )
+
+
+def _seen(model: _Seen) -> Seen:
+    return Seen(tuple(model.shape), model.dtype, model.contiguous, model.value)

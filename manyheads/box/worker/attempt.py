@@ -1,0 +1,88 @@
+"""One attempt's process: import the student's source, then answer calls until the judge hangs up."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import socket
+import sys
+import types
+from collections.abc import Mapping
+
+from . import wire
+from .answers import Reply, Traced
+from .execute import execute, raised_by
+from .messages import Batch, Call, Load, TraceCall, Training
+from .tracing import trace
+from .training import Trainer
+
+MODULE = "attempt"  # the name under which the student's module stands in sys.modules
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer until the judge hangs up. Student code runs in here and nowhere else."""
+    attempt = _Attempt()
+    while (message := wire.receive(connection)) is not None:
+        if isinstance(message, Batch):  # so the judge is woken once
+            answers = b"".join([attempt.answer(wire.receive(connection)) for _ in range(message.count)])
+            connection.sendall(wire.LENGTH.pack(len(answers)) + answers)
+        else:
+            connection.sendall(attempt.answer(message))
+
+
+class _Attempt:
+    """The student's module, once it is loaded."""
+
+    def __init__(self) -> None:
+        self._namespace: Mapping[str, object] = {}
+        self._name = ""
+        self._learner = Trainer()
+
+    def answer(self, message: object) -> bytes:
+        """The answer to one message. Raises TypeError for what is none."""
+        reply: Reply | Traced
+        if isinstance(message, Load):
+            self._name = message.name
+            self._namespace, reply = import_source(message)
+        elif isinstance(message, Call):
+            reply = execute(self._namespace, message, self._name)
+        elif isinstance(message, TraceCall):
+            reply = trace(self._namespace, message, self._name)
+        elif isinstance(message, Training):
+            reply = self._learner.answer(self._namespace, message, self._name)
+        else:
+            raise TypeError(f"not a message for an attempt: {type(message).__name__}")
+        return wire.encode(reply)
+
+
+def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
+    """Run the source as a module. The reply carries its exception, if it raised one."""
+    module = types.ModuleType(MODULE)
+    module.__file__ = load.name
+    sys.modules[MODULE] = module
+    lines = load.source.splitlines(keepends=True)
+    linecache.cache[load.name] = (len(load.source), None, lines, load.name)
+    try:
+        exec(compile(load.source, load.name, "exec", dont_inherit=True), vars(module))
+    except BaseException as error:  # SystemExit while importing is an answer too
+        return vars(module), Reply(raised=raised_by(error, "load", load.name))
+    return vars(module), Reply()
+
+
+def silence() -> None:
+    """Prints and warnings cost nothing and go nowhere."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.close(null)
+
+
+def private(connection: socket.socket) -> socket.socket:
+    """The connection under a number that no student code closes by accident, all other descriptors shut."""
+    number = 64
+    if connection.fileno() != number:
+        os.dup2(connection.fileno(), number, inheritable=False)
+        connection.detach()
+    os.closerange(3, number)
+    os.closerange(number + 1, 1024)
+    return socket.socket(fileno=number)

@@ -1,0 +1,192 @@
+"""Modules for a call: build them, load their state by name, report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from .alike import are_alike
+from .answers import Entry, ModuleFacts, dtype_name
+from .messages import Build, DeviceArgument, Entries, StandIn
+
+PLAIN_LIMIT = 64  # unregistered tensors that are reported
+_EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that hold no tensor of the student's own, or registered ones
+_NUMBERS = (bool, int, float, str, type(None))
+
+
+class Built:
+    """A module of the attempt with what is needed to report on it afterwards."""
+
+    def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...], alike: bool) -> None:
+        self.build, self.module, self.unloaded, self._alike = build, module, unloaded, alike
+        copied = module.named_parameters() if build.report else ()
+        self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
+
+    def facts(self) -> ModuleFacts:
+        """The module as it stands now."""
+        now = dict(self.module.named_parameters())
+        return ModuleFacts(
+            parameters={name: _entry(p) for name, p in now.items()},
+            buffers={name: _entry(b) for name, b in self.module.named_buffers()},
+            training=all(m.training for m in self.module.modules()),
+            changed=any(name not in now or not torch.equal(now[name], was) for name, was in self._before.items()),
+            unloaded=self.unloaded,
+            attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
+            plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
+            alike=self._alike,
+        )
+
+
+def build_module(namespace: Mapping[str, object], build: Build) -> Built:
+    """Build the attempt's module as `build` asks. Raises whatever the attempt's code raises."""
+    module = _make(namespace, build)
+    alike = build.twin is not None and are_alike(module, _make(namespace, build.twin))
+    if build.dtype:
+        module = module.to(getattr(torch, build.dtype))
+    unloaded = () if build.state is None else _load(module, build.state)
+    if build.device:
+        module = module.to(build.device)
+    module.train(build.training)
+    for name, value in build.attributes.items():
+        setattr(module, name, value)
+    for name, value in build.added.items():
+        module.register_forward_hook(_adder(name, value))
+    return Built(build, module, unloaded, alike)
+
+
+def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
+    """The module as the attempt's constructor leaves it."""
+    make = lookup(namespace, build.target)
+    with _without_init() if build.skip_init else _as_is():
+        module = make(
+            *(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()}
+        )
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"{build.target} gave a {type(module).__name__}, not a torch.nn.Module")
+    return module
+
+
+def _adder(attribute: str, value: Tensor) -> Callable[..., object]:
+    """A forward hook that adds the value while the module's attribute of that name is true."""
+
+    def add(module: nn.Module, args: object, out: object) -> object:
+        return out + value.to(out) if isinstance(out, Tensor) and getattr(module, attribute, False) else out
+
+    return add
+
+
+def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
+    """The attempt's function or class of that name. Raises AttributeError if there is none."""
+    found = namespace.get(name)
+    if not callable(found):
+        raise AttributeError(f"{name} is not defined in this file")
+    return found
+
+
+def plain_argument(value: object) -> object:
+    """An argument as the attempt gets it."""
+    if isinstance(value, DeviceArgument):
+        return torch.device(value.name)
+    if isinstance(value, StandIn):
+        return _stand_in(value)
+    return value
+
+
+class Container(nn.Module):
+    """What a StandIn becomes: layers and attributes, without a forward."""
+
+
+def _stand_in(spec: StandIn) -> nn.Module:
+    module = Container()
+    for name, weight in spec.linears.items():
+        rows, columns = weight.shape
+        with _without_init(), torch.no_grad():  # not skip_init: on its way over the meta device it imports sympy
+            linear = nn.Linear(columns, rows, bias=False, dtype=weight.dtype, device=weight.device)
+            linear.weight.copy_(weight)
+        setattr(module, name, linear)
+    for name, value in spec.attributes.items():
+        setattr(module, name, value)
+    return module.eval()
+
+
+def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str, ...]:
+    unloaded = []
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name not in state and not at_most_two_values(parameter):
+                parameter.zero_()
+        for name, value in state.items():
+            target = _find(module, name)
+            if target is None or target.shape != torch.Size(value.shape):
+                unloaded.append(name)
+            elif isinstance(value, Entries):
+                target.zero_()
+                target[tuple(value.indices.T)] = value.values.to(target.dtype)
+            else:
+                target.copy_(value)
+    return tuple(unloaded)
+
+
+def at_most_two_values(tensor: Tensor) -> bool:
+    """Whether this is no random weight: ones, zeros and ones, or nothing."""
+    return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
+
+
+def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
+    """Tensors that stand in the module, or in a list, tuple or dict of it, without being registered."""
+    found: dict[str, Tensor] = {}
+    for prefix, part in module.named_modules():
+        for name, value in vars(part).items():
+            if name in _EVERY_MODULES or type(value) in _NUMBERS:
+                continue
+            held = (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else (value,)
+            )
+            tensors = [item for item in held if isinstance(item, Tensor)]
+            found.update({f"{prefix}.{name}".lstrip(".") + f".{i}" * (i > 0): t for i, t in enumerate(tensors)})
+    return dict(list(found.items())[:PLAIN_LIMIT])
+
+
+def _find(module: nn.Module, name: str) -> Tensor | None:
+    """The tensor at a dotted name, registered or not: values are judged even where registration is at fault."""
+    found: object = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found.data if isinstance(found, Tensor) else None
+
+
+def _entry(tensor: Tensor) -> Entry:
+    return Entry(tuple(tensor.shape), dtype_name(tensor.dtype), tensor.device.type)
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, bool | int | float | str) else type(value).__name__
+
+
+@contextmanager
+def _as_is() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _without_init() -> Iterator[None]:
+    names = (
+        "kaiming_uniform_",
+        "kaiming_normal_",
+        "xavier_uniform_",
+        "xavier_normal_",
+        "trunc_normal_",
+        "normal_",
+        "uniform_",
+    )
+    saved = {name: getattr(nn.init, name) for name in names}
+    for name in names:
+        setattr(nn.init, name, lambda tensor, *args, **kwargs: tensor)
+    try:
+        yield
+    finally:
+        for name, function in saved.items():
+            setattr(nn.init, name, function)

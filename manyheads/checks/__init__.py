@@ -1,0 +1,46 @@
+"""The judge: runs hidden checks over an attempt's answers. It never imports student code.
+
+What a check file imports stands here: `check`, the asserts and what they need, nothing else.
+"""
+
+from ..box.worker.messages import StandIn
+from .asserts import (
+    CheckFailed,
+    assert_finite,
+    assert_gradients_match,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    expect,
+    moved,
+)
+from .edit import edit
+from .gradcheck import contradicts_itself, is_cut, weights_without_effect
+from .implementation import Module
+from .marks import Layer, check
+from .mixed_precision import HALF_PRECISION, assert_near
+
+__all__ = [
+    "HALF_PRECISION",
+    "CheckFailed",
+    "Layer",
+    "Module",
+    "StandIn",
+    "assert_finite",
+    "assert_gradients_match",
+    "assert_matches",
+    "assert_near",
+    "assert_refused",
+    "assert_same",
+    "assert_shape",
+    "assert_unmutated",
+    "check",
+    "contradicts_itself",
+    "edit",
+    "expect",
+    "is_cut",
+    "moved",
+    "weights_without_effect",
+]

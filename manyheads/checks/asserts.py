@@ -1,0 +1,158 @@
+"""Asserts for checks. Each failure says where and by how much, and shows no expected number."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .implementation import Answer, AttemptRaised, CheckFailed
+
+_SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
+TOLERANCE = 1e-5  # of the largest reference value, CONTRACT section 3
+REFUSALS = ("ValueError", "AssertionError")
+
+__all__ = ["CheckFailed"]
+
+
+def expect(condition: object, evidence: str, suspect: str = "") -> None:
+    """Fail with this evidence unless the condition holds."""
+    if not condition:
+        raise CheckFailed(evidence, suspect)
+
+
+def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "the output") -> None:
+    """The values agree to TOLERANCE of the largest expected one. Infinities must be equal."""
+    mine, expected = _tensor(got), _tensor(want)
+    assert_shape(mine, expected.shape, what)
+    if mine.dtype != expected.dtype:
+        mine, expected = mine.double(), expected.double()
+    error = difference(mine, expected)
+    if error > TOLERANCE:
+        where, count = _where(mine, expected)
+        raise CheckFailed(
+            f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most at {where}, "
+            f"by {_percent(error)} of the largest expected value"
+        )
+
+
+def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> None:
+    """Two answers of the attempt itself agree; where they do not, the evidence is this sentence."""
+    a, b = _tensor(got), _tensor(other)
+    if a.shape != b.shape or difference(a.double(), b.double()) > TOLERANCE:
+        raise CheckFailed(evidence)
+
+
+def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what: str = "the output") -> None:
+    """The shape is as stated."""
+    mine = _tensor(got)
+    if tuple(mine.shape) != tuple(shape):
+        raise CheckFailed(f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}")
+
+
+def assert_finite(got: Answer | Tensor, what: str = "the output") -> None:
+    """No NaN and no infinity."""
+    mine = _tensor(got).double()
+    bad = ~mine.isfinite()
+    if bad.any():
+        kind = "NaN" if mine.isnan().any() else "infinite"
+        first = tuple(int(i) for i in bad.nonzero()[0])
+        raise CheckFailed(f"{what}: {int(bad.sum())} of {mine.numel()} values are {kind}, the first at {first}")
+
+
+def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cut: str = "") -> None:
+    """The gradients of these arrive and agree. All are held against the largest of them:
+    one that is zero in exact arithmetic (a key bias's) is then compared absolutely."""
+    if got.call.cotangent is not None:
+        assert_shape(got, got.call.cotangent.shape)  # else no gradient was asked for
+    wanted = {name: want.gradient(name) for name in names}
+    scale = max(float(g.abs().max()) for g in wanted.values() if g is not None)
+    for name, expected in wanted.items():
+        mine = got.gradient(name)
+        label = _label(name)
+        if mine is None:
+            raise CheckFailed(f"no gradient reaches {label}: something cuts the graph on the way", suspect_if_cut)
+        assert_shape(mine, expected.shape if expected is not None else mine.shape, f"the gradient of {label}")
+        target = torch.zeros_like(mine) if expected is None else expected
+        error = difference(mine, target, scale)
+        if error > TOLERANCE:
+            raise CheckFailed(f"the gradient of {label} differs by {_percent(error)} of the largest expected value")
+
+
+def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
+    """The attempt raised ValueError (or an assert, or a type in `also`). `what` completes "… is accepted"."""
+    raised = got.raised
+    if raised is None:
+        raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)
+    if "NotImplementedError" in raised.bases or not set(raised.bases) & {*REFUSALS, *also}:
+        raise AttemptRaised(raised)
+
+
+def assert_unmutated(got: Answer, suspect: str = "") -> None:
+    """No argument was changed in place."""
+    got.must_return()
+    if got.reply.mutated:
+        names = " and ".join(_label(name) for name in got.reply.mutated)
+        raise CheckFailed(f"{names} changed: the caller still needs it, so compute a new tensor", suspect)
+
+
+def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
+    """The largest difference as a fraction of `scale`, by default the largest finite expected value.
+
+    Equal infinities agree; NaN agrees with nothing. inf where they disagree beyond numbers.
+    """
+    if got.numel() == 0:
+        return 0.0
+    got, want = got.double(), want.double()
+    same = got == want
+    if bool(same.all()):
+        return 0.0
+    finite = want[want.isfinite()].abs()
+    largest = scale if scale is not None else (float(finite.max()) if finite.numel() else 0.0)
+    error = torch.where(same, 0.0, (got - want).abs())
+    worst = float(error.max()) if bool(error.isfinite().all()) else float("inf")
+    return worst / largest if largest > 0 else worst
+
+
+def moved(before: Tensor, after: Tensor) -> Tensor:
+    """How far each token's answer moved, (B, T, C) → (B, T), as a fraction of the largest answer."""
+    before, after = before.double().nan_to_num(), after.double().nan_to_num()
+    return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
+
+
+def _tensor(value: Answer | Tensor) -> Tensor:
+    return value.output if isinstance(value, Answer) else value
+
+
+def _where(got: Tensor, want: Tensor) -> tuple[tuple[int, ...], int]:
+    error = torch.where(got == want, 0.0, (got.double() - want.double()).abs()).nan_to_num(float("inf"))
+    scale = float(want.double().abs().nan_to_num(0.0, 0.0, 0.0).max())
+    flat = int(error.argmax())
+    return tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), error.shape)), int(
+        (error > TOLERANCE * scale).sum()
+    )
+
+
+def _percent(error: float) -> str:
+    if error != error or error == float("inf"):
+        return "more than can be measured"
+    if error > 100:
+        return "more than 10000%"
+    return f"{error:.1%}" if error >= 0.001 else f"{error:.0e}"
+
+
+def _shape(shape: torch.Size | tuple[int, ...]) -> str:
+    """As Python writes it; sizes and axes beyond any that a check asks for are not spelt out, whatever they would say."""
+    sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (len(shape) > _AXES_SHOWN)
+    return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
+
+
+def _label(name: str) -> str:
+    """ "args.0" as the student knows it."""
+    kind, _, rest = name.partition(".")
+    if kind == "args":
+        index, _, part = rest.partition(".")
+        ordinal = ("the first", "the second", "the third", "the fourth")[min(int(index), 3)]
+        return f"{ordinal} argument" + (f"'s {part}" if part else "")
+    if kind == "kwargs":
+        return f"the argument {rest}"
+    return name

@@ -1,0 +1,85 @@
+"""Gradients held against the attempt's own outputs: a wrong value has a right gradient, a cut graph has none.
+
+Where values are wrong too, the reference's gradients say nothing about the attempt's graph. Its own slopes do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from .implementation import Answer
+
+Tensors = Mapping[str, Tensor]
+_STEPS = 2e-5, 1e-5  # of inputs around 1, in float64
+_LONG_STEPS = 0.01, 0.02  # of a whole direction, where float32 must do
+
+
+def is_cut(output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Tensor, g: Tensor, got: Answer) -> bool:
+    """Whether a gradient is not the slope of the attempt's own output, along one random direction for each tensor.
+
+    output: (weights, x) → the attempt's output. g: the cotangent that `got` was asked with.
+    """
+    tensors = {**weights, "args.0": x}
+    for name, tensor in tensors.items():
+        if name not in got.reply.gradients:
+            continue
+        along = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0), dtype=tensor.dtype)
+
+        def slope(step: float, name: str = name, along: Tensor = along) -> float:
+            moved = ({**tensors, name: tensors[name] + sign * step * along} for sign in (1, -1))
+            ahead, behind = (output({k: m[k] for k in weights}, m["args.0"]) for m in moved)
+            return float(((ahead - behind) * g).sum() / (2 * step))
+
+        coarse, fine = map(slope, _STEPS)
+        found = got.gradient(name)
+        claimed = 0.0 if found is None else float((found * along).sum())
+        trusted = math.isfinite(coarse) and abs(coarse - fine) < 1e-4 * abs(fine)
+        if trusted and abs(claimed - fine) > 1e-2 * abs(fine):
+            return True
+    return False
+
+
+def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
+    """The matrices among these weights that change nothing, with the same chance at work: others stand in their place."""
+    before = ask(weights).output.nan_to_num()
+    turned = {name: {**weights, name: tensor.flip(-1)} for name, tensor in weights.items() if tensor.dim() > 1}
+    return [name for name, others in turned.items() if torch.equal(ask(others).output.nan_to_num(), before)]
+
+
+def contradicts_itself(
+    ask: Callable[[Tensors, Tensor], Answer],
+    got: Answer,
+    names: Sequence[str],
+    state: Tensors,
+    x: Tensor,
+    target: Tensors,
+    cotangent: Tensor,
+) -> bool:
+    """Whether the gradients are not those of the attempt's own output: a step along what they lack shows it.
+
+    ask: (weights, x) → the attempt's answer. target: the reference's gradients, by name.
+    """
+    own = {name: got.gradient(name) for name in names}
+    mine = {name: torch.zeros_like(target[name]) if g is None else g for name, g in own.items()}
+    if any(mine[name].shape != target[name].shape or not mine[name].isfinite().all() for name in names):
+        return False
+    lacking = {name: target[name] - mine[name] for name in names}
+    size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
+    unit = {name: d / size for name, d in lacking.items()}
+
+    def slope(h: float) -> float:
+        ends = []
+        for step in (h, -h):
+            weights = {name: tensor + step * unit.get(name, 0.0) for name, tensor in state.items()}
+            ends.append(float((ask(weights, x + step * unit["args.0"]).output * cotangent).sum()))
+        return (ends[0] - ends[1]) / (2 * h)
+
+    near, far = map(slope, _LONG_STEPS)
+    claimed = sum(float((mine[name] * unit[name]).sum()) for name in names)
+    largest = max(float(g.norm()) for g in (*mine.values(), *target.values()))
+    smooth = abs(near - far) <= 0.01 * max(abs(near), 0.1 * largest)
+    return smooth and abs(near - claimed) > 0.05 * max(abs(near), abs(claimed), 0.1 * largest)

@@ -1,0 +1,235 @@
+"""What checks ask: an attempt, the reference or a mutant behind one face.
+
+A check is written once, in float64, against a `Implementation`. Where it runs (in the
+box or in the judge) and in which dtype is the business of its `Runner`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from ..box.worker.answers import ModuleFacts, Raised, Reply
+from ..box.worker.execute import execute
+from ..box.worker.messages import Build, Call, Entries
+from .cast import cast
+from .sanitize import kind_name
+
+
+class CheckFailed(AssertionError):
+    """The attempt does not do what the check asks. `str()` is the evidence.
+
+    suspect: the misconception that this failure alone proves, whatever else is wrong with the attempt.
+    """
+
+    def __init__(self, evidence: str, suspect: str = "") -> None:
+        super().__init__(evidence)
+        self.suspect = suspect
+
+
+class AttemptRaised(CheckFailed):
+    """The attempt raised an exception where an answer was asked for."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(raised.type)
+        self.raised = raised
+
+
+class Runner(Protocol):
+    """Answers calls."""
+
+    @property
+    def device(self) -> str:
+        """Where it computes: "cpu" or "cuda"."""
+
+    def execute(self, call: Call) -> Reply:
+        """The reply to a call whose tensors are float64. Raises AttemptEnded if the process dies."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply, as a check reads it."""
+
+    call: Call
+    reply: Reply
+
+    @property
+    def output(self) -> Tensor:
+        """The (first) output, in float64 unless it is bool or integer. Raises CheckFailed."""
+        return self.outputs[0]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The output of every run. Raises CheckFailed where one is not a plain tensor or number."""
+        self.must_return()
+        for out in self.reply.outputs:
+            if out.tensor is None:
+                got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
+                raise CheckFailed(f"a tensor was expected; yours returned {got}")
+        return [_wide(out.tensor) for out in self.reply.outputs if out.tensor is not None]
+
+    @property
+    def dtype(self) -> str:
+        """The output's dtype as the attempt returned it, such as "float32"."""
+        self.must_return()
+        return self.reply.outputs[0].dtype or self.reply.outputs[0].kind
+
+    @property
+    def device(self) -> str:
+        """The output's device as the attempt returned it."""
+        self.must_return()
+        return self.reply.outputs[0].device or ""
+
+    @property
+    def kind(self) -> str:
+        """What was returned: "tensor", or the type's name."""
+        self.must_return()
+        return self.reply.outputs[0].kind
+
+    @property
+    def returned(self) -> str:
+        """The same, as it may be shown: "a tensor", "None", "an object of another type"."""
+        return kind_name(self.kind)
+
+    @property
+    def module(self) -> ModuleFacts:
+        """The first module that was built for the call. Raises CheckFailed where none was."""
+        if not self.reply.modules:
+            self.must_return()
+            raise CheckFailed("no module was built")
+        return self.reply.modules[0]
+
+    @property
+    def raised(self) -> Raised | None:
+        """The attempt's exception."""
+        return self.reply.raised
+
+    @property
+    def message(self) -> str:
+        """The attempt's exception in its own words, for matching only; empty where there is none."""
+        return "" if self.reply.raised is None else self.reply.raised.message
+
+    def gradient(self, name: str) -> Tensor | None:
+        """The gradient of "args.0" or of a parameter, None where none arrives."""
+        self.must_return()
+        found = self.reply.gradients.get(name)
+        return None if found is None else _wide(found)
+
+    def must_return(self) -> None:
+        """Raise AttemptRaised if the attempt raised."""
+        if self.reply.raised is not None:
+            raise AttemptRaised(self.reply.raised)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """Ask by name: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
+
+    `asking` gives a candidate whose calls carry options of `Call`:
+    `attempt.asking(cotangent=g, runs=2).call(...)`.
+    """
+
+    runner: Runner
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def device(self) -> str:
+        """Where the attempt is graded: "cpu" or "cuda"."""
+        return self.runner.device
+
+    def asking(self, **options: Any) -> Implementation:
+        """The same candidate; its calls have these fields of `Call` set."""
+        return Implementation(self.runner, {**self.options, **options})
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
+        """Call a function of the attempt."""
+        return self.ask(Call(name, _plain_arguments(args), kwargs, **self.options))
+
+    def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
+        """A module of the attempt's, yet to be built: in eval mode, with its own initial weights."""
+        return Module(self, Build(target, args, kwargs))
+
+    def ask(self, call: Call) -> Answer:
+        """Perform a call."""
+        return Answer(call, self.runner.execute(call))
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module to build anew for every call, so that no call depends on an earlier one."""
+
+    candidate: Implementation
+    build: Build
+
+    def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
+        """With these parameters; parameters that are not named become zero."""
+        return self._with(state=dict(state))
+
+    def training(self) -> Module:
+        """In training mode."""
+        return self._with(training=True)
+
+    def with_attributes(self, **attributes: Any) -> Module:
+        """With attributes set after building."""
+        return self._with(attributes={**self.build.attributes, **attributes})
+
+    def reporting(self, *names: str) -> Module:
+        """Report these attributes after the call."""
+        return self._with(report=names)
+
+    def adding(self, **values: Tensor) -> Module:
+        """With a value added to the output while the attribute of that name is true."""
+        return self._with(added=values)
+
+    def on(self, device: str) -> Module:
+        """Moved to a device after building."""
+        return self._with(device=device)
+
+    def beside(self, twin: Module) -> Module:
+        """Built together with another one; `module.alike` says whether both are the same but for their weights."""
+        return self._with(twin=twin.build)
+
+    def without_init(self) -> Module:
+        """Built without random initial weights, to save time where they are loaded anyway."""
+        return self._with(skip_init=True)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Answer:
+        """Build, then call forward."""
+        return self.candidate.ask(Call(self.build, _plain_arguments(args), kwargs, **self.candidate.options))
+
+    def built(self) -> Answer:
+        """Build only."""
+        return self.candidate.ask(Call(self.build, only_build=True, **self.candidate.options))
+
+    def _with(self, **changes: Any) -> Module:
+        return Module(self.candidate, dataclasses.replace(self.build, **changes))
+
+
+@dataclass(frozen=True)
+class LocalRunner:
+    """Trusted code (the reference, a mutant) in the judge's own process.
+
+    only_values: outputs, gradients and exceptions; nothing else in its replies is true, and they cost a quarter less.
+    """
+
+    namespace: Mapping[str, object]
+    device: str = "cpu"
+    only_values: bool = False
+
+    def execute(self, call: Call) -> Reply:
+        """The reply, in the dtype that the call states, float64 by default."""
+        return execute(
+            self.namespace, cast(call, call.dtype or "float64", self.device), "", only_values=self.only_values
+        )
+
+
+def _plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(a.build if isinstance(a, Module) else a for a in args)
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor

@@ -1,0 +1,96 @@
+"""Where in the student's own files a check run points."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..course import Course, Exercise
+from ..report.markdown import attempt_text
+from ..report.words import attempt_words, out_of
+from ..result import ExerciseResult, Result
+from ..submission import AttemptSource, read_file
+from .started import Begun
+
+AT_MOST = 50  # in one request to the service
+_LINE = re.compile(r"\bline ([0-9]{1,7})\b")  # in the grader's own sentences: "… on line 12"
+_DEFINITION = re.compile(r"(?:def|class) ([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A remark on one line of a file of the pull request."""
+
+    path: str
+    line: int
+    title: str
+    message: str
+
+
+def annotate(course: Course, results: Sequence[Result], begun: Begun, submitted: Path) -> list[Annotation]:
+    """One for every exercise that is begun and not right."""
+    found = []
+    known = {a.id: a for a in course.assignments}
+    for result in results:
+        assignment = known[result.assignment]
+        folder = submitted / result.student / assignment.id
+        for exercise, graded in zip(assignment.exercises, result.exercises, strict=True):
+            name = begun.get((exercise.assignment.id, exercise.id))
+            if name and not attempt_words(graded).passed:
+                found.append(_annotation(course, exercise, graded, folder / name))
+    return found[:AT_MOST]
+
+
+def _annotation(course: Course, exercise: Exercise, result: ExerciseResult, file: Path) -> Annotation:
+    source = read_file(file, course.limits.source_kib)
+    stub = exercise.script.read_text(encoding="utf-8")
+    line = _line(source, result, {m[1] for m in map(_DEFINITION.match, stub.splitlines()) if m})
+    if file.suffix == ".ipynb":
+        line = _line_of_notebook(file.read_bytes(), source.source, line)
+    path = f"exercises/{exercise.assignment.id}/{file.name}"
+    return Annotation(path, line, f"{exercise.id}: {out_of(result)}", attempt_text(result)[:4000])
+
+
+def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) -> int:
+    """The line that the first evidence names, else the first definition that the exercise asks for."""
+    lines = source.source.splitlines()
+    first = attempt_words(result).first
+    named = _LINE.search(first.evidence) if first is not None else None
+    if named is not None and 1 <= int(named[1]) <= len(lines):
+        return int(named[1])
+    definitions = ((i, _DEFINITION.match(line)) for i, line in enumerate(lines, 1))
+    return next((i for i, match in definitions if match and match[1] in asked_for), 1)
+
+
+def _line_of_notebook(content: bytes, source: str, line: int) -> int:
+    """The line of the .ipynb file that holds that line of its code: Jupyter writes each on a line of its own."""
+    raw = list(_strings(content.decode("utf-8-sig", "replace").splitlines()))
+    place = 0
+    for text in source.splitlines()[:line]:
+        place = next((i for i, shown in raw if i > place and text.strip() and shown == text), place)
+    return max(place, 1)
+
+
+def _strings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        try:
+            text = json.loads(line.strip().rstrip(","))
+        except ValueError:
+            continue
+        if isinstance(text, str):
+            yield number, text.rstrip("\n")
+
+
+def titled(annotation: Annotation) -> dict[str, object]:
+    """As the service's API takes it, which shows its text as text."""
+    return {
+        "path": annotation.path,
+        "start_line": annotation.line,
+        "end_line": annotation.line,
+        "annotation_level": "warning",
+        "title": annotation.title,
+        "message": annotation.message,
+    }

@@ -1,0 +1,125 @@
+"""What one job hands to another. Written by the judge; read as if anybody had written it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..box.names import Device, Level
+from ..course import Assignment, Course
+from ..errors import CourseFault
+from ..result import ExerciseResult, Result, result_path, write_result
+from ..submission import Unreadable, read_bytes
+from .collect import ENDS, Collected
+from .started import Begun
+
+ABOUT = "about.json"
+LIMIT_KIB = 1024  # of one file
+CHECKS = 200  # of one exercise
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class ArtifactError(CourseFault):
+    """This is not what the grading of this pull request writes. The text ends with what to do next."""
+
+
+class About(BaseModel):
+    """What was graded. begun: assignment, exercise, and the name of the file that counted.
+
+    Only the private course knows the stubs: in the class repository somebody's attempt may stand in a stub's place.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    student: str
+    head: str
+    device: Device
+    assignments: tuple[str, ...]
+    begun: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class HandedOn:
+    """What an artifact holds."""
+
+    results: Sequence[Result]
+    begun: Begun
+
+
+def write_artifact(folder: Path, collected: Collected, device: Device, results: Sequence[Result], begun: Begun) -> None:
+    """FOLDER/<student>/<assignment>.json for every result, and what they are about."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        write_result(result, folder)
+    graded = tuple(result.assignment for result in results)
+    names = tuple((*ids, name) for ids, name in begun.items())
+    about = About(student=collected.student, head=collected.head, device=device, assignments=graded, begun=names)
+    (folder / ABOUT).write_text(about.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def read_artifact(folder: Path, course: Course, collected: Collected) -> HandedOn:
+    """What a job handed on, each result possible in this course, and of this commit. Raises ArtifactError."""
+    about = _read(folder / ABOUT, About)
+    _demand((about.student, about.head) == (collected.student, collected.head), ABOUT, "it is of another commit")
+    known = {assignment.id: assignment for assignment in course.assignments}
+    _demand(list(about.assignments) == [id_ for id_ in known if id_ in about.assignments], ABOUT, "its assignments")
+    possible = {(e.assignment.id, e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDS}
+    _demand(possible.issuperset(about.begun), ABOUT, "what is begun")
+    results = []
+    for id_ in about.assignments:
+        result = _read(result_path(folder, collected.student, id_), Result)
+        _must_be_possible(result, known[id_], about)
+        results.append(result)
+    return HandedOn(results, {(assignment, exercise): name for assignment, exercise, name in about.begun})
+
+
+def _read(path: Path, model: type[M]) -> M:
+    try:
+        return model.model_validate_json(read_bytes(path, LIMIT_KIB))
+    except Unreadable:
+        raise _not_ours(path.name, "it is missing, no regular file, or too large") from None
+    except ValidationError:
+        raise _not_ours(path.name, "it does not follow the schema") from None
+
+
+def _must_be_possible(result: Result, assignment: Assignment, about: About) -> None:
+    name = f"{assignment.id}.json"
+    whose = (result.student, result.assignment, result.device)
+    _demand(whose == (about.student, assignment.id, about.device), name, "it is of another submission")
+    _demand(result.isolation == Level.NAMESPACES, name, "it was not graded in the box")
+    _demand([e.id for e in result.exercises] == [e.id for e in assignment.exercises], name, "its exercises")
+    for exercise, known in zip(result.exercises, assignment.exercises, strict=True):
+        _demand(_adds_up(exercise), name, f"its points in {known.id}")
+        if about.device is Device.CPU:  # a GPU may be asked for more
+            _demand(_close((exercise.max_score,), (known.points,)), name, f"its points in {known.id}")
+    whole = (sum(e.score for e in result.exercises), sum(e.max_score for e in result.exercises))
+    _demand(_close(whole, (result.score, result.max_score)), name, "its points")
+
+
+def _adds_up(exercise: ExerciseResult) -> bool:
+    checks = exercise.checks
+    if len(checks) > CHECKS or any(c.score not in (0, c.max_score) for c in checks):
+        return False
+    if any((c.outcome == "passed") != (c.score > 0) for c in checks if c.max_score):
+        return False
+    sums = (sum(c.score for c in checks), sum(c.max_score for c in checks))
+    return _close(sums, (exercise.score, exercise.max_score))
+
+
+def _close(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+    return all(math.isclose(x, y, abs_tol=1e-6) for x, y in zip(a, b, strict=True))
+
+
+def _demand(holds: bool, name: str, problem: str) -> None:
+    if not holds:
+        raise _not_ours(name, problem)
+
+
+def _not_ours(name: str, problem: str) -> ArtifactError:
+    return ArtifactError(f"{name} is not what grading writes ({problem}). Next: run the workflow again")

@@ -1,0 +1,114 @@
+"""The words of the pull request's comment, of the summary and of the check run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ..course import Course
+from ..report.markdown import CUT, LONGEST, results_section, text_block
+from ..report.words import points
+from ..result import ExerciseResult, Result
+from .gpu_gate import why_not_on_a_gpu
+
+NotBegun = Collection[tuple[str, str]]  # ids (exercise)
+
+MARK = "<!-- many-heads: grade -->"  # by which the next push finds the comment
+ENDINGS = {  # of a job that did not end well
+    "failure": "did not finish: a fault of the grader or of this repository's set-up, not yours. Your instructor can see why.",
+    "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
+    "skipped": "was skipped.",
+}
+NOT_COLLECTED = (
+    "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the exercise files” of job "
+    "`cpu` says why. Push again, or ask your instructor."
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a grading job went. `results` is None where there are none, and then `instead` says why."""
+
+    results: Sequence[Result] | None
+    instead: str = ""
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What the check run says."""
+
+    conclusion: str  # the service's word: success, failure, neutral
+    title: str
+
+
+def cpu_run(outcome: str, results: Sequence[Result] | None) -> Run:
+    """The run on a CPU, from how the job ended (`needs.cpu.result`)."""
+    if outcome == "success" and results is not None:
+        return Run(results)
+    return Run(None, f"Grading {ENDINGS.get(outcome, ENDINGS['failure'])}")
+
+
+def gpu_run(outcome: str, label: str, results: Sequence[Result] | None, cpu: Run, refused: Sequence[str]) -> Run:
+    """The run on a GPU, or the reason why there is none."""
+    if not label:
+        return Run(None, "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty).")
+    if cpu.results is None:
+        return Run(None, "Not run: grading on a CPU comes first.")
+    if outcome == "skipped":
+        return Run(None, f"Not run. {why_not_on_a_gpu(cpu.results, refused) or 'Nobody approved it.'}")
+    if outcome == "success" and results is not None:
+        return Run(results)
+    return Run(None, f"The run {ENDINGS.get(outcome, ENDINGS['failure'])}")
+
+
+def verdict(cpu: Run, gpu: Run, not_begun: NotBegun) -> Conclusion:
+    """In one line: all that is begun passes, something fails, or there is nothing to say."""
+    if cpu.results is None:
+        return Conclusion("neutral", "Not graded")
+    if not cpu.results:
+        return Conclusion("neutral", "Nothing is begun")
+    results = [*cpu.results, *(gpu.results or ())]
+    begun = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_begun]
+    score, most = sum(r.score for r in cpu.results), sum(r.max_score for r in cpu.results)
+    right = all(e.score == e.max_score and _nothing_fails(e) for e in begun)
+    return Conclusion("success" if right else "failure", f"{points(score)} / {points(most)}")
+
+
+def _nothing_fails(exercise: ExerciseResult) -> bool:
+    """Whatever it is worth: what only a GPU can show gives no points."""
+    return all(check.outcome in ("passed", "skipped") for check in exercise.checks)
+
+
+def body(course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_begun: NotBegun, commit: str) -> str:
+    """Markdown in which no student's text is more than text. Without `gpu`, nothing is said about one."""
+    parts = [_cpu_part(course, cpu, not_begun)]
+    if refused:
+        parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
+    if gpu is not None:
+        parts.append(_gpu_part(gpu, not_begun))
+    if cpu.results:
+        versions = cpu.results[0].versions.get("torch", "?")
+        parts.append(text_block(f"commit {commit[:10]}, isolation: {cpu.results[0].isolation}, torch {versions}"))
+    text = "\n\n".join(parts)
+    return text if len(text.encode()) <= LONGEST else _without_blocks(text)
+
+
+def _cpu_part(course: Course, cpu: Run, not_begun: NotBegun) -> str:
+    if cpu.results is None:
+        return f"## Not graded\n\n{cpu.instead}"
+    if not cpu.results:
+        return "## Nothing is begun\n\nEvery exercise is as it was handed out, or is not there. Fill one, `make check`, push again."
+    return results_section(course.title, cpu.results, not_begun)
+
+
+def _gpu_part(gpu: Run, not_begun: NotBegun) -> str:
+    if gpu.results is None:
+        return f"**On a GPU:** {gpu.instead}"
+    devices = ", ".join(sorted({result.device for result in gpu.results}))
+    return results_section(f"On the GPU runner ({devices})", gpu.results, not_begun)
+
+
+def _without_blocks(text: str) -> str:
+    """The tables alone: a comment has room for so much."""
+    lines = [line for line in text.splitlines() if line.startswith(("## ", "| ", "|---"))]
+    return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")

@@ -1,0 +1,28 @@
+"""Which attempts of a submission somebody has worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..course import Course
+from ..submission import code_digest, read_attempt
+
+Begun = Mapping[tuple[str, str], str]  # ids (assignment, exercise): the name of the file that counts
+
+
+def begun_in(course: Course, handed_in: Path) -> Begun:
+    """What differs from its stub, of a student's folder."""
+    found = {}
+    for exercise in course.exercises:
+        stub = code_digest(exercise.script.read_text(encoding="utf-8"))
+        folder, stem = handed_in / exercise.assignment.id, exercise.stem
+        source = read_attempt(folder, stem, stub, course.limits.source_kib)
+        if not source.missing and (source.problem or code_digest(source.source) != stub):
+            found[exercise.assignment.id, exercise.id] = source.name
+    return found
+
+
+def not_begun(course: Course, begun: Begun) -> frozenset[tuple[str, str]]:
+    """The ids (assignment, exercise) of all others."""
+    return frozenset((e.assignment.id, e.id) for e in course.exercises) - begun.keys()

@@ -1,0 +1,86 @@
+"""`course ci`: the steps of the class repository's workflow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..box.names import Device
+from .options import CourseOption, course_of
+
+ci = typer.Typer(
+    no_args_is_help=True,
+    help="The steps of the workflow that grades pull requests.\n\nExample: `course ci grade`, after `course ci collect`.",
+)
+
+Submitted = Annotated[Path, typer.Option(help="What `course ci collect` wrote.")]
+
+
+@ci.command()
+def collect(
+    out: Annotated[Path, typer.Option(help="A new folder.")] = Path("submitted"), course: CourseOption = None
+) -> None:
+    """Fetch the pull request's exercise files, as data. Needs GITHUB_TOKEN, which may read the repository.
+
+    Example: `course ci collect --out submitted`
+    """
+    from ..ci.collect import collect as collect_files
+    from ..ci.runner import needed, pull_request
+
+    asked = pull_request(os.environ)
+    remote = f"{needed(os.environ, 'GITHUB_SERVER_URL')}/{asked.repository}"
+    found = collect_files(course_of(course), asked, remote, needed(os.environ, "GITHUB_TOKEN"), out)
+    files = sum(path.suffix != ".json" for path in out.rglob("*") if path.is_file())
+    print(f"{files} files of commit {asked.head[:10]}, by {found.student}. Next: course ci grade --submitted {out}")
+    for sentence in found.refused:
+        print(f"not taken: {sentence}")
+
+
+@ci.command()
+def grade(
+    submitted: Submitted = Path("submitted"),
+    out: Annotated[Path, typer.Option(help="Where results go.")] = Path("results"),
+    device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
+    course: CourseOption = None,
+) -> None:
+    """Grade what was collected, in the box, and say what the next jobs need to know.
+
+    Example: `course ci grade --submitted submitted --out results`
+    """
+    from ..ci.artifact import write_artifact
+    from ..ci.collect import read_collected
+    from ..ci.comment import Run, body
+    from ..ci.gpu_gate import CLEAN, why_not_on_a_gpu
+    from ..ci.grade import grade_collected
+    from ..ci.runner import add_summary, set_output
+    from ..ci.started import begun_in, not_begun
+
+    loaded, collected = course_of(course), read_collected(submitted)
+    begun = begun_in(loaded, submitted / collected.student)
+    results = grade_collected(loaded, collected, submitted, device, begun)
+    write_artifact(out, collected, device, results, begun)
+    why_not = why_not_on_a_gpu(results, collected.refused)
+    set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)
+    spared = not_begun(loaded, begun)
+    add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))
+    score, most = sum(r.score for r in results), sum(r.max_score for r in results)
+    print(f"{score:g} of {most:g} points on {device}. Results: {out}. {why_not or 'Fit for a GPU.'}")
+
+
+@ci.command()
+def report(
+    cpu: Annotated[Path, typer.Option(help="The results of job cpu, as they came.")] = Path("results-cpu"),
+    gpu: Annotated[Path, typer.Option(help="The results of job gpu, as they came.")] = Path("results-gpu"),
+    submitted: Submitted = Path("submitted"),
+    course: CourseOption = None,
+) -> None:
+    """Write the pull request's comment, its check run and the summary. Needs GITHUB_TOKEN, which may write those.
+
+    Example: `course ci report --cpu results-cpu --gpu results-gpu --submitted submitted`
+    """
+    from ..ci.report import write_report
+
+    print(write_report(course_of(course), os.environ, submitted, cpu, gpu))

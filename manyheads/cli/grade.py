@@ -1,0 +1,140 @@
+"""`course grade`: a class, graded."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ..batch.cluster import grade_on
+from ..batch.journal import open_journal
+from ..batch.plan import GradePlan
+from ..batch.record import Record
+from ..batch.run import Graded, grade_all
+from ..box.names import Device, Level
+from ..course import Course
+from ..course.secret import course_secret
+from ..errors import CourseFault
+from ..report.rows import Row, row_of
+from ..report.terminal import class_misconceptions, class_table
+from ..submission import Submission, find_submissions, misnamed
+from .options import CourseOption, exercises_named, instructors_course_of
+from .progress import progress
+
+if TYPE_CHECKING:
+    from ..gradebook.writer import GradebookWriter
+
+MOST_ROWS = 200  # students in the table at the end
+
+
+def grade(
+    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where results go: `OUT/<student>/<assignment>.json`.")
+    ] = Path("results"),
+    device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
+    exercise: Annotated[
+        list[str] | None,
+        typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, show_default="one a core", help="Judges that work at once; on a GPU one.")
+    ] = os.cpu_count() or 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
+    ] = None,
+    isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
+    seed: Annotated[int, typer.Option(help="Draws other inputs; kept in the results.")] = 0,
+    gradebook: Annotated[
+        str | None, typer.Option(help="nbgrader's database too, such as sqlite:///gradebook.db.")
+    ] = None,
+    regrade: Annotated[bool, typer.Option(help="Grade again what is graded already and has not changed.")] = False,
+    course: CourseOption = None,
+) -> None:
+    """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
+
+    Example: `course grade examples/submitted --out results`
+    """
+    loaded = instructors_course_of(course, "grade")
+    chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
+    submissions, refused = find_submissions(loaded, submitted)
+    plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
+    console = Console(highlight=False)
+    if cluster is None and jobs > (most := _most_judges(device)):
+        jobs = most
+        console.print(
+            f"A GPU takes one attempt at a time: {most} judge{'s' * (most != 1)} at work.", style="bright_black"
+        )
+    started = time.monotonic()
+    with ExitStack() as stack:
+        book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
+        record = Record(out, open_journal(out, loaded, plan), book, partly=bool(chosen))
+        rows = {submission: row_of(result) for submission, result in record.known(submissions, regrade=regrade)}
+        before, waiting = len(rows), [s for s in submissions if s not in rows]
+        try:
+            with progress(console, len(submissions), before) as shown:
+                for each in _graded(plan, waiting, jobs, cluster):
+                    rows[each.submission] = row_of(record.add(each))
+                    shown.one_more(rows[each.submission].stopped)
+        except KeyboardInterrupt:
+            done = f"{len(rows)} of {len(submissions)} submissions are graded"
+            console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
+            raise typer.Exit(130) from None
+    _sum_up(console, list(rows.values()), out)
+    graded = f"{len(rows)} submission{'' if len(rows) == 1 else 's'}"
+    again = f" ({before} as before)" if before else ""
+    seconds = time.monotonic() - started
+    where = f"Results: {out}/. Next: course report {out}"
+    console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
+    for sentence in (*refused, *(each for s in submissions for each in misnamed(s, chosen))):
+        console.print(f"not graded: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    for fault in record.faults:
+        said = f"course: a fault of the grader's own: {fault}. Next: course verify"
+        console.print(said, style="red", markup=False, soft_wrap=True)
+    if record.faults:
+        raise typer.Exit(2)
+
+
+def _sum_up(console: Console, rows: Sequence[Row], out: Path) -> None:
+    if len(rows) <= MOST_ROWS:
+        console.print(class_table(rows))
+        return
+    console.print(class_misconceptions(rows))
+    console.print(f"{len(rows)} students are too many for a table here. Next: course report {out} --students\n")
+
+
+def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:
+    """Nothing to grade needs no judge."""
+    if not submissions:
+        return iter(())
+    if cluster is not None:
+        return grade_on(cluster, plan, submissions)
+    return grade_all(plan, submissions, min(jobs, len(submissions)))
+
+
+def _most_judges(device: Device) -> int:
+    """How many can work at once: one attempt at a time has a GPU."""
+    if device is Device.CPU:
+        return sys.maxsize
+    from ..box.nvidia import apart, find_driver
+
+    return max(1, len(apart(find_driver())))
+
+
+def _gradebook(course: Course, url: str) -> GradebookWriter:
+    """nbgrader's database. Raises CourseFault where nbgrader is not installed."""
+    try:
+        from ..gradebook.writer import GradebookWriter
+    except ImportError:
+        raise CourseFault(
+            "--gradebook needs nbgrader. Next: pip install -e '.[nbgrader]', in the course's repository"
+        ) from None
+    return GradebookWriter(course, url)

@@ -1,0 +1,56 @@
+"""`course hint`: one step nearer to the answer each time it is asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..course.secret import FOLDER
+from .options import CourseOption, course_of, exercise_named
+from .own import check_one, fingerprint_path, gone, is_begun, own_attempt
+
+NOTE = "hints.json"  # which steps were shown
+
+
+def hint(
+    exercise: Annotated[str, typer.Argument(help="Its id or file.")],
+    course: CourseOption = None,
+    *,
+    again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
+) -> None:
+    """Ask for a hint: a question first, then a pointer, then nearly the answer.
+
+    Example: `course hint reshape_dance`
+    """
+    loaded = course_of(course)
+    wanted = exercise_named(loaded, exercise, "hint")
+    source = own_attempt(loaded, wanted)
+    console = Console(highlight=False)
+    if source.missing:
+        console.print(gone(loaded, wanted), soft_wrap=True, markup=False)
+        raise typer.Exit(1)
+    if not is_begun(wanted, source):
+        _print(console, wanted.hint, f"course check {wanted.id}")
+        return
+    from ..box.forked import open_own_box
+
+    with open_own_box() as box, console.status(f"checking {wanted.id}"):  # in this order: a spinner is a thread
+        result = check_one(loaded, wanted, source, box)
+    if all(check.outcome == "passed" for check in result.checks):
+        _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
+        return
+    from ..public.file import read
+    from ..tools.hints import next_hint
+
+    content = read(fingerprint_path(wanted)).content
+    given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
+    if given.title:
+        console.print(given.title, soft_wrap=True, markup=False)
+    _print(console, given.sentence, f"course {'check' if given.last else 'hint'} {wanted.id}")
+
+
+def _print(console: Console, sentence: str, following: str) -> None:
+    console.print(sentence, soft_wrap=True, markup=False)
+    console.print(f"Next: {following}")

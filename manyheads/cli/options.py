@@ -1,0 +1,63 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..course import Course, CourseError, Exercise, find_course, load_course
+
+CourseOption = Annotated[
+    Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
+]
+
+
+def course_of(folder: Path | None) -> Course:
+    """The course that an option names, or the one that we stand in. Raises CourseError."""
+    return load_course(find_course(Path.cwd()) if folder is None else folder)
+
+
+def instructors_course_of(folder: Path | None, command: str) -> Course:
+    """The same, for what a class repository cannot do. Raises CourseError."""
+    course = course_of(folder)
+    if not (course.root / "solutions").is_dir():
+        raise CourseError(
+            f"course {command} needs the instructor's repository, with its solutions/; {course.root} has none. Next: course check"
+        )
+    return course
+
+
+def exercises_named(course: Course, names: list[str]) -> list[Exercise]:
+    """The exercises with these ids or file names; all of them where none is named. Raises CourseError."""
+    every = list(course.exercises)
+    if not names:
+        return every
+    found = []
+    for name in names:
+        stem = Path(name).stem
+        match = [e for e in every if stem in (e.id, e.stem, e.stem.split("_")[0])]
+        if not match:
+            known = ", ".join(e.id for e in every)
+            raise CourseError(f"there is no exercise {name!r}; there are: {known}. Next: course status")
+        _must_be_here(Path(name), match)
+        found += match
+    return found
+
+
+def _must_be_here(path: Path, named: list[Exercise]) -> None:
+    """A file elsewhere with the right name is not what is meant to be read, and must not seem to be. Raises CourseError."""
+    here = [path for e in named for path in (e.script, e.notebook)]
+    if path.suffix and path.exists() and path.resolve() not in here:
+        raise CourseError(
+            f"{path} is not read: attempts are in {here[0].parent}. Next: copy it there, then course check {named[0].id}"
+        )
+
+
+def exercise_named(course: Course, name: str, command: str) -> Exercise:
+    """The one exercise with this id or file name. Raises CourseError."""
+    found = exercises_named(course, [name])
+    if len(found) > 1:
+        raise CourseError(f"{name!r} is in {len(found)} assignments. Next: course {command} {found[0].id}")
+    return found[0]

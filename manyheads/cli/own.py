@@ -1,0 +1,72 @@
+"""A student's own attempt at an exercise: where it is, whether it is begun, and its visible checks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..course import Course, CourseError, Exercise
+from ..result import ExerciseResult
+from ..submission import AttemptSource, code_digest, read_attempt
+
+if TYPE_CHECKING:
+    from ..box.level import Box
+
+PATIENCE = 2  # times as long as a call may take where it is graded: a laptop may be slow, and no points depend on it
+
+
+def gone(course: Course, exercise: Exercise) -> str:
+    """What to say where the file of an exercise is not there."""
+    path = exercise.script
+    return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
+
+
+def is_done(result: ExerciseResult) -> bool:
+    """Whether every check passed."""
+    return all(check.outcome == "passed" for check in result.checks)
+
+
+def is_begun(exercise: Exercise, source: AttemptSource) -> bool:
+    """Whether the attempt differs from the untouched stub."""
+    return not source.missing and code_digest(source.source) != _untouched(exercise)
+
+
+def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box | None = None) -> ExerciseResult:
+    """The visible checks of one attempt, in a process of its own. `box`: where there is one already."""
+    from ..box.forked import open_own_box
+    from ..public.attempt import check_source
+    from ..public.file import read
+
+    if box is None:
+        with open_own_box() as own:
+            return check_one(course, exercise, source, own)
+    fingerprints = read(fingerprint_path(exercise))
+    limits = course.limits.for_worker()
+    patient = replace(
+        limits,
+        seconds_per_call=PATIENCE * limits.seconds_per_call,
+        seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
+    )
+    return check_source(fingerprints, source, box, patient)
+
+
+def fingerprint_path(exercise: Exercise) -> Path:
+    """Where the fingerprints are. Raises CourseError where they are not."""
+    path = exercise.fingerprints
+    if not path.exists():
+        raise CourseError(f"{path} is missing. Next (as an instructor): course release")
+    return path
+
+
+def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
+    """The attempt in exercises/: the script, or the notebook where the script is untouched."""
+    folder = exercise.script.parent
+    untouched = _untouched(exercise)
+    return read_attempt(folder, exercise.stem, untouched, course.limits.source_kib)
+
+
+def _untouched(exercise: Exercise) -> str:
+    from ..public.file import read
+
+    return read(fingerprint_path(exercise)).content.stub

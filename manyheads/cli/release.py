@@ -1,0 +1,87 @@
+"""`course release`: exercises/ from solutions/, and from them the students' class repository."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ..course import Course, CourseError
+from .options import CourseOption, exercises_named, instructors_course_of
+
+if TYPE_CHECKING:
+    from ..judge.catalogue import Catalogue
+
+NOBODY = "@instructor"
+
+
+def release(
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Ids: write only their files, while you work on them [default: all].")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Make the students' class repository here, or bring it up to date."),
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="Who reviews changes there: a login or team [default: as before].")
+    ] = None,
+    course: CourseOption = None,
+    *,
+    curves: Annotated[
+        bool, typer.Option("--curves", help="Train the references anew for `course train`: minutes.")
+    ] = False,
+) -> None:
+    """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
+
+    Example: `course release --out ../class --owner @ada`, or `course release reshape_dance`
+    """
+    loaded = instructors_course_of(course, "release")
+    named = exercises_named(loaded, exercises) if exercises else None
+    if named and out is not None:
+        raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
+    from ..authoring.release import write_release
+    from ..judge.catalogue import Catalogue
+
+    console = Console(highlight=False)
+    if curves:
+        _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
+    catalogue = Catalogue(loaded)
+    written = write_release(loaded, catalogue, named)
+    following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
+    console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: {following}", soft_wrap=True)
+    if out is not None:
+        console.print(_class_repository(loaded, catalogue, written, out, owner), soft_wrap=True, markup=False)
+
+
+def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
+    from ..authoring.curves import record_curve, trained_exercises
+
+    for exercise, trainable in trained_exercises(course):
+        if exercise.id not in ids:
+            continue
+        with console.status(f"training the reference of {exercise.id}"):
+            data = record_curve(exercise, trainable)
+        path = exercise.curve
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        console.print(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB", soft_wrap=True, markup=False)
+
+
+def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:
+    """Make it or bring it up to date; what there is to say about it."""
+    from ..authoring.bundle import bundle
+    from ..authoring.hand_over import earlier_release, hand_over
+    from ..authoring.trial import try_out
+
+    named = owner or earlier_release(out).owner or NOBODY
+    files = bundle(course, written, named)
+    try_out(course, catalogue, files)
+    changed = hand_over(course, out, files)
+    following = f"look at it (git -C {out} diff), commit, push" if (out / ".git").exists() else f"git init {out}"
+    if named == NOBODY:
+        following = f"course release --out {out} --owner @YOU, for CODEOWNERS names nobody yet"
+    return f"{len(files)} files in {out}, {len(changed)} of them changed. Next: {following}"

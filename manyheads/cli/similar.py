@@ -1,0 +1,54 @@
+"""`course similar`: pairs of attempts to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..errors import CourseFault
+from ..submission import find_submissions
+from .options import CourseOption, course_of, exercises_named
+
+CAUTION = (
+    "A short exercise has few right answers, so likeness is to be expected. "
+    "These are pairs to look at, not findings: read both, and ask both students."
+)
+
+
+def similar(
+    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where pages go: `OUT/<assignment>/<exercise>/index.html`.")
+    ] = Path("similar"),
+    exercise: Annotated[list[str] | None, typer.Option(help="Only this exercise. May be given again.")] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs shown for each exercise, most alike first.")] = 10,
+    course: CourseOption = None,
+) -> None:
+    """Show which attempts of a class look alike, side by side: pairs to look at, and no more than that.
+
+    Needs compare50, which is installed by itself: `pipx install compare50`. What the stub gives is no likeness.
+
+    Example: `course similar submitted --exercise fused_qkv`
+    """
+    from ..similar.compare50 import compare, find_compare50
+    from ..similar.written import given, written
+
+    loaded = course_of(course)
+    command = find_compare50()
+    submissions, _ = find_submissions(loaded, submitted)
+    console = Console(highlight=False)
+    for each in exercises_named(loaded, exercise or []):
+        attempts = written(loaded, each, submissions)
+        page, said = out / each.assignment.id / each.id, f"{each.id}: {len(attempts)} written"
+        if len(attempts) < 2:
+            console.print(f"{said}, nothing to compare", markup=False)
+            continue
+        try:
+            alike = compare(command, attempts, given(each), each.stem, page, pairs)
+        except OSError as error:
+            raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
+        console.print(f"{said}, {page / 'index.html' if alike else 'none alike'}", markup=False, soft_wrap=True)
+    console.print(CAUTION)

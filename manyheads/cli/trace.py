@@ -1,0 +1,125 @@
+"""`course trace`: a student's own forward pass, explained line by line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ..course import Course, CourseError, Exercise
+from ..submission import AttemptSource
+from ..tools.corners import CORNER
+from .options import CourseOption, course_of, exercise_named
+from .own import fingerprint_path, gone, is_begun, own_attempt
+
+if TYPE_CHECKING:
+    from ..tools.calls import Look
+    from ..tools.follow import Followed
+
+
+def trace(
+    exercise: Annotated[str, typer.Argument(help="Its id or file.")],
+    function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
+    course: CourseOption = None,
+    *,
+    values: Annotated[bool, typer.Option("--values", help="Show the numbers, too.")] = False,
+) -> None:
+    """Follow your own code: what each line does to shapes, and whether numbers move.
+
+    Example: `course trace reshape_dance`
+    """
+    seen = follow_own(course_of(course), exercise, function, "trace", crop=CORNER if values else ())
+    from ..report.trace import LEGEND, trace_report
+    from ..tools.source import Source
+    from ..tools.trace import explained
+
+    console = Console(highlight=False)
+    lines = Source(tuple(seen.source.source.splitlines()))
+    told = [explained(look, traced, lines) for look, traced in zip(seen.looks, seen.followed.traced, strict=False)]
+    for each in told:
+        console.print(trace_report(each), soft_wrap=True)
+    if seen.followed.ended:
+        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
+    if told:
+        console.print(LEGEND, style="bright_black", soft_wrap=True)
+    well = not seen.followed.ended and all(each.right for each in told)
+    console.print(f"Next: course {'check' if well else 'hint'} {seen.exercise.id}")
+    if seen.followed.ended or any(each.raised for each in told):
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class Own:
+    """A student's own attempt, and what was seen of it."""
+
+    exercise: Exercise
+    source: AttemptSource
+    looks: list[Look]
+    followed: Followed
+
+
+def follow_own(
+    course: Course,
+    name: str,
+    function: str | None,
+    command: str,
+    *,
+    by_head: bool = False,
+    crop: tuple[int, ...] = (),
+    times: int = 1,
+) -> Own:
+    """Follow the attempt in exercises/ in a process of its own. Raises CourseError; leaves where nothing is begun."""
+    exercise = exercise_named(course, name, command)
+    from ..box.forked import open_own_box
+    from ..public.heads import read
+    from ..tools.calls import with_heads
+    from ..tools.follow import follow
+    from ..tools.sentence import sentence_looks
+
+    with open_own_box() as box:  # before anything here runs an operation of torch
+        source = own_attempt(course, exercise)
+        refuse_unbegun(course, exercise, source, command)
+        chosen = _looks_named(exercise, fingerprint_path(exercise), function, command, by_head)
+        if by_head:
+            sentence = sentence_looks(exercise) if function is None else []
+            chosen = with_heads([*chosen, *sentence], read(exercise.heads))
+        return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
+
+
+def refuse_unbegun(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
+    """Say so and leave with status 1 where there is nothing of the student's to run."""
+    if not source.problem and is_begun(exercise, source):
+        return
+    console = Console(highlight=False)
+    if source.missing:
+        console.print(gone(course, exercise), soft_wrap=True, markup=False)
+        raise typer.Exit(1)
+    sentence = source.problem or f"{exercise.id} is not begun yet: there is nothing to {command}."
+    console.print(sentence, soft_wrap=True, markup=False)
+    first = "mend the file" if source.problem else f"fill the first stub of {exercise.stem}"
+    console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def _looks_named(
+    exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
+) -> list[Look]:
+    """The recorded calls of that function, of all where it is None. Raises CourseError where there is none."""
+    from ..public.file import read
+    from ..tools.calls import looks
+
+    every = looks(exercise, read(fingerprints), by_head=by_head)
+    chosen = [look for look in every if function in (None, look.target)]
+    if not chosen:
+        if not every:
+            raise CourseError(
+                f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
+                f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
+            )
+        known = ", ".join(dict.fromkeys(look.target for look in every))
+        next_ = f"course {command} {exercise.id}"
+        raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
+    return chosen

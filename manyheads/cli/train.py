@@ -1,0 +1,134 @@
+"""`course train`: a student's own attention learns to write, beside the reference's recorded curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ..course import Course, CourseError
+from .options import CourseOption, course_of, exercise_named
+from .own import own_attempt
+from .picture import write_picture
+from .plot import FOLDER
+from .trace import refuse_unbegun
+
+if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..course.file import Trainable
+    from ..submission import AttemptSource
+    from ..training.curve import Curve
+
+PROMPT, CHARACTERS = "Alice ", 240
+_LINE_EVERY = 100  # steps, where there is no terminal to move a bar on
+
+
+def train(
+    exercise: Annotated[str, typer.Argument(help="Its id or file.")],
+    course: CourseOption = None,
+    *,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many [default: at the end].")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The PNG to write [default: plots/EXERCISE_training.png].")
+    ] = None,
+) -> None:
+    """Put your own attention into a small language model and let it learn to write: about a minute.
+
+    Example: `course train fused_qkv`
+    """
+    loaded = course_of(course)
+    wanted = exercise_named(loaded, exercise, "train")
+    if wanted.train is None:
+        raise CourseError(f"{wanted.id} has no module to train. Next: {_another(loaded)}")
+    from ..box.forked import open_own_box
+
+    console = Console(highlight=False)
+    with open_own_box() as box:  # before anything here runs an operation of torch
+        source = own_attempt(loaded, wanted)
+        refuse_unbegun(loaded, wanted, source, "train")
+        from ..training.recorded import read
+
+        recorded = read(wanted.curve)
+        curve, written = _learned(console, box, loaded, wanted.train, source, recorded.curve, steps, wanted.id)
+    from ..report.training import training_report, written_report
+    from ..training.verdict import verdict
+
+    found = verdict(curve, recorded)
+    console.print(training_report(curve, recorded.curve, found), soft_wrap=True)
+    console.print(written_report(PROMPT + written))
+    _draw(console, out or loaded.root / FOLDER / f"{wanted.id}_training.png", curve, recorded.curve, wanted.title)
+    console.print(f"Next: course check {wanted.id}")
+    if not found.well:
+        raise typer.Exit(1)
+
+
+def _learned(
+    console: Console,
+    box: Box,
+    course: Course,
+    trainable: Trainable,
+    source: AttemptSource,
+    reference: Curve,
+    steps: int | None,
+    id_: str,
+) -> tuple[Curve, str]:
+    """The attempt's curve and what it writes. Leaves with status 1 where it cannot be trained."""
+    from ..training.own import own_study
+    from ..training.plan import attention_of, plan_for
+    from ..training.study import Stopped
+    from ..training.text import read_text
+
+    text = read_text()
+    plan = plan_for(text)
+    total = min(steps or plan.steps, plan.steps)
+    try:
+        with own_study(box, course.limits.for_worker(), source, attention_of(trainable), text, plan) as study:
+            curve = _shown(console, study.learn(total), reference, total)
+            return curve, study.write(PROMPT, CHARACTERS)
+    except Stopped as stopped:
+        console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
+        console.print(f"Next: course check {id_}")
+        raise typer.Exit(1) from None
+
+
+def _another(course: Course) -> str:
+    """The command for the first exercise that has a module to train."""
+    able = [e.id for e in course.exercises if e.train is not None]
+    return f"course train {able[0]}" if able else "course status"
+
+
+def _shown(console: Console, learning: Iterator[Curve], reference: Curve, total: int) -> Curve:
+    """Show how far it has come until it has come to its end, which is returned. Raises Stopped."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total)
+        said = 0
+        for curve in learning:
+            losses = f"loss {curve.recent():.2f}, the reference {reference.recent(curve.steps):.2f}"
+            bar.update(task, completed=curve.steps, description=losses)
+            if not console.is_terminal and curve.steps // _LINE_EVERY > said:
+                said = curve.steps // _LINE_EVERY
+                console.print(f"step {curve.steps} of {total}: {losses}", soft_wrap=True)
+    return curve
+
+
+def _draw(console: Console, path: Path, curve: Curve, reference: Curve, title: str) -> None:
+    """Write the picture, where matplotlib is installed."""
+    from ..errors import CourseFault
+    from ..report.bench_picture import need_matplotlib
+    from ..report.training_picture import png
+
+    try:
+        need_matplotlib()
+    except CourseFault as missing:
+        console.print(f"No picture: {missing}", soft_wrap=True, markup=False)
+        return
+    write_picture(path, png(curve, reference, f"{title}: how it learns"))
+    console.print(f"Drawn in {path}", soft_wrap=True, markup=False)

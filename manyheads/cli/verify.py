@@ -1,0 +1,45 @@
+"""`course verify`: the course's own promises."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..box.names import Level
+from .options import CourseOption, exercises_named, instructors_course_of
+
+
+def verify(
+    exercises: Annotated[list[str] | None, typer.Argument(help="Ids [default: all].")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of inputs for every right attempt.")] = 2,
+    pairs: Annotated[int, typer.Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
+    course: CourseOption = None,
+) -> None:
+    """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing hidden is released.
+
+    Example: `course verify reshape_dance --seeds 20`
+    """
+    loaded = instructors_course_of(course, "verify")
+    named = exercises_named(loaded, exercises or [])
+    from ..authoring.verify.claims import VerifyEffort, verify_course
+    from ..box.level import open_box
+
+    console = Console(highlight=False)
+    broken = 0
+    with open_box(Level.NAMESPACES, loaded.limits.for_worker(), loaded.root) as box:
+        for claim in verify_course(loaded, box, named, VerifyEffort(seeds, pairs or None)):
+            mark, style = ("✓", "green") if claim.kept else ("✗", "red")
+            console.print(
+                f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}",
+                style=style,
+                markup=False,
+                soft_wrap=True,
+            )
+            broken += not claim.kept
+            for line in claim.lines:
+                console.print(f"    {line}", markup=False, soft_wrap=True)
+    console.print(f"{broken} claims do not hold." if broken else "Every claim holds.")
+    if broken:
+        raise typer.Exit(1)

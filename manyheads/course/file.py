@@ -1,0 +1,101 @@
+"""What course.yaml says. The JSON Schema that editors use is made from these models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from ..box.worker.limits import Limits as WorkerLimits
+from .shapes import parse_signature
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
+
+
+def _signature(text: str) -> str:
+    parse_signature(text)
+    return text
+
+
+Shapes = Annotated[
+    str, AfterValidator(_signature), Field(description="such as (x: (B, T, C), n_head: nh) -> (B, nh, T, hd)")
+]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CourseLimits(_Model):
+    """What one attempt may use."""
+
+    seconds_per_call: float = Field(5.0, gt=0, description="from a question to the end of its answer")
+    seconds_per_attempt: float = Field(20.0, gt=0, description="all questions to one attempt together")
+    memory_mib: int = Field(2048, ge=256)
+    files_mib: int = Field(32, ge=1, description="/tmp and /dev/shm, each")
+    processes: int = Field(32, ge=1)
+    open_files: int = Field(128, ge=80)
+    reply_mib: int = Field(32, ge=1, description="the largest answer that is read")
+    source_kib: int = Field(1024, ge=1, description="the largest attempt that is read")
+
+    def for_worker(self, device: str = "cpu") -> WorkerLimits:
+        """The part that the box enforces, for attempts that compute there."""
+        return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
+
+
+class Trainable(_Model):
+    """A module (B, T, C) -> (B, T, C) that attends causally, for `course train` to put into a language model."""
+
+    module: str = Field(min_length=1, description="the class")
+    arguments: dict[str, Literal["C", "nh", "T"]] = Field(
+        description="the constructor's, by name: C channels, nh heads, T the most tokens"
+    )
+    shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
+
+
+class ExerciseRow(_Model):
+    """One gradable unit."""
+
+    id: Identifier
+    title: str = Field(min_length=1)
+    points: float = Field(gt=0, description="the sum of its checks' points")
+    hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
+    shapes: dict[str, Shapes | tuple[Shapes, ...]] = Field(
+        {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
+    )
+
+    train: Trainable | None = Field(None, description="the module that `course train` trains")
+
+
+class AssignmentRow(_Model):
+    """Exercises in the order in which they are done."""
+
+    id: Identifier
+    title: str = Field(min_length=1)
+    exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _exercises_differ(self) -> AssignmentRow:
+        _must_differ("exercise", [exercise.id for exercise in self.exercises])
+        return self
+
+
+class CourseFile(_Model):
+    """The whole of course.yaml."""
+
+    title: str = Field(min_length=1)
+    assignments: tuple[AssignmentRow, ...] = Field(min_length=1)
+    limits: CourseLimits = CourseLimits()
+
+    @model_validator(mode="after")
+    def _ids_differ(self) -> CourseFile:
+        _must_differ("assignment", [assignment.id for assignment in self.assignments])
+        # Checks, mutants and commands know an exercise by its id alone.
+        _must_differ("exercise", [exercise.id for assignment in self.assignments for exercise in assignment.exercises])
+        return self
+
+
+def _must_differ(what: str, ids: list[str]) -> None:
+    for each in ids:
+        if ids.count(each) > 1:
+            raise ValueError(f"the {what} {each!r} stands here twice")

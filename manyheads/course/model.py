@@ -1,0 +1,211 @@
+"""A course as the rest of the engine knows it: assignments, exercises, and where each keeps its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .shapes import Signature, parse_signature
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One gradable unit. It knows its assignment, its row in course.yaml, and its files."""
+
+    assignment: Assignment
+    number: int  # in the assignment, from 1
+    row: ExerciseRow
+
+    def __hash__(self) -> int:
+        """Of the ids, which are unique in a course: a row holds a mapping, which has no hash."""
+        return hash((self.assignment, self.row.id))
+
+    @property
+    def id(self) -> str:
+        """Such as reshape_dance."""
+        return self.row.id
+
+    @property
+    def stem(self) -> str:
+        """The file name without its ending, such as 04_reshape_dance."""
+        return f"{self.number:02d}_{self.id}"
+
+    @property
+    def title(self) -> str:
+        """A few words for people."""
+        return self.row.title
+
+    @property
+    def points(self) -> float:
+        """The sum of the checks' points."""
+        return self.row.points
+
+    @property
+    def hint(self) -> str:
+        """Shown where a check has no hint of its own."""
+        return self.row.hint
+
+    @property
+    def train(self) -> Trainable | None:
+        """The module that `course train` trains, where there is one."""
+        return self.row.train
+
+    @property
+    def shapes(self) -> tuple[str, ...]:
+        """The names of the functions and classes of which course.yaml gives the shapes."""
+        return tuple(self.row.shapes)
+
+    def signatures(self, name: str) -> tuple[Signature, ...]:
+        """What the function or class of that name takes and gives, in every way that course.yaml lists."""
+        listed = self.row.shapes.get(name, ())
+        return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
+
+    @property
+    def root(self) -> Path:
+        """The course's folder."""
+        return self.assignment.root
+
+    @property
+    def solution(self) -> Path:
+        """The single source of the exercise."""
+        return self.root / "solutions" / self.assignment.id / f"{self.stem}.py"
+
+    @property
+    def script(self) -> Path:
+        """The stub that a student gets, as a Python file."""
+        return self.assignment.exercises_folder / f"{self.stem}.py"
+
+    @property
+    def notebook(self) -> Path:
+        """The same as a notebook."""
+        return self.assignment.exercises_folder / f"{self.stem}.ipynb"
+
+    @property
+    def fingerprints(self) -> Path:
+        """What a student's machine knows of the answers."""
+        return self._recorded("fingerprints")
+
+    @property
+    def heads(self) -> Path:
+        """What the reference's heads attend to."""
+        return self._recorded("heads")
+
+    @property
+    def curve(self) -> Path:
+        """How the reference learned, and what it had learned in the end."""
+        return self._recorded("curves")
+
+    @property
+    def checks(self) -> Path:
+        """The hidden checks."""
+        return self.root / "grader" / "checks" / f"test_{self.id}.py"
+
+    @property
+    def misconceptions(self) -> Path:
+        """The mutants."""
+        return self.root / "grader" / "misconceptions" / f"{self.id}.py"
+
+    @property
+    def table(self) -> Path:
+        """The diagnosis table."""
+        return self.root / "grader" / "tables" / f"{self.id}.safetensors"
+
+    @property
+    def kill_matrix(self) -> Path:
+        """Which check catches which mutant."""
+        return self.root / "grader" / "tables" / f"{self.id}.kill_matrix.json"
+
+    def check_sources(self) -> list[Path]:
+        """The hidden checks, and what several exercises' checks share: files whose names begin with an underscore."""
+        return [self.checks, *sorted(self.checks.parent.glob("_*.py"))]
+
+    def mutant_sources(self) -> list[Path]:
+        """The mutants, and what several exercises' mutants share: files whose names begin with an underscore."""
+        return [self.misconceptions, *sorted(self.misconceptions.parent.glob("_*.py"))]
+
+    def right_attempts(self) -> list[Path]:
+        """Attempts that must score full."""
+        return sorted((self.root / "grader" / "right" / self.id).glob("*.py"))
+
+    def wrong_attempts(self) -> list[Path]:
+        """Attempts that must lose points, and that no mutant describes."""
+        return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
+
+    def _recorded(self, what: str) -> Path:
+        return self.assignment.exercises_folder / what / f"{self.stem}.safetensors"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Exercises in the order in which they are done."""
+
+    root: Path  # the course's folder
+    row: AssignmentRow
+
+    def __hash__(self) -> int:
+        """Of the folder and the id."""
+        return hash((self.root, self.row.id))
+
+    @property
+    def id(self) -> str:
+        """Such as multi_head_attention."""
+        return self.row.id
+
+    @property
+    def title(self) -> str:
+        """A few words for people."""
+        return self.row.title
+
+    @cached_property
+    def exercises(self) -> tuple[Exercise, ...]:
+        """In their order."""
+        return tuple(Exercise(self, number, row) for number, row in enumerate(self.row.exercises, 1))
+
+    @property
+    def points(self) -> float:
+        """The most that a submission can earn."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    @property
+    def exercises_folder(self) -> Path:
+        """What students get."""
+        return self.root / "exercises" / self.id
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course and the folder that it stands in."""
+
+    root: Path
+    file: CourseFile
+
+    def __hash__(self) -> int:
+        """Of the folder."""
+        return hash(self.root)
+
+    @property
+    def title(self) -> str:
+        """A few words for people."""
+        return self.file.title
+
+    @property
+    def limits(self) -> CourseLimits:
+        """What one attempt may use."""
+        return self.file.limits
+
+    @cached_property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """In their order."""
+        return tuple(Assignment(self.root, row) for row in self.file.assignments)
+
+    @property
+    def exercises(self) -> tuple[Exercise, ...]:
+        """Of every assignment, in their order."""
+        return tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
+
+    @property
+    def texts(self) -> Path:
+        """The words for every misconception."""
+        return self.root / "grader" / "texts.yaml"

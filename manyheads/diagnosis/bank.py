@@ -1,0 +1,134 @@
+"""The bank of misconceptions: their words, and the mutants that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from ..checks.edit import Edit, EditError
+from ..checks.trusted import namespace_of, namespace_of_source
+from ..course import CourseError, Exercise
+
+Namespace = Mapping[str, object]
+
+
+class _Words(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    title: str | None = None
+    explanation: str | None = None
+    hints: tuple[str, str, str] | None = None
+
+
+class _TextFile(_Words):
+    overrides: dict[str, _Words] = {}
+
+
+@dataclass(frozen=True)
+class MisconceptionText:
+    """What a student reads about a misconception. `hints`: a question, a pointer, nearly the answer."""
+
+    title: str
+    explanation: str
+    hints: tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong attempt: the misconception it has, and what makes it.
+
+    change: an edit of the reference, or knobs for the bank's `make`.
+    source: its text, where it is an edit.
+    """
+
+    id: str
+    change: Edit | Mapping[str, object]
+    namespace: Namespace = field(repr=False, compare=False)
+    source: str = field(default="", repr=False, compare=False)
+
+    @property
+    def faults(self) -> Mapping[str, object]:
+        """What is changed, and into what: texts of the reference, or knobs."""
+        return self.change.changes if isinstance(self.change, Edit) else self.change
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The mutants of one exercise, most likely first, and the words for every misconception.
+
+    make: knobs → namespace; None where the bank has edits alone.
+    reference: the path of the reference, and its text.
+    """
+
+    make: Callable[..., Namespace] | None
+    mutants: tuple[Mutant, ...]
+    texts: Mapping[str, MisconceptionText]
+    reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
+
+    def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
+        """Both faults in one attempt; None where they touch the same text or knob, or are of different forms."""
+        if first.faults.keys() & second.faults.keys():
+            return None
+        if isinstance(first.change, Edit) and isinstance(second.change, Edit):
+            path, source = self.reference
+            try:
+                return namespace_of_source(second.change.apply(first.change.apply(source)), path)
+            except EditError:
+                return None
+        if isinstance(first.change, Edit) or isinstance(second.change, Edit) or self.make is None:
+            return None
+        return self.make(**first.change, **second.change)
+
+
+@lru_cache(maxsize=64)
+def load_bank(exercise: Exercise) -> Bank:
+    """The bank of an exercise; one without mutants where the file is missing. Raises CourseError."""
+    path, reference = exercise.misconceptions, exercise.solution
+    texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
+    if not path.exists():
+        return Bank(None, (), texts)
+    names = namespace_of(path)
+    make, listed = names.get("make"), names.get("MUTANTS")
+    if not isinstance(listed, tuple):
+        raise CourseError(f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}")
+    source = reference.read_text(encoding="utf-8") if reference.exists() else ""
+    bank = Bank(make if callable(make) else None, (), texts, (reference, source))
+    return replace(bank, mutants=tuple(_mutant(exercise, bank, id_, change) for id_, change in listed))
+
+
+def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:
+    path, (reference, source) = exercise.misconceptions, bank.reference
+    again = f"then course verify {exercise.id}"
+    if not isinstance(change, Edit):
+        if bank.make is None:
+            raise CourseError(f"{path}: {id_} has knobs, so a function make(**knobs) is needed. Next: add it, {again}")
+        return Mutant(id_, change, bank.make(**change))
+    try:
+        edited = change.apply(source)
+    except EditError as error:
+        raise CourseError(
+            f"{path}: {id_} edits {reference.name}: {error}. Next: copy the text from there, with more of its line, {again}"
+        ) from None
+    return Mutant(id_, change, namespace_of_source(edited, reference), edited)
+
+
+def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
+    if not path.exists():
+        return {}
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        read = TypeAdapter(dict[str, _TextFile]).validate_python(raw)
+    except (yaml.YAMLError, ValidationError) as error:
+        problem = " ".join(str(error).split())[:300]
+        raise CourseError(f"{path}: {problem}. Next: mend it, then course verify") from None
+    return {id_: _text(entry, entry.overrides.get(exercise, _Words())) for id_, entry in read.items()}
+
+
+def _text(general: _Words, special: _Words) -> MisconceptionText:
+    title = special.title or general.title or ""
+    hints = special.hints or general.hints or ("", "", "")
+    return MisconceptionText(title, special.explanation or general.explanation or "", hints)

@@ -1,0 +1,89 @@
+"""Whether an attempt would be right if only its arguments were given by name: then their order is what differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..box.connection import AttemptEnded
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call
+from ..checks.implementation import LocalRunner, Runner
+from ..checks.recording import BatchRunner, Exchange, Question, replies_of
+from .agree import agree
+
+ASKED = 3  # exchanges; the order is the same in all
+
+
+@dataclass(frozen=True)
+class ByName:
+    """An attempt that is asked by name, whatever the order of its arguments."""
+
+    subject: BatchRunner
+    namespace: Mapping[str, object]
+
+    @property
+    def device(self) -> str:
+        """Where it computes."""
+        return self.subject.device
+
+    def execute(self, call: Call) -> Reply:
+        """The reply to the call by name; gradients, which go by position, are left out."""
+        return self.subject.execute(self._named(call))
+
+    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """The same for each."""
+        return self.subject.execute_all([Question(q.check, self._named(q.call)) for q in questions])
+
+    def _named(self, call: Call) -> Call:
+        plain = dataclasses.replace(call, cotangent=None, second=False)
+        return by_name(plain, self.namespace) or plain
+
+    def asked_again(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
+        """The exchanges with what the attempt replies by name."""
+        calls = [dataclasses.replace(e.call, cotangent=None, second=False) for e in exchanges]
+        return [
+            dataclasses.replace(e, call=call, reply=reply)
+            for e, call, reply in zip(exchanges, calls, replies_of(self, calls), strict=True)
+        ]
+
+
+def takes_another_order(subject: Runner, reference: LocalRunner, exchanges: Sequence[Exchange]) -> bool:
+    """Whether calls that go wrong by position go right by name. Raises AttemptEnded if the attempt dies of one."""
+    asked = 0
+    for exchange in exchanges:
+        right = reference.execute(exchange.call)
+        if agree(exchange.reply, right):
+            continue
+        named = by_name(exchange.call, reference.namespace)
+        if named is None:
+            continue
+        if not agree(subject.execute(named), right):
+            return False
+        asked += 1
+        if asked == ASKED:
+            break
+    return asked > 0
+
+
+def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
+    """The call with every positional argument under the name that the reference has for it; None where that is no change."""
+    if isinstance(call.subject, Build):
+        build = call.subject
+        kwargs = _names(namespace.get(build.target), build.args)
+        named = dataclasses.replace(build, args=(), kwargs={**kwargs, **build.kwargs})
+        return dataclasses.replace(call, subject=named) if kwargs else None
+    kwargs = _names(namespace.get(call.subject), call.args)
+    if not kwargs or call.cotangent is not None:  # gradients are reported by position
+        return None
+    return dataclasses.replace(call, args=(), kwargs={**kwargs, **call.kwargs})
+
+
+def _names(target: object, args: Sequence[object]) -> dict[str, object]:
+    """Positional arguments by name; empty where there is at most one, for one has no order."""
+    if not callable(target) or len(args) < 2:
+        return {}
+    names = list(inspect.signature(target).parameters)
+    return dict(zip(names, args, strict=False)) if len(args) <= len(names) else {}

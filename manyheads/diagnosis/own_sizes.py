@@ -1,0 +1,134 @@
+"""Sizes that stand in an attempt's own text, as calls: right there, and wrong with any other, is a hard-coded shape.
+
+The text only says what to ask. What is named is proved by the answers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import combinations, count, islice, product
+
+from ..box.worker.messages import Build, Call
+from ..checks.explain import is_refusal, kind_of
+from ..checks.implementation import Runner
+from ..checks.recording import BatchRunner, Exchange, replies_of
+from ..submission.notebook import CODE_LIMIT
+from .agree import agree
+from .resize import Axes, Layout, layouts, sizes_of
+
+SMALLEST, LARGEST = 2, 128  # a size of 1 is right by chance too often: nothing to mask, nothing to split
+CALLS, AT_ONCE = 1000, 16  # asked at most; and in one message
+TOGETHER = 3  # axes that are fixed at once
+READ = 3  # calls of one function or class, for each number of sizes, of which the one with most axes is tried
+NUMBERS, OF_ALL = 2**19, 2**26  # in the tensors of a call, and of all of them
+MOST_NUMBERS = 2**23  # in the call that a find is tried on
+SIZES, CHOICES = 16, 20_000  # of a text that are tried, and ways to choose among them that are looked at
+
+
+def works_for_its_own_sizes(
+    subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange], source: str
+) -> bool:
+    """Whether it is right where axes have sizes that its text names, and only there. Raises AttemptEnded."""
+    written = written_sizes(source)
+    found = _templates(reference, exchanges) if written else []
+    small = [way for way in found if way.numbers(_others(way, written)) <= NUMBERS]
+    wrong = [way for way in small if not _is_right(subject, reference, [way.at(_others(way, written))])]
+    calls = islice(_calls(wrong, written), CALLS)
+    while some := list(islice(calls, AT_ONCE)):
+        replies = replies_of(subject, [call for _, _, call in some])
+        for (layout, axes, call), reply in zip(some, replies, strict=True):
+            right = reply.raised is None and agree(reply, reference.execute(call))
+            if right and _is_fixed(subject, reference, layout, axes, written):
+                return True
+    return False
+
+
+def written_sizes(source: str) -> list[int]:
+    """The whole numbers in a text that may be sizes; −1 and the like are none, nor what runs for `__main__` alone."""
+    if len(source) > CODE_LIMIT:
+        return []
+    try:
+        parts = [part for part in ast.parse(source).body if not (isinstance(part, ast.If) and _names_main(part.test))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    nodes = [node for part in parts for node in ast.walk(part)]
+    negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
+    numbers = [n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and id(n) not in negated]
+    return sorted({n for n in numbers if SMALLEST <= n <= LARGEST})[:SIZES]
+
+
+def _names_main(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
+
+
+def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:
+    """Calls that went wrong in a way that sizes may explain, a few of each function, those with most sizes first."""
+    wrong = [e.call for e in exchanges if _may_be_a_matter_of_size(e, reference)]
+    unlike = {(_name(call), sizes_of(call)): call for call in wrong}
+    found: dict[tuple[str, int], list[Layout]] = {}
+    for (name, sizes), call in sorted(unlike.items(), key=lambda item: -len(item[0][1])):
+        alike = found.setdefault((name, len(sizes)), [])
+        if len(alike) < READ:
+            ways = (way for way in layouts(call) if reference.execute(way.at(_others(way, []))).raised is None)
+            alike.extend(islice(ways, 1))
+    return [max(ways, key=lambda way: len(way.axes)) for ways in found.values() if ways]
+
+
+def _may_be_a_matter_of_size(exchange: Exchange, reference: Runner) -> bool:
+    raised, subject = exchange.reply.raised, exchange.call.subject
+    if isinstance(subject, Build) and subject.state is None:
+        return False  # how large its weights would become is not known
+    if raised is not None:
+        kind = kind_of(raised)
+        return not is_refusal(raised) and (kind is None or kind.misconception is None)
+    right = reference.execute(exchange.call)
+    return [out.shape for out in exchange.reply.outputs] != [out.shape for out in right.outputs]
+
+
+def _calls(found: Sequence[Layout], written: Sequence[int]) -> Iterator[tuple[Layout, Axes, Call]]:
+    """These calls with sizes from the text, for few axes first, and what was chosen for them."""
+    choices = (
+        (layout, axes) for n in range(1, TOGETHER + 1) for layout in found for axes in _choices(layout, written, n)
+    )
+    left = OF_ALL
+    for layout, axes in islice(choices, CHOICES):
+        sizes = _others(layout, written) | axes
+        numbers = layout.numbers(sizes)
+        if numbers <= min(NUMBERS, left):
+            left -= numbers
+            yield layout, axes, layout.at(sizes)
+
+
+def _choices(layout: Layout, written: Sequence[int], n: int) -> Iterator[Axes]:
+    """Every way to give n axes sizes from the text."""
+    for axes in combinations(layout.axes, n):
+        for sizes in product(written, repeat=n):
+            yield dict(zip(axes, sizes, strict=True))
+
+
+def _others(layout: Layout, written: Sequence[int], skip: int = 0) -> dict[int, int]:
+    """Primes for all axes, in the order of their sizes, that stand nowhere in the text nor beside what does."""
+    near = {n + more for n in written for more in (0, 1, 2)}
+    primes = (n for n in count(5, 2) if n not in near and all(n % d for d in range(3, n, 2)))
+    return dict(zip(layout.axes, islice(primes, skip, None), strict=False))
+
+
+def _is_fixed(subject: BatchRunner, reference: Runner, layout: Layout, axes: Axes, written: Sequence[int]) -> bool:
+    """Whether the sizes of these axes alone decide: right with others elsewhere, wrong with others here."""
+    here, elsewhere = _others(layout, written), _others(layout, written, skip=1) | axes
+    if layout.numbers(elsewhere) > MOST_NUMBERS:
+        return False
+    beside = [layout.at(here | {axis: size + more for axis, size in axes.items()}) for more in (1, 2)]
+    return _is_right(subject, reference, [layout.at(elsewhere)]) and not _is_right(subject, reference, beside)
+
+
+def _is_right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) -> bool:
+    """Whether it answers one of these as the reference does."""
+    rights = [reference.execute(call) for call in calls]
+    answered = zip(replies_of(subject, calls), rights, strict=True)
+    return any(mine.raised is None and agree(mine, right) for mine, right in answered)
+
+
+def _name(call: Call) -> str:
+    return call.subject.target if isinstance(call.subject, Build) else call.subject

@@ -1,0 +1,126 @@
+"""A call at other sizes: which numbers in it are one axis, which a product of two, and the same call with others."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, Entries, StandIn
+
+LAYERS = (2, 3, 4)  # so many layers may stand in one weight
+Axes = dict[int, int]  # an axis, by its size in the call that one began with, and its size now
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the sizes of a call are made of. In its calls no two axes have the same size."""
+
+    call: Call
+    factors: Mapping[
+        int, tuple[int, ...]
+    ]  # a size: the axes, and the plain numbers as negative ones, it is the product of
+
+    @property
+    def axes(self) -> list[int]:
+        """The axes, shortest first."""
+        return sorted({axis for factors in self.factors.values() for axis in factors if axis > 0})
+
+    def at(self, axes: Axes) -> Call:
+        """The call at these sizes, with random numbers in its tensors; without gradients, in float32."""
+        generator = torch.Generator().manual_seed(0)
+
+        def filled(tensor: Tensor) -> Tensor:
+            return _filled(tensor, [self._size(n, axes) for n in tensor.shape], generator)
+
+        resized: Call = _mapped(self.call, lambda n: self._size(n, axes), filled)
+        return dataclasses.replace(resized, cotangent=None, second=False, watch=False, runs=1, dtype="float32")
+
+    def numbers(self, axes: Axes) -> int:
+        """How many numbers stand in the call's tensors at these sizes."""
+        shapes: list[list[int]] = []
+        _mapped(self.call, lambda n: n, lambda tensor: shapes.append([self._size(n, axes) for n in tensor.shape]))
+        return sum(map(math.prod, shapes))
+
+    def _size(self, number: int, axes: Axes) -> int:
+        return math.prod(-f if f < 0 else axes[f] for f in self.factors[number]) if number > 1 else number
+
+
+def sizes_of(call: Call) -> frozenset[int]:
+    """The sizes beyond 1 of a call's arguments."""
+    return frozenset(_sizes(call)[0])
+
+
+def layouts(call: Call) -> Iterator[Layout]:
+    """The ways to read the call's sizes: every axis for itself, or one of them a multiple of another."""
+    given, in_weights = _sizes(call)
+    yield Layout(call, _factors(given, in_weights, {}))
+    for small, large in combinations(sorted(given), 2):
+        if large % small == 0 and large // small != small:
+            yield Layout(call, _factors(given, in_weights, {large: (small, large // small)}))
+
+
+def _factors(given: set[int], in_weights: set[int], known: Mapping[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    factors: dict[int, tuple[int, ...]] = {}
+    for number in [*sorted(given), *sorted(in_weights - given)]:
+        product = ((a, b) for a, b in combinations(sorted(factors), 2) if a * b == number)
+        several = (
+            (-n, number // n) for n in LAYERS if number not in given and number % n == 0 and number // n in given
+        )
+        parts = known.get(number) or next(product, None) or next(several, None) or (number,)
+        factors[number] = tuple(f for part in parts for f in factors.get(part, (part,)))
+    return factors
+
+
+def _sizes(call: Call) -> tuple[set[int], set[int]]:
+    """The sizes beyond 1 of a call's arguments, and those of the weights that are given with them."""
+    given: set[int] = set()
+    weights: set[int] = set()
+    for value in (call.subject, *call.args, *call.kwargs.values()):
+        if isinstance(value, Build):
+            given.update(n for n in (*value.args, *value.kwargs.values()) if type(n) is int)
+            weights.update(n for t in (value.state or {}).values() for n in t.shape)
+        elif isinstance(value, StandIn):
+            given.update(n for n in value.attributes.values() if type(n) is int)
+            weights.update(n for t in value.linears.values() for n in t.shape)
+        elif isinstance(value, Tensor):
+            given.update(value.shape)
+        elif type(value) is int:
+            given.add(value)
+    return {n for n in given if n > 1}, {n for n in weights if n > 1}
+
+
+def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], object]) -> Any:
+    """The call, or a part of it, with every number and every tensor changed."""
+
+    def each(part: Any) -> Any:
+        return _mapped(part, size, tensor)
+
+    if type(value) is int:
+        return size(value)
+    if isinstance(value, Tensor | Entries):
+        return tensor(value) if isinstance(value, Tensor) else value
+    if isinstance(value, Mapping):
+        return {name: each(part) for name, part in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(each, value))
+    if isinstance(value, Build):
+        return dataclasses.replace(value, args=each(value.args), kwargs=each(value.kwargs), state=each(value.state))
+    if isinstance(value, StandIn):
+        return StandIn(each(value.linears), each(value.attributes))
+    if isinstance(value, Call):
+        return dataclasses.replace(value, subject=each(value.subject), args=each(value.args), kwargs=each(value.kwargs))
+    return value
+
+
+def _filled(like: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:
+    """Random numbers for random numbers; True where there are none: a mask that hides nothing."""
+    if like.is_floating_point():
+        return torch.randn(shape, generator=generator, dtype=torch.float64) / 2
+    return torch.ones(shape, dtype=like.dtype)

@@ -1,0 +1,212 @@
+"""Find the mutant, or the pair, that answers as the attempt did: on every comparable call, not only the failing one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from ..checks.explain import is_refusal, kind_of
+from ..checks.implementation import LocalRunner, Runner
+from ..checks.recording import BatchRunner, Exchange, replies_of
+from .agree import agree, agree_but_for_the_huge
+from .bank import Bank, Mutant
+from .sketch import Sketches, sketch
+from .table import Table, combined
+
+CONFIRMED_PAIRS = 500  # pairs of mutants that are replayed at most; of 590 that were found the furthest was the 470th
+OF_ERRORS = 64  # of them where the attempt only ever raised: errors alone tell pairs apart badly
+EDGE, FEW = 12, 6  # of so many exchanges, and of so many that are wrong, one may be at the edge of what a mistake does
+DOUBTS = 2  # probes on which a fault that changes nothing alone may change something beside another
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A mutant that explains the attempt's values, alone or with another, and ids that would give the same values."""
+
+    mutant: Mutant
+    alternatives: tuple[str, ...] = ()
+
+
+def explain_values(
+    bank: Bank,
+    table: Table,
+    subject: BatchRunner,
+    reference: LocalRunner,
+    exchanges: Sequence[Exchange],
+    most_pairs: int = CONFIRMED_PAIRS,
+) -> tuple[Fault, ...] | None:
+    """What explains these exchanges: () for nothing wrong, one fault, or two. None: nothing in the bank does.
+
+    `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if it dies of one.
+    Put the exchanges that failed first: they rule candidates out soonest.
+    """
+    device = reference.device
+    exchanges = [e for e in exchanges if not says_no_too(e, reference)]
+    if any(
+        e.reply.raised is not None and not is_refusal(e.reply.raised) and not kind_of(e.reply.raised) for e in exchanges
+    ):
+        return None  # an exception that nobody knows is explained by nobody
+    if _explains(reference, exchanges):
+        return ()
+    every, asked = _usable(table, exchanges)
+    answers = dict(zip(every, replies_of(subject, [table.probes[k].call for k in every]), strict=True))
+    every = [k for k in every if not says_no_too(Exchange("", table.probes[k].call, answers[k]), reference)]
+    asked = [k for k in asked if k in every]
+    replies = [sketch([answers[k]]) for k in every]
+    fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without a probe everybody is a candidate
+    for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
+        fits[:, column] = table.answers[k].agree_with(reply)
+    found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
+    if found is None and asked != every:
+        here = [every.index(k) for k in asked]
+        every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
+        found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
+    return _nearly(bank, table, fits, reference, exchanges) if found is None else found
+
+
+def says_no_too(exchange: Exchange, reference: Runner) -> bool:
+    """Whether the attempt raises, in its own way, where the reference refuses: a mask too small for T is enough of a no.
+
+    Nothing can be learnt from that, for a mutant says no in the reference's way.
+    """
+    raised = exchange.reply.raised
+    if raised is None or is_refusal(raised):
+        return False
+    refused = reference.execute(exchange.call).raised
+    return refused is not None and is_refusal(refused)
+
+
+def _usable(table: Table, exchanges: Sequence[Exchange]) -> tuple[list[int], list[int]]:
+    """Probes of the checks that asked these exchanges, and those of them whose like the attempt was asked.
+
+    A check that fails half-way asks only its first calls. What its other calls would show may be a second fault,
+    or one fault in more places than any mutant has it.
+    """
+    gradients = any(e.call.cotangent is not None for e in exchanges)
+    asked = Counter(e.check for e in exchanges)
+    every = [
+        k
+        for k, probe in enumerate(table.probes)
+        if probe.check in asked and (gradients or probe.call.cotangent is None)
+    ]
+    return every, [k for k in every if table.probes[k].nth < asked[table.probes[k].check]]
+
+
+def _found(
+    bank: Bank,
+    table: Table,
+    used: list[int],
+    fits: Tensor,
+    replies: Sequence[Sketches],
+    device: str,
+    exchanges: list[Exchange],
+    most_pairs: int,
+) -> tuple[Fault, ...] | None:
+    """The mutant, or the pair, that no probe rules out and that explains every exchange."""
+    alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
+    candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
+    found: dict[str, Mutant] = {}
+    for mutant in candidates:  # of the ways to write one mistake the first is enough
+        if mutant.id not in found and _explains(LocalRunner(mutant.namespace, device, only_values=True), exchanges):
+            found[mutant.id] = mutant
+    if found:
+        return (_fault(next(iter(found.values())), list(found)),)
+    both = (
+        ((a, b), namespace)
+        for a, b in _pairs(table, fits, used, replies)
+        for namespace in combined(bank, table.classes[a], table.classes[b])
+    )
+    only_raised = all(e.reply.raised is not None for e in exchanges)
+    for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
+        if _explains(LocalRunner(namespace, device, only_values=True), exchanges):
+            return tuple(
+                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
+                for c in _needed(bank, table, sorted(classes), device, exchanges)
+            )
+    return None
+
+
+def _needed(bank: Bank, table: Table, pair: list[int], device: str, exchanges: list[Exchange]) -> list[int]:
+    """The one of the two that explains everything alone, but for what rounding makes of a division by nearly nothing."""
+    for one in pair:
+        alone = LocalRunner(_head(bank, table, one).namespace, device, only_values=True)
+        if all(agree_but_for_the_huge(e.reply, alone.execute(e.call)) for e in exchanges):
+            return [one]
+    return pair
+
+
+def _nearly(
+    bank: Bank, table: Table, fits: Tensor, reference: LocalRunner, exchanges: Sequence[Exchange]
+) -> tuple[Fault, ...] | None:
+    """The only misconception that explains all but a few exchanges, and nearly all of those that are wrong.
+
+    One mistake written in two ways differs at the edge: where a size is 1, or where a sum comes near 0.
+    """
+    device = reference.device
+    answered = [e for e in exchanges if e.reply.raised is None]  # an exception alone says too little
+    wrong = sum(not agree(e.reply, reference.execute(e.call)) for e in answered)
+    allowed = min(len(exchanges) // EDGE, wrong // FEW)
+    close = (fits.float().sum(1) >= fits.shape[1] * (1 - 2 / EDGE)).nonzero().flatten().tolist()
+    found = []
+    for mutant in [bank.mutants[m] for c in close for m in table.classes[c]] if allowed else []:
+        runner, missed = LocalRunner(mutant.namespace, device, only_values=True), 0
+        for exchange in exchanges:
+            missed += not agree(exchange.reply, runner.execute(exchange.call))
+            if missed > allowed:
+                break
+        else:
+            found.append(mutant)
+    return (_fault(found[0], []),) if len({m.id for m in found}) == 1 else None
+
+
+def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
+    """Whether trusted code answers every call as the attempt did. Stops at the first where it does not.
+
+    That one comes first from then on: what rules one candidate out mostly rules out the next.
+    """
+    for place, exchange in enumerate(exchanges):
+        if not agree(exchange.reply, runner.execute(exchange.call)):
+            exchanges.insert(0, exchanges.pop(place))
+            return False
+    return True
+
+
+def _pairs(table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]) -> Iterator[tuple[int, int]]:
+    """Pairs of classes that no probe rules out, most likely first.
+
+    Where one fault changes nothing, the pair should answer as the other alone; where both change something,
+    the table holds what they answer together. A number that fits there outweighs a doubt elsewhere.
+    """
+    silent = table.silent[:, used]
+    doubts = silent.float() @ (~fits).float().T  # [a, b]: probes where a changes nothing and b does not fit
+    doubts = doubts + doubts.T
+    overlap = (~silent).float() @ (~silent).float().T > 0
+    ranked = [(0.0, a + b, a, b) for a, b in torch.triu((doubts == 0) & ~overlap, 1).nonzero().tolist()]
+    pairs = table.pairs
+    if len(pairs.first):
+        first, second = pairs.first.long(), pairs.second.long()
+        agrees, asked = torch.zeros(2, len(first), dtype=torch.bool)
+        for position, k in enumerate(used):
+            here = pairs.probe == k
+            asked |= here
+            agrees[here] = pairs.answers.at(here).agree_with(replies[position].head())
+        certain = agrees & ~pairs.answers.raised()
+        doubt = doubts[first, second]
+        good = (certain & (doubt <= DOUBTS)) | ((agrees | ~asked) & (doubt == 0))
+        for i in good.nonzero().flatten().tolist():
+            a, b = int(first[i]), int(second[i])
+            ranked.append((float(doubt[i]) - 0.5 * bool(certain[i]), a + b, a, b))
+    yield from ((a, b) for _, _, a, b in sorted(ranked))
+
+
+def _head(bank: Bank, table: Table, index: int) -> Mutant:
+    return bank.mutants[table.classes[index][0]]
+
+
+def _fault(mutant: Mutant, ids: Sequence[str]) -> Fault:
+    return Fault(mutant, tuple(dict.fromkeys(id_ for id_ in ids if id_ != mutant.id)))

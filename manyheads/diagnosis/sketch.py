@@ -1,0 +1,100 @@
+"""Many replies in a form that can be compared at once: a structure, and numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..checks.explain import KINDS, is_refusal, kind_of
+from ..checks.projection import PROJECTIONS, project
+
+UNKNOWN = 0  # the structure of an exception of no known kind: it agrees with nothing
+HEAD = 2  # numbers of a pair's answer that are kept
+TOLERANCE = 1e-4  # of a tensor's norm; what agrees here is only a candidate
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """N replies to one call. structure: (N,) int64. numbers: (N, V). scales: (N, V), what each number is held against."""
+
+    structure: Tensor
+    numbers: Tensor
+    scales: Tensor
+
+    def at(self, which: Tensor | list[int]) -> Sketches:
+        """The sketches of these rows."""
+        return Sketches(self.structure[which], self.numbers[which], self.scales[which])
+
+    def head(self, count: int = HEAD) -> Sketches:
+        """With the first few numbers only, filled up with zeros, and one scale for them."""
+        return Sketches(self.structure, _padded(self.numbers[:, :count], count), _padded(self.scales[:, :1], 1))
+
+    def raised(self) -> Tensor:
+        """(N,) bool: which of these are exceptions, and say little."""
+        return torch.isin(self.structure, torch.tensor(sorted(_EXCEPTIONS)))
+
+    def agree_with(self, other: Sketches) -> Tensor:
+        """(N,) bool: which of these agree with the one reply in `other`."""
+        width = max(self.numbers.shape[1], other.numbers.shape[1])
+        mine, theirs = _padded(self.numbers, width), _padded(other.numbers, width)
+        scales = torch.maximum(_wide(self.scales, width), _wide(other.scales, width))
+        near = (mine - theirs).abs() <= TOLERANCE * scales.clamp_min(1e-9)
+        return (self.structure == other.structure) & (self.structure != UNKNOWN) & near.all(1)
+
+
+def sketch(replies: Sequence[Reply]) -> Sketches:
+    """The sketches of replies to the same call."""
+    rows = [_row(reply) for reply in replies]
+    width = max((len(numbers) for _, numbers, _ in rows), default=0)
+    return Sketches(
+        torch.tensor([structure for structure, _, _ in rows], dtype=torch.int64),
+        torch.tensor([numbers + [0.0] * (width - len(numbers)) for _, numbers, _ in rows], dtype=torch.float32),
+        torch.tensor([scales + [0.0] * (width - len(scales)) for _, _, scales in rows], dtype=torch.float32),
+    )
+
+
+def _row(reply: Reply) -> tuple[int, list[float], list[float]]:
+    if reply.raised is not None:
+        if is_refusal(reply.raised):
+            return _hash("refused"), [], []
+        kind = kind_of(reply.raised)
+        return (UNKNOWN if kind is None else _hash(f"kind {kind.meaning}")), [], []
+    words: list[str] = []
+    numbers: list[float] = []
+    scales: list[float] = []
+    for out in reply.outputs:
+        if out.tensor is None:
+            words.append(out.kind)
+            continue
+        seen = project(out.tensor)
+        words.append(f"{tuple(out.tensor.shape)} {seen.holes}")
+        numbers += seen.numbers
+        scales += [seen.norm] * PROJECTIONS
+    gradients = {name: None if g is None else project(g) for name, g in sorted(reply.gradients.items())}
+    largest = max((g.norm for g in gradients.values() if g is not None), default=0.0)
+    for name, found in gradients.items():
+        words.append(f"{name} {'none' if found is None else found.holes}")
+        numbers += [] if found is None else found.numbers
+        scales += [] if found is None else [largest] * PROJECTIONS
+    return _hash("; ".join(words)), numbers, scales
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
+
+
+_EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {kind.meaning}") for kind in KINDS)}
+
+
+def _wide(scales: Tensor, width: int) -> Tensor:
+    """One scale stands for all numbers; more are filled up."""
+    return scales if scales.shape[1] == 1 else _padded(scales, width)
+
+
+def _padded(values: Tensor, width: int) -> Tensor:
+    return torch.nn.functional.pad(values, (0, width - values.shape[1]))

@@ -1,0 +1,172 @@
+"""What every mutant, and every pair of them, answers to a few fixed calls: computed once for a course, looked up for every attempt.
+
+Replaying a few hundred mutants and tens of thousands of pairs on each attempt's own inputs
+would cost seconds. So the attempt is asked the same few calls (the *probes*), the table says
+who answers alike, and only those are replayed on the attempt's own inputs to be sure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Call
+from ..checks.implementation import LocalRunner, Runner
+from ..checks.recording import Exchange
+from .bank import Bank, Namespace
+from .sketch import HEAD, Sketches, sketch
+
+MEMBERS = 3  # of a class that are tried beside another fault
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A fixed call: the index-th comparable one of the reference's run, the nth of the check it comes from."""
+
+    index: int
+    check: str
+    nth: int
+    call: Call
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """(P,) each: two classes, the probe on which both change something, and what both together answer there."""
+
+    first: Tensor
+    second: Tensor
+    probe: Tensor
+    answers: Sketches
+
+
+@dataclass(frozen=True)
+class Table:
+    """Classes of mutants that answer every probe alike; silent: (classes, probes), where a class changes nothing."""
+
+    probes: tuple[Probe, ...]
+    classes: tuple[tuple[int, ...], ...]  # indices into the bank, most likely first
+    answers: tuple[Sketches, ...]  # of the classes, for each probe
+    silent: Tensor
+    pairs: Pairs
+
+
+def build_table(bank: Bank, reference: Runner, exchanges: Sequence[Exchange]) -> Table:
+    """The table of an exercise, from exchanges of the reference on fixed inputs. Costs seconds to a minute."""
+    probes = [probe_at(exchanges, i) for i in range(len(exchanges))]
+    runners = [LocalRunner(m.namespace, only_values=True) for m in bank.mutants]
+    answers = [sketch([p.execute(probe.call) for p in runners]) for probe in probes]
+    right = [sketch([reference.execute(probe.call)]) for probe in probes]
+    silent = torch.stack([a.agree_with(r) for a, r in zip(answers, right, strict=True)], 1)
+    classes = _classes(answers, silent)
+    keep = _telling_probes(answers, silent, classes, [p.call.cotangent is not None for p in probes])
+    probes, answers, silent = [probes[k] for k in keep], [answers[k] for k in keep], silent[:, keep]
+    heads = [members[0] for members in classes]
+    table = Table(
+        tuple(probes),
+        tuple(tuple(members) for members in classes),
+        tuple(a.at(heads) for a in answers),
+        silent[heads],
+        _no_pairs(),
+    )
+    return dataclasses.replace(table, pairs=_pairs(bank, table))
+
+
+def probe_at(exchanges: Sequence[Exchange], index: int) -> Probe:
+    """The probe that this exchange makes."""
+    check = exchanges[index].check
+    return Probe(index, check, sum(e.check == check for e in exchanges[:index]), exchanges[index].call)
+
+
+def _classes(answers: Sequence[Sketches], silent: Tensor) -> list[list[int]]:
+    """Mutants that answer alike; those that change no value at all are left out."""
+    classes: list[list[int]] = []
+    heads: list[int] = []
+    for i in range(len(silent)):
+        if bool(silent[i].all()):
+            continue
+        alike = torch.ones(len(heads), dtype=torch.bool)
+        for each in answers:
+            alike &= each.at(heads).agree_with(each.at([i])) | _both_unknown(each, heads, i)
+        home = alike.nonzero().flatten().tolist()
+        if home:
+            classes[home[0]].append(i)
+        else:
+            classes.append([i])
+            heads.append(i)
+    return classes
+
+
+def _both_unknown(answers: Sketches, heads: list[int], i: int) -> Tensor:
+    return (answers.structure[heads] == answers.structure[i]) & (answers.structure[i] == 0)
+
+
+def _telling_probes(
+    answers: Sequence[Sketches], silent: Tensor, classes: list[list[int]], gradients: list[bool]
+) -> list[int]:
+    """As few probes as tell all classes apart, and from the reference; gradients only where nothing else does."""
+    heads = [members[0] for members in classes]
+    every = [_apart(a.at(heads), silent[heads, k]) for k, a in enumerate(answers)]
+    left = torch.stack(every).any(0) if every else torch.zeros(0)
+    keep: list[int] = []
+    while bool(left.any()):
+        gains = [int((each & left).sum()) for each in every]
+        best = max(range(len(every)), key=lambda k: (bool(gains[k]) and not gradients[k], gains[k]))
+        keep.append(best)
+        left &= ~every[best]
+    return sorted(keep)
+
+
+def _apart(answers: Sketches, silent: Tensor) -> Tensor:
+    """(classes, classes + 1): which differ on this probe; the last column is the reference."""
+    rows = [~answers.agree_with(answers.at([i])) for i in range(len(silent))]
+    return torch.cat([torch.stack(rows, 1), ~silent[:, None]], 1)
+
+
+def _pairs(bank: Bank, table: Table) -> Pairs:
+    """The answer of every pair of classes that both change something on some probe."""
+    first, second, where, replies = [], [], [], []
+    telling = [int(_apart(each, table.silent[:, k]).sum()) for k, each in enumerate(table.answers)]
+    speaks = [(~each.raised()).tolist() for each in table.answers]
+    for a, b in combinations(range(len(table.classes)), 2):
+        both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
+        namespace = next(combined(bank, table.classes[a], table.classes[b]), None) if both else None
+        if namespace is None:
+            continue
+        # One where neither raises, if there is one; and the one that most classes answer differently.
+        probe = max(both, key=lambda k: (speaks[k][a] and speaks[k][b], telling[k]))
+        reply = LocalRunner(namespace, only_values=True).execute(table.probes[probe].call)
+        first.append(a)
+        second.append(b)
+        where.append(probe)
+        replies.append(sketch([reply]))
+    if not first:
+        return _no_pairs()
+    columns = [torch.tensor(column, dtype=torch.int16) for column in (first, second, where)]
+    return Pairs(columns[0], columns[1], columns[2], _stack(replies))
+
+
+def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Iterator[Namespace]:
+    """The first members of two classes together, where their faults can be combined: most likely first.
+
+    Members answer alike when they are alone, and perhaps not beside another fault.
+    """
+    for a, b in product(first[:MEMBERS], second[:MEMBERS]):
+        namespace = bank.combine(bank.mutants[a], bank.mutants[b])
+        if namespace is not None:
+            yield namespace
+
+
+def _stack(rows: Sequence[Sketches]) -> Sketches:
+    heads = [row.head() for row in rows]
+    return Sketches(*(torch.cat([getattr(h, f) for h in heads]) for f in ("structure", "numbers", "scales")))
+
+
+def _no_pairs() -> Pairs:
+    none = torch.zeros(0, dtype=torch.int16)
+    empty = torch.zeros(0, HEAD)
+    return Pairs(none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, empty))

@@ -1,0 +1,104 @@
+"""Tables on disk: made by `course release`, read by the judge, made anew in memory where the file is stale."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from ..box.worker import wire
+from ..box.worker.messages import Call
+from ..checks.explain import KINDS
+from ..checks.implementation import Runner
+from ..checks.recording import Exchange
+from ..course import Exercise
+from ..submission import code_digest
+from .agree import comparable
+from .bank import Bank
+from .sketch import Sketches
+from .table import Pairs, Table, build_table, probe_at
+
+FORMAT = "8"  # raise it when a table changes its form or its making
+FIXED = b"the table's inputs: the same for everybody"  # in place of the course secret
+
+
+def table_key(exercise: Exercise, transcript: Sequence[Exchange]) -> str:
+    """A hash of all that the table is made from: the reference's code, the mutants, the calls, the kinds of exceptions."""
+    sources = [path for path in (*exercise.mutant_sources(), exercise.solution) if path.exists()]
+    parts = [FORMAT.encode(), *(code_digest(path.read_text(encoding="utf-8")).encode() for path in sources)]
+    parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}".encode() for kind in KINDS]
+    parts += [e.check.encode() + _structure(e.call) for e in transcript if comparable(e)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _structure(call: Call) -> bytes:
+    """All of a call but its floats, which come out otherwise in their last bits on another processor."""
+    tensors: list[Tensor] = []
+    body = json.dumps(wire.to_body(call, tensors))
+    seen = [f"{t.dtype} {tuple(t.shape)} {'' if t.is_floating_point() else t.tolist()}" for t in tensors]
+    return "; ".join([body, *seen]).encode()
+
+
+def load_table(path: Path, key: str, bank: Bank, reference: Runner, transcript: Sequence[Exchange]) -> Table:
+    """The table from its file, or built anew where that is missing or stale. `transcript`: of the reference, with FIXED."""
+    exchanges = [e for e in transcript if comparable(e)]
+    try:
+        return _read(path.read_bytes(), key, exchanges)
+    except (OSError, ValueError, KeyError, IndexError, safetensors.SafetensorError):
+        return build_table(bank, reference, exchanges)
+
+
+def is_current(path: Path, key: str) -> bool:
+    """Whether the file is there and made from what the key says."""
+    try:
+        return _about(path.read_bytes())["key"] == key
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def save_table(table: Table, key: str) -> bytes:
+    """The file's bytes."""
+    tensors = {"probes": torch.tensor([p.index for p in table.probes]), "silent": table.silent}
+    tensors["class_sizes"] = torch.tensor([len(members) for members in table.classes])
+    tensors["class_members"] = torch.tensor([m for members in table.classes for m in members])
+    for k, answers in enumerate(table.answers):
+        tensors |= _named(f"answers{k}", answers)
+    pairs = table.pairs
+    tensors |= {"first": pairs.first, "second": pairs.second, "probe": pairs.probe, **_named("pairs", pairs.answers)}
+    metadata = {"about": json.dumps({"key": key})}
+    return bytes(safetensors.torch.save({n: t.contiguous() for n, t in tensors.items()}, metadata=metadata))
+
+
+def _read(data: bytes, key: str, exchanges: Sequence[Exchange]) -> Table:
+    if _about(data)["key"] != key:
+        raise ValueError("the table is stale")
+    t = safetensors.torch.load(data)
+    members = iter(t["class_members"].tolist())
+    classes = tuple(tuple(next(members) for _ in range(size)) for size in t["class_sizes"].tolist())
+    probes = tuple(probe_at(exchanges, i) for i in t["probes"].tolist())
+    answers = tuple(_sketches(t, f"answers{k}") for k in range(len(probes)))
+    pairs = Pairs(t["first"], t["second"], t["probe"], _sketches(t, "pairs"))
+    return Table(probes, classes, answers, t["silent"], pairs)
+
+
+def _about(data: bytes) -> dict[str, str]:
+    length = int.from_bytes(data[:8], "little")
+    about: dict[str, str] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["about"])
+    return about
+
+
+def _named(name: str, answers: Sketches) -> dict[str, Tensor]:
+    return {
+        f"{name}.structure": answers.structure,
+        f"{name}.numbers": answers.numbers,
+        f"{name}.scales": answers.scales,
+    }
+
+
+def _sketches(tensors: dict[str, Tensor], name: str) -> Sketches:
+    return Sketches(tensors[f"{name}.structure"], tensors[f"{name}.numbers"], tensors[f"{name}.scales"])

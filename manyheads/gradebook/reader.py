@@ -1,0 +1,76 @@
+"""Results from nbgrader's database: with an instructor's own scores, and late penalties taken off."""
+
+from __future__ import annotations
+
+from nbgrader.api import SubmittedAssignment, SubmittedNotebook
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..course import Assignment, Course
+from ..result import CheckResult, ExerciseResult, Result
+from .database import GradebookError, demand_file, open_gradebook, reason
+
+UNKNOWN = "not in the gradebook"
+
+
+def read_gradebook(course: Course, url: str) -> list[Result]:
+    """A result for every submission of the course's assignments, in the order of their students.
+
+    A check is an autograded cell, its evidence the comment of the notebook. Raises GradebookError.
+    """
+    demand_file(url)
+    book = open_gradebook(url)
+    try:
+        results = [
+            _result(assignment, submission)
+            for assignment in course.assignments
+            for submission in book.assignment_submissions(assignment.id)
+        ]
+        if not results:
+            raise GradebookError("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+        return sorted(results, key=lambda r: (r.student, r.assignment))
+    except SQLAlchemyError as error:
+        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
+    finally:
+        book.close()
+
+
+def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
+    notebooks = {notebook.name: notebook for notebook in submission.notebooks}
+    stems = {exercise.stem: exercise.id for exercise in assignment.exercises}
+    exercises = tuple(_exercise(id_, notebooks[stem]) for stem, id_ in stems.items() if stem in notebooks)
+    return Result(
+        student=submission.student_id,
+        assignment=assignment.id,
+        score=sum(e.score for e in exercises),
+        max_score=sum(e.max_score for e in exercises),
+        device=UNKNOWN,
+        isolation=UNKNOWN,
+        seed=0,
+        versions={},
+        exercises=exercises,
+    )
+
+
+def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
+    comments = sorted(notebook.comments, key=lambda c: c.name)
+    said = "\n".join(c.comment.strip() for c in comments if c.comment)
+    checks = tuple(
+        CheckResult(
+            id=grade.name,
+            title=grade.name,
+            outcome="passed" if grade.score >= grade.max_score else "failed",
+            score=max(0.0, grade.score),
+            max_score=grade.max_score,
+            evidence="" if grade.score >= grade.max_score else said,
+        )
+        for grade in sorted(notebook.grades, key=lambda g: g.name)
+        if grade.max_score
+    )
+    penalty = notebook.late_submission_penalty or 0.0
+    return ExerciseResult(
+        id=id_,
+        score=max(0.0, notebook.score - penalty),
+        max_score=notebook.max_score,
+        checks=checks,
+        note=f"late: −{penalty:g}" if penalty else "",
+    )

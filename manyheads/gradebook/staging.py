@@ -1,0 +1,87 @@
+"""What `nbgrader autograde` reads in place of submitted/: for every student and exercise one sound notebook.
+
+nbgrader sees notebooks only, copies whatever lies beside them, and drops a student's
+whole submission over one file that is not JSON. Here every exercise has a notebook: the
+student's own, one that shows the student's script, or the untouched one with a sentence
+that says why. Submitted files are never written to.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import nbformat
+from nbgrader.utils import parse_utc
+
+from ..course import Course, Exercise
+from ..submission import Submission, Unreadable, code_digest, find_submissions, read_attempt, read_text
+from .cells import NotebookCells, notebook_cells
+from .names import STAGED
+from .rebuild import HandedIn, cells_of_notebook, cells_of_script, rebuild
+
+TIMESTAMP = "timestamp.txt"
+
+
+def stage(course: Course, submitted: Path, assignment: str, student: str, log: logging.Logger) -> None:
+    """Lay out STAGED anew for the students and assignments that these patterns name. Raises CourseFault."""
+    shutil.rmtree(course.root / STAGED, ignore_errors=True)
+    submissions, refused = find_submissions(course, submitted)
+    for sentence in refused:
+        log.warning(sentence)
+    for submission in submissions:
+        if fnmatchcase(submission.assignment.id, assignment) and fnmatchcase(submission.student, student):
+            _stage_one(course, submission, log)
+
+
+def _stage_one(course: Course, submission: Submission, log: logging.Logger) -> None:
+    target = course.root / STAGED / submission.student / submission.assignment.id
+    target.mkdir(parents=True)
+    for exercise in submission.assignment.exercises:
+        _stage_exercise(course, submission, exercise, target)
+    _stage_timestamp(submission, target, log)
+
+
+def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, target: Path) -> None:
+    limit = course.limits.source_kib
+    known = notebook_cells(exercise)
+    stem = exercise.stem
+    source = read_attempt(submission.folder, stem, _untouched(exercise), limit)
+    if source.missing:
+        notebook = rebuild(_released(known), known, f"{source.name} was not handed in.")
+    elif source.problem:
+        notebook = rebuild(_released(known), known, source.problem)
+    elif source.name.endswith(".ipynb"):
+        notebook = rebuild(cells_of_notebook(read_text(submission.folder / source.name, limit)), known)
+    else:
+        notebook = rebuild(cells_of_script(source.source, known), known, source.note)
+        (target / source.name).write_text(source.source, encoding="utf-8")
+    (target / f"{stem}.ipynb").write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def _stage_timestamp(submission: Submission, target: Path, log: logging.Logger) -> None:
+    """nbgrader works out late penalties from this file. One that says no time would stop the student's grading."""
+    path = submission.folder / TIMESTAMP
+    if not path.exists():
+        return
+    try:
+        text = read_text(path, 1)
+        parse_utc(text.strip())
+    except (Unreadable, ValueError, OverflowError):
+        log.warning(
+            f"{path} says no time, so {submission.student} is not late. Next: mend it, then nbgrader autograde "
+            f"{submission.assignment.id} --student {submission.student} --force"
+        )
+        return
+    (target / TIMESTAMP).write_text(text, encoding="utf-8")
+
+
+def _released(known: NotebookCells) -> list[HandedIn]:
+    return [HandedIn(cell.source, grade_id=cell.grade_id) for cell in known.cells]
+
+
+def _untouched(exercise: Exercise) -> str | None:
+    stub = exercise.script
+    return code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None

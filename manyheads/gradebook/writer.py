@@ -1,0 +1,109 @@
+"""Scores and comments into nbgrader's database, through its API.
+
+One writer. All that belongs to one student is one transaction: a run that is killed leaves
+whole students only, and the next run completes the rest. Writing twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import TracebackType
+from typing import Self
+
+from nbgrader.api import Gradebook, MissingEntry
+from sqlalchemy.exc import SAWarning, SQLAlchemyError
+
+from ..course import Assignment, Course
+from ..result import ExerciseResult, Result
+from .cells import KnownCell, NotebookCells, notebook_cells
+from .database import GradebookError, one_transaction, open_gradebook, reason
+from .words import comment
+
+
+class GradebookWriter:
+    """Use as a context manager."""
+
+    def __init__(self, course: Course, url: str) -> None:
+        """Open the database and make sure that every assignment's cells are in it. Raises GradebookError."""
+        self._course = course
+        self._cells: dict[tuple[str, str], NotebookCells] = {}
+        self._gradebook: Gradebook = open_gradebook(url)
+        try:
+            for assignment in course.assignments:
+                with one_transaction(self._gradebook):
+                    self._prepare(assignment)
+        except (SQLAlchemyError, ValueError) as error:
+            self._gradebook.close()
+            raise GradebookError(
+                f"the gradebook cannot be written to ({reason(error)}). Next: run the same command again"
+            ) from None
+        except BaseException:
+            self._gradebook.close()
+            raise
+
+    def write(self, result: Result) -> None:
+        """Enter a result. Scores and comments that an instructor has entered by hand stay. Raises GradebookError."""
+        try:
+            with one_transaction(self._gradebook), warnings.catch_warnings():
+                warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
+                self._gradebook.update_or_create_student(result.student)
+                self._gradebook.update_or_create_submission(result.assignment, result.student)
+                for exercise in result.exercises:
+                    self._enter(result, exercise)
+        except (SQLAlchemyError, ValueError) as error:
+            raise GradebookError(
+                f"{result.student}'s scores were not written ({reason(error)}). Next: run the same command again"
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._gradebook.close()
+
+    def _enter(self, result: Result, exercise: ExerciseResult) -> None:
+        cells = self._cells[result.assignment, exercise.id]
+        where = (cells.notebook, result.assignment, result.student)
+        for cell in cells.graded:
+            grade = self._gradebook.find_grade(cell.grade_id, *where)
+            grade.auto_score = cell.score(exercise)
+            if grade.manual_score is None:
+                grade.needs_manual_grade = False
+        for i, cell in enumerate(cells.solutions):
+            said = self._gradebook.find_comment(cell.grade_id, *where)
+            said.auto_comment = comment(exercise, result.isolation) if i == 0 else None
+
+    def _prepare(self, assignment: Assignment) -> None:
+        self._gradebook.update_or_create_assignment(assignment.id)
+        for exercise in assignment.exercises:
+            cells = notebook_cells(exercise)
+            self._cells[assignment.id, exercise.id] = cells
+            where = (cells.notebook, assignment.id)
+            self._demand_same_cells(cells, *where)
+            self._gradebook.update_or_create_notebook(*where, kernelspec=cells.kernelspec)
+            for cell in cells.cells:
+                self._enter_cell(cell, *where)
+
+    def _enter_cell(self, cell: KnownCell, notebook: str, assignment: str) -> None:
+        """As `nbgrader generate_assignment` enters it, so that nbgrader's own commands can go on from here."""
+        where = (cell.grade_id, notebook, assignment)
+        if cell.is_graded:
+            self._gradebook.update_or_create_grade_cell(*where, max_score=cell.points, cell_type="code")
+        if cell.is_solution:
+            self._gradebook.update_or_create_solution_cell(*where)
+        self._gradebook.update_or_create_source_cell(
+            *where, cell_type="code", locked=not cell.is_solution, source=cell.source, checksum=cell.checksum
+        )
+
+    def _demand_same_cells(self, cells: NotebookCells, notebook: str, assignment: str) -> None:
+        """A score has its place in a cell: cells cannot come or go below submissions. Raises GradebookError."""
+        try:
+            found = self._gradebook.find_notebook(notebook, assignment)
+        except MissingEntry:
+            return
+        old = {cell.name for cell in found.source_cells}
+        if found.submissions and old != {cell.grade_id for cell in cells.cells}:
+            raise GradebookError(
+                f"the gradebook holds submissions of another {notebook}, with other cells than exercises/ has. Next: "
+                f"course grade … --gradebook with a new database, or nbgrader db assignment remove {assignment} --force"
+            )

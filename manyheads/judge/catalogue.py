@@ -1,0 +1,36 @@
+"""The hidden checks of a course, run on trusted code: the reference and the mutants, in the judge's own process."""
+
+from __future__ import annotations
+
+from ..checks.implementation import LocalRunner, Runner
+from ..checks.local import LocalRecordingRunner
+from ..checks.outcome import CheckOutcome
+from ..checks.trusted import namespace_of
+from ..course import Course, Exercise
+from .check_run import CheckRun
+from .run_checks import HiddenChecks
+from .tables import Tables
+
+
+class Catalogue:
+    """Every exercise's checks and reference."""
+
+    def __init__(self, course: Course) -> None:
+        """Collect every check. Raises GraderFault."""
+        self._course = course
+        self._checks = HiddenChecks([e.checks for e in course.exercises])
+        self.tables = Tables(self._checks)
+
+    def checks(self, exercise: Exercise) -> list[CheckOutcome]:
+        """The checks of an exercise, as nobody has attempted them."""
+        return self._checks.unattempted(exercise.checks)
+
+    def reference(self, exercise: Exercise) -> LocalRunner:
+        """The reference solution. Raises BrokenReference."""
+        return LocalRunner(namespace_of(exercise.solution))
+
+    def run(
+        self, exercise: Exercise, attempt: LocalRecordingRunner, reference: Runner, secret: bytes, *seed_parts: str
+    ) -> list[CheckOutcome]:
+        """The outcomes of all checks of the exercise for trusted code."""
+        return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts))

@@ -1,0 +1,97 @@
+"""Find hidden checks: pytest collects them, so that they read and are selected like any other tests."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ..checks.marks import Mark
+from ..checks.outcome import CheckOutcome
+from ..errors import CourseFault
+from .check_run import FIXTURES, Check
+
+_OPTIONS = (
+    "--collect-only --disable-plugin-autoload --import-mode=importlib --noconftest -p no:cacheprovider -p no:terminal "
+    "-p no:faulthandler -p no:unraisableexception -p no:threadexception -p no:warnings -p no:logging -p no:junitxml "
+    "-p no:doctest -s"
+).split()
+
+
+class GraderFault(CourseFault):
+    """The grader itself is broken: a hidden check that cannot be collected, or that raises an error of its own."""
+
+
+def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
+    """The checks of these files, in their order, without those for another device alone. Raises GraderFault."""
+    forget_checks(files)
+    collector = _Collector(device)
+    arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
+    status = pytest.main(arguments, plugins=[collector])
+    if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        problem = collector.problem or f"pytest ended with status {int(status)}"
+        raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: pytest grader/checks --collect-only")
+    return {file: collector.found.get(file, []) for file in files}
+
+
+def forget_checks(files: Sequence[Path]) -> None:
+    """Forget modules of these names that were imported from another course, or before the files changed."""
+    names = {file.stem for file in files} | {file.parent.name for file in files}
+    for name in list(sys.modules):
+        if name in names or name.partition(".")[0] in {file.parent.name for file in files}:
+            del sys.modules[name]
+
+
+class _Collector:
+    """A pytest plugin that keeps what was collected."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self.found: dict[Path, list[Check]] = {}
+        self.problem = ""
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        register_mark(config)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and not self.problem:
+            self.problem = str(report.longreprtext).strip().splitlines()[-1]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if is_for_another_device(item, self._device):
+                continue
+            try:
+                self.found.setdefault(item.path, []).append(check_of(item))
+            except pytest.UsageError as error:
+                self.problem = self.problem or str(error)
+
+
+def register_mark(config: pytest.Config) -> None:
+    """Make the mark of `check` known to pytest."""
+    config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
+
+
+def is_for_another_device(item: pytest.Item, device: str) -> bool:
+    """Whether this is a check for another device alone."""
+    marker = item.get_closest_marker("hidden_check")
+    return marker is not None and marker.args[0].device not in ("", device)
+
+
+def check_of(item: pytest.Item) -> Check:
+    """The collected item as a check. Raises pytest.UsageError with one sentence where it is none."""
+    marker = item.get_closest_marker("hidden_check")
+    title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
+    if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:
+        raise pytest.UsageError(f"{item.nodeid} needs to be a function with @check(points=…, layer=…) and a docstring")
+    parameters = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    names = tuple(inspect.signature(item.obj).parameters)
+    fixtures = tuple(name for name in names if name not in parameters)
+    if unknown := [name for name in fixtures if name not in FIXTURES]:
+        raise pytest.UsageError(f"{item.nodeid} asks for {unknown[0]}: a check is given {', '.join(FIXTURES)} only")
+    mark: Mark = marker.args[0]
+    unattempted = CheckOutcome(item.name.removeprefix("test_"), title[0], mark.layer, mark.points, mark.hint)
+    return Check(item.name, item.obj, fixtures, unattempted, {name: parameters[name] for name in parameters})

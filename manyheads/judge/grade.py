@@ -1,0 +1,176 @@
+"""Grade one submission: every exercise an attempt, every attempt its checks, then the diagnosis."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+from ..box.connection import AttemptEnded, End
+from ..box.level import Box
+from ..checks.explain import explain
+from ..checks.implementation import LocalRunner
+from ..checks.outcome import FAILED_ITSELF, CheckOutcome
+from ..checks.sanitize import sanitize
+from ..checks.trusted import namespace_of
+from ..course import Assignment, Course, Exercise
+from ..diagnosis import diagnose, load_bank
+from ..diagnosis.diagnose import diagnosed
+from ..errors import CourseFault
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from ..submission import AttemptSource, Submission, code_digest, read_attempt
+from .attempt import AttemptRunner
+from .check_run import CheckRun
+from .run_checks import HiddenChecks
+from .tables import Tables
+
+RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run grades."""
+
+    secret: bytes
+    seed: int = 0
+    device: str = "cpu"
+    exercises: tuple[str, ...] = ()  # ids; empty: all
+    dtype: str = "float64"  # what attempts are first asked in
+    diagnoses: bool = True  # whether misconceptions are named
+
+
+class Judge:
+    """Holds the checks, the references and a box."""
+
+    def __init__(self, course: Course, box: Box, settings: Settings) -> None:
+        """Collect the checks. Raises GraderFault, BrokenReference."""
+        self._course, self._box, self._settings = course, box, settings
+        files = [e.checks for a in course.assignments for e in self.selected(a)]
+        self._checks = HiddenChecks(files, settings.device)
+        self._tables = Tables(self._checks)
+        self._versions = versions()  # reading them takes a millisecond
+        self.faults: list[str] = []
+        self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far; how much of it on diagnoses
+
+    def selected(self, assignment: Assignment) -> Sequence[Exercise]:
+        """The exercises of an assignment that this run grades."""
+        wanted = self._settings.exercises
+        return [e for e in assignment.exercises if not wanted or e.id in wanted]
+
+    def grade(self, submission: Submission) -> Result:
+        """The result of a submission. Raises nothing for what a student did."""
+        assignment = submission.assignment
+        results = []
+        for exercise in self.selected(assignment):
+            results.append(self.grade_exercise(submission.student, exercise, submission.folder))
+        return Result(
+            student=submission.student,
+            assignment=assignment.id,
+            score=sum(r.score for r in results),
+            max_score=sum(r.max_score for r in results),
+            device=self._settings.device,
+            isolation=self._box.level,
+            seed=self._settings.seed,
+            versions=dict(self._versions),
+            exercises=tuple(results),
+        )
+
+    def grade_exercise(self, student: str, exercise: Exercise, folder: Path) -> ExerciseResult:
+        """The result of one exercise of the submission in that folder."""
+        stub = exercise.script
+        untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
+        source = read_attempt(folder, exercise.stem, untouched, self._course.limits.source_kib)
+        return self.grade_attempt(student, exercise, source)
+
+    def grade_attempt(
+        self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
+    ) -> ExerciseResult:
+        """The result of one attempt. seed: of the inputs, in place of the run's."""
+        begun = time.perf_counter()
+        try:
+            outcomes, diagnosis = self._judge(exercise, source, self._settings.seed if seed is None else seed)
+        except CourseFault:
+            raise
+        except Exception as error:  # a fault of ours in one attempt must not cost the rest of the class their results
+            self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
+            unattempted = self._checks.unattempted(exercise.checks)
+            outcomes, diagnosis = _all(unattempted, "skipped", FAILED_ITSELF), ()
+        self.seconds += time.perf_counter() - begun
+        checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
+        return ExerciseResult(
+            id=exercise.id,
+            score=sum(c.score for c in checks),
+            max_score=sum(c.max_score for c in checks),
+            checks=checks,
+            diagnosis=diagnosis,
+            note=source.note,
+        )
+
+    def _judge(
+        self, exercise: Exercise, source: AttemptSource, seed: int
+    ) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
+        path = exercise.checks
+        unattempted = self._checks.unattempted(path)
+        if source.missing:
+            return _all(unattempted, "missing", f"{source.name} was not handed in."), ()
+        bank = load_bank(exercise)
+        if source.problem:
+            return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error")
+        limits = self._course.limits.for_worker(self._settings.device)
+        attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype)
+        try:
+            raised = attempt.load()
+            if raised is not None:
+                sentence = f"The file cannot be imported: it {explain(raised)}."
+                return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
+            # The same inputs for everybody: the same code has the same points, whoever hands it in.
+            seed_parts = (str(seed), exercise.id)
+            # On the CPU whatever the attempt's device: so every check of values holds the one against the other.
+            reference = LocalRunner(namespace_of(exercise.solution), only_values=True)
+            outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts))
+            if not self._settings.diagnoses:
+                return outcomes, ()
+            table = partial(self._tables.of, exercise)
+            begun = time.perf_counter()
+            seen = list(attempt.transcript)
+            diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source)
+            self.seconds_diagnosing += time.perf_counter() - begun
+        except AttemptEnded as ended:
+            outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+            return _all(unattempted, outcome, f"While the file was imported: {ended}"), ()
+        finally:
+            attempt.close()
+        self.faults += [o.fault for o in outcomes if o.fault]
+        return outcomes, diagnosis
+
+
+def versions() -> dict[str, str]:
+    """What graded."""
+    found = {"python": platform.python_version()}
+    for name in RECORDED_VERSIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _all(unattempted: list[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
+    return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
+
+
+def _check_result(exercise: Exercise, outcome: CheckOutcome) -> CheckResult:
+    passed = outcome.outcome == "passed"
+    return CheckResult(
+        id=outcome.id,
+        title=outcome.title,
+        outcome=outcome.outcome,
+        score=outcome.score,
+        max_score=outcome.points,
+        evidence=sanitize(outcome.evidence),
+        hint="" if passed else outcome.hint or exercise.hint,
+    )

@@ -1,0 +1,100 @@
+"""Run checks over one attempt, and say what became of each. Every verdict on an attempt is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from ..box.connection import AttemptEnded, End
+from ..checks.explain import explain
+from ..checks.implementation import AttemptRaised, CheckFailed
+from ..checks.outcome import FAILED_ITSELF, CheckOutcome
+from ..checks.recording import Exchange
+from .answered import target_of, unanswered
+from .check_run import Check, CheckRun
+from .collect import collect_checks
+from .compare_with_reference import compare_with_reference
+from .run_concurrently import run_concurrently
+from .watchdog import HANG_SECONDS, watchdog
+
+ReturnKinds = dict[tuple[str, str], str]  # what the reference returns, by check and function
+
+
+class HiddenChecks:
+    """The collected checks of some exercises, ready to judge any number of attempts."""
+
+    def __init__(self, files: Sequence[Path], device: str = "cpu", hang_seconds: float = HANG_SECONDS) -> None:
+        """Collect these files. Raises GraderFault.
+
+        device: checks for another device alone are left out.
+        hang_seconds: after which a check that hangs in the judge ends this process.
+        """
+        # Checks are many and their tensors small: with threads, waking them costs four times as much as the work.
+        torch.set_num_threads(1)
+        self._checks = collect_checks(files, device)
+        self._hang_seconds = hang_seconds
+        self._kinds: dict[Path, ReturnKinds] = {}
+
+    def unattempted(self, file: Path) -> list[CheckOutcome]:
+        """The outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
+        return [check.unattempted for check in self._checks.get(file, [])]
+
+    def run(self, file: Path, run: CheckRun) -> list[CheckOutcome]:
+        """The outcomes of all checks of the file, in its order."""
+        with watchdog(self._hang_seconds):
+            return run_checks(self._checks[file], run, self._kinds.setdefault(file, {}))
+
+
+def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> list[CheckOutcome]:
+    """The outcomes of these checks, in their order; the attempt's transcript stands in that order, too.
+
+    kinds: what is known of the reference's return values; it is completed here.
+    """
+    ended = run_concurrently(checks, run)
+    outcomes = [_judged(check, error, run, kinds) for check, error in zip(checks, ended, strict=True)]
+    order = {check.id: place for place, check in enumerate(checks)}
+    run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
+    return outcomes
+
+
+def outcome_of(check: CheckOutcome, error: BaseException | None) -> CheckOutcome:
+    """The outcome of a check that ended with this exception, or without one."""
+    if error is None:
+        return replace(check, outcome="passed")
+    if isinstance(error, AttemptRaised):
+        return replace(check, outcome="error", evidence=explain(error.raised), raised=error.raised)
+    if isinstance(error, CheckFailed):
+        return replace(check, outcome="failed", evidence=str(error), suspect=error.suspect)
+    if isinstance(error, AttemptEnded):
+        return replace(check, outcome="timeout" if error.end is End.TIMEOUT else "crashed", evidence=str(error))
+    if isinstance(error, pytest.skip.Exception):
+        return replace(check, outcome="skipped", evidence=str(error))
+    fault = f"{check.id}: {type(error).__name__}: {error}"
+    return replace(check, outcome="skipped", evidence=FAILED_ITSELF, fault=fault)
+
+
+def _judged(check: Check, error: BaseException | None, run: CheckRun, kinds: ReturnKinds) -> CheckOutcome:
+    """As `outcome_of`; but a check passes only on answers, and where it broke, the answers may be to blame."""
+    outcome = outcome_of(check.unattempted, error)
+    if outcome.outcome != "passed" and not outcome.fault:
+        return outcome
+    asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
+    failed = (
+        compare_with_reference(asked, run.reference)
+        if outcome.fault
+        else unanswered(asked, _return_kinds(check.id, asked, run, kinds))
+    )
+    return outcome if failed is None else outcome_of(check.unattempted, failed)
+
+
+def _return_kinds(check: str, asked: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, str]:
+    """What the reference returns to this check, by the name of every function and class. It is asked once."""
+    for exchange in asked:
+        key = (check, target_of(exchange.call))
+        if key not in kinds and (outputs := run.reference.execute(exchange.call).outputs):
+            kinds[key] = outputs[0].kind
+    return {target: kind for (of, target), kind in kinds.items() if of == check}

@@ -1,0 +1,57 @@
+"""The diagnosis table of every exercise, when somebody asks for it."""
+
+from __future__ import annotations
+
+from ..checks.implementation import LocalRunner
+from ..checks.local import LocalRecordingRunner
+from ..checks.recording import Exchange
+from ..checks.trusted import namespace_of
+from ..course import Exercise
+from ..diagnosis.bank import load_bank
+from ..diagnosis.table import Table
+from ..diagnosis.table_file import FIXED, is_current, load_table, save_table, table_key
+from .check_run import CheckRun
+from .run_checks import HiddenChecks
+
+
+class Tables:
+    """Tables by exercise, each loaded or built once."""
+
+    def __init__(self, checks: HiddenChecks) -> None:
+        self._checks = checks
+        self._tables: dict[str, Table] = {}
+
+    def of(self, exercise: Exercise) -> Table:
+        """The table. Building one that is missing or stale takes up to a minute or two."""
+        if exercise.id not in self._tables:
+            reference = self._reference(exercise)
+            fixed = self._fixed(exercise, reference)
+            key = table_key(exercise, fixed)
+            bank = load_bank(exercise)
+            self._tables[exercise.id] = load_table(exercise.table, key, bank, reference, fixed)
+        return self._tables[exercise.id]
+
+    def write(self, exercise: Exercise) -> None:
+        """Write the table's file, unless it is current."""
+        if self.is_current(exercise):
+            return
+        path = exercise.table
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(save_table(self.of(exercise), self._key(exercise)))
+
+    def is_current(self, exercise: Exercise) -> bool:
+        """Whether the table's file is there and made from today's files."""
+        return is_current(exercise.table, self._key(exercise))
+
+    def _key(self, exercise: Exercise) -> str:
+        fixed = self._fixed(exercise, self._reference(exercise))
+        return table_key(exercise, fixed)
+
+    def _reference(self, exercise: Exercise) -> LocalRunner:
+        return LocalRunner(namespace_of(exercise.solution))
+
+    def _fixed(self, exercise: Exercise, reference: LocalRunner) -> list[Exchange]:
+        """All exchanges of the reference with the checks, on fixed inputs."""
+        subject = LocalRecordingRunner(reference.namespace)
+        self._checks.run(exercise.checks, CheckRun(subject, reference, FIXED, (exercise.id,)))
+        return subject.transcript

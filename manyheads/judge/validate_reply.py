@@ -1,0 +1,43 @@
+"""Whether a reply can be an answer to its call. The box vouches for a reply's form; what it says is the attempt's."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call
+
+
+def validate_reply(call: Call, reply: Reply) -> str:
+    """What the reply says that no answer to this call can say; empty where it fits."""
+    builds = [value for value in (call.subject, *call.args, *call.kwargs.values()) if isinstance(value, Build)]
+    complete = reply.raised is None
+    outputs, modules = 0 if call.only_build else call.runs, len(builds)
+    if len(reply.outputs) > outputs or (complete and len(reply.outputs) != outputs):
+        return "it has another number of outputs than the call has runs"
+    if len(reply.modules) > modules or (complete and len(reply.modules) != modules):
+        return "it reports on modules that were not built"
+    for facts, build in zip(reply.modules, builds, strict=False):
+        if facts.attributes.keys() != set(build.report):
+            return "it reports on attributes that nobody asked for"
+    if call.watch != (reply.operations is not None):
+        return "it reports on operations that nobody watched"
+    if reply.gradients and call.cotangent is None:
+        return "it gives gradients that nobody asked for"
+    return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
+
+
+def without_far_lines(reply: Reply, lines: int) -> Reply:
+    """A line number beyond the file's end is no line of the student's: it could say anything."""
+    if reply.raised is None or reply.raised.line is None or reply.raised.line <= lines:
+        return reply
+    return dataclasses.replace(reply, raised=dataclasses.replace(reply.raised, line=None))
+
+
+def _is_argument(call: Call, name: str) -> bool:
+    """Whether "args.0", "args.0.weight" or "kwargs.x" was given."""
+    kind, _, rest = name.partition(".")
+    which = rest.partition(".")[0]
+    if kind == "args":
+        return which in map(str, range(len(call.args)))
+    return kind == "kwargs" and which in call.kwargs

@@ -1,0 +1,106 @@
+"""A notebook's kernel: what the student has defined in it, and the cells it stands in.
+
+Nothing is hidden here and nothing counts: the student's own code runs in the student's own kernel.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..box.worker.answers import Traced
+from ..box.worker.messages import TraceCall
+from ..box.worker.tracing import trace
+from ..checks.cast import cast
+from ..course import Course, Exercise, find_course, load_course
+from ..course.secret import FOLDER
+from ..errors import CourseFault
+from ..public.file import Fingerprints, read
+from ..tools.calls import Look
+from ..tools.source import Source
+
+CellName = Callable[[str], str | None]
+
+
+@dataclass(frozen=True)
+class Here:
+    """An exercise of the course that this notebook stands in."""
+
+    course: Course
+    exercise: Exercise
+    fingerprints: Fingerprints
+
+    @property
+    def id(self) -> str:
+        """The exercise's."""
+        return self.exercise.id
+
+    @property
+    def notes(self) -> Path:
+        """The folder for our notes."""
+        return self.course.root / FOLDER
+
+
+def here(name: str, namespace: Mapping[str, object]) -> Here:
+    """The exercise of that name; where it is empty, the one whose functions are defined. Raises CourseFault."""
+    course = load_course(find_course(Path.cwd()))
+    every = list(course.exercises)
+    if name:
+        found = [e for e in every if Path(name).stem in (e.id, e.stem, e.stem.split("_")[0])]
+    else:
+        found = [e for e in every if e.shapes and all(target in namespace for target in e.shapes)]
+    if len(found) != 1:
+        known = ", ".join(exercise.id for exercise in every)
+        what = f"there is no exercise {name!r}" if name else "it is not clear which exercise this notebook is"
+        raise CourseFault(f"{what}; there are: {known}. Next: %check {every[0].id}")
+    exercise = found[0]
+    return Here(course, exercise, read(exercise.fingerprints))
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Our questions set the seed: afterwards the student's random numbers go on as if nobody had asked."""
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+
+
+class Cells:
+    """Numbers the lines of all cells that something ran in, in the order in which they are first seen."""
+
+    def __init__(self, name_of: CellName) -> None:
+        self._name_of = name_of
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def line_of(self, file: str, line: int) -> int | None:
+        """The number of a cell's line, None for a line of anybody else's."""
+        if self._name_of(file) is None:
+            return None
+        return self._numbers.setdefault((file, line), len(self._numbers) + 1)
+
+    def source(self) -> Source:
+        """The lines that were numbered, called In[3] 12."""
+        lines = tuple(linecache.getline(file, line).rstrip("\n") for file, line in self._numbers)
+        return Source(lines, tuple(f"{self._name_of(file)} {line}" for file, line in self._numbers))
+
+
+def trace_here(
+    namespace: Mapping[str, object], look: Look, cells: Cells, crop: tuple[int, ...] = (), times: int = 1
+) -> Traced:
+    """Follow a call of what is defined in this kernel."""
+    message = TraceCall(cast(look.call, "float32"), crop, times)
+    with undisturbed():
+        return trace(namespace, message, _file_of(namespace.get(look.target)), cells.line_of)
+
+
+def _file_of(target: object) -> str:
+    """The cell in which a function, or a class's forward, is written."""
+    code = getattr(getattr(target, "forward", target), "__code__", None)
+    return str(getattr(code, "co_filename", ""))

@@ -1,0 +1,56 @@
+"""The visible checks inside a notebook: what stands in its kernel, held against the recorded answers beside it.
+
+Nothing is hidden here and nothing counts: the student's own code runs in the student's own kernel.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from sys import modules
+
+from rich.console import Console
+
+from ..checks.local import LocalRecordingRunner
+from ..errors import CourseFault
+from ..public.check import check_attempt
+from ..public.file import read
+from ..report.terminal import exercise_report
+from ..result import ExerciseResult
+
+WIDTH = 84  # columns: nbgrader cuts a line at 86
+
+
+class NotYet(AssertionError):
+    """A visible check failed. The text is the report."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the report alone. Our own stack would say nothing about the student's code."""
+        return str(self).splitlines()
+
+
+def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
+    """Check what is defined in this notebook. Raises NotYet, with the report, where a check fails.
+
+    Example: `check_notebook("reshape_dance")`
+    """
+    recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
+    if not recorded:
+        raise CourseFault(
+            f"fingerprints/…{exercise}.safetensors is not beside this notebook: keep the released folder together. "
+            f"Next: course check {exercise}"
+        )
+    names = vars(modules["__main__"]) if namespace is None else namespace
+    result = check_attempt(read(recorded[0]), LocalRecordingRunner(names))
+    if any(check.outcome != "passed" for check in result.checks):
+        raise NotYet(_text(result))
+    print(_text(result))
+
+
+def _text(result: ExerciseResult) -> str:
+    out = io.StringIO()
+    Console(file=out, width=WIDTH, highlight=False, color_system=None, force_jupyter=False).print(
+        exercise_report(result)
+    )
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -1,0 +1,36 @@
+"""One attempt's visible checks, from its file to the result, in a box."""
+
+from __future__ import annotations
+
+from ..box.connection import AttemptEnded, End
+from ..box.level import Box
+from ..box.worker.limits import Limits
+from ..judge.attempt import AttemptRunner
+from ..result import ExerciseResult, Outcome
+from ..submission import AttemptSource
+from .check import check_attempt, unloadable
+from .describe_exception import describe_exception
+from .file import Fingerprints
+from .imports import not_there
+
+
+def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
+    """The result, whatever the attempt does. Raises nothing for that."""
+    if source.missing:
+        return unloadable(fingerprints, "missing", f"{source.name} is not here.")
+    if source.problem:
+        return unloadable(fingerprints, "error", source.problem, "load_error")
+    if sentence := not_there(source.source):
+        return unloadable(fingerprints, "error", sentence, "load_error")
+    attempt = AttemptRunner(box, source, limits)
+    try:
+        raised = attempt.load()
+        if raised is not None:
+            sentence = f"The file cannot be imported: it {describe_exception(raised)}."
+            return unloadable(fingerprints, "error", sentence, "load_error")
+        return check_attempt(fingerprints, attempt)
+    except AttemptEnded as ended:
+        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
+    finally:
+        attempt.close()

@@ -1,0 +1,127 @@
+"""The fingerprint file of an exercise: one safetensors file, data only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import safetensors.torch
+from pydantic import BaseModel, ConfigDict
+from safetensors import SafetensorError
+from torch import Tensor
+
+from ..box.worker import wire
+from ..box.worker.messages import Call
+from ..course import CourseError
+from .fingerprint import Facet, ReplyFingerprint
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class PublicCheck(_Model):
+    """A visible check: the recorded calls that belong to it."""
+
+    id: str
+    title: str
+    layer: int
+    hint: str
+    points: float
+    calls: tuple[int, ...]
+    facets: tuple[Facet, ...]
+
+
+class RecordedMutant(_Model):
+    """A misconception and how its mutant answers each call: an index into the call's traces, None where it varies."""
+
+    id: str
+    answers: tuple[int | None, ...]
+
+
+class Words(_Model):
+    """What a student reads about a misconception."""
+
+    title: str
+    explanation: str
+    hints: tuple[str, str, str]
+
+
+class Content(_Model):
+    """The JSON part of a fingerprint file."""
+
+    format: Literal[2] = 2
+    exercise: str
+    stub: str  # code_digest of the untouched stub
+    checks: tuple[PublicCheck, ...]
+    traces: tuple[tuple[ReplyFingerprint, ...], ...]  # of each call, each different one once; the reference's first
+    mutants: tuple[RecordedMutant, ...]
+    words: dict[str, Words]
+
+    def right(self, call: int) -> ReplyFingerprint:
+        """How the reference answers."""
+        return self.traces[call][0]
+
+    def answer(self, mutant: RecordedMutant, call: int) -> ReplyFingerprint | None:
+        """How a mutant answers; None where that varies."""
+        index = mutant.answers[call]
+        return None if index is None else self.traces[call][index]
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """All that a student's machine knows of the answers: the calls, the reference's outputs, and the content."""
+
+    content: Content
+    calls: tuple[Call, ...]
+    expected: tuple[Tensor | None, ...]  # the first output of the reference for each call
+
+
+def save(fingerprints: Fingerprints) -> bytes:
+    """The file's bytes: the same for the same content."""
+    tensors: list[Tensor] = []
+    calls = [wire.to_body(call, tensors) for call in fingerprints.calls]
+    expected = [None if t is None else wire.to_body(t, tensors) for t in fingerprints.expected]
+    body = {"content": fingerprints.content.model_dump(), "calls": calls, "expected": expected}
+    named = {f"t{i:04d}": (t.float() if t.is_floating_point() else t).clone() for i, t in enumerate(tensors)}
+    return bytes(safetensors.torch.save(named, metadata={"body": json.dumps(body, sort_keys=True)}))
+
+
+def read(path: Path) -> Fingerprints:
+    """Read a fingerprint file. Raises CourseError."""
+    try:
+        return loaded(path.read_bytes())  # the same bytes again cost nothing
+    except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
+        problem = type(error).__name__
+        raise CourseError(
+            f"{path} cannot be read ({problem}). Next: git checkout {path}, or as an instructor: course release"
+        ) from error
+
+
+@lru_cache(maxsize=16)
+def loaded(data: bytes) -> Fingerprints:
+    """What `save` made bytes of. Raises what reading foreign bytes may raise."""
+    named = safetensors.torch.load(data)
+    length = int.from_bytes(data[:8], "little")
+    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    tensors = [named[name] for name in sorted(named)]
+    return Fingerprints(
+        Content.model_validate(body["content"]),
+        tuple(_call(wire.from_body(c, tensors)) for c in body["calls"]),
+        tuple(None if e is None else _tensor(wire.from_body(e, tensors)) for e in body["expected"]),
+    )
+
+
+def _call(value: object) -> Call:
+    if not isinstance(value, Call):
+        raise ValueError("not a recorded call")
+    return value
+
+
+def _tensor(value: object) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise ValueError("not a recorded output")
+    return value

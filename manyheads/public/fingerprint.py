@@ -1,0 +1,137 @@
+"""What is recorded of a reply: enough to recognise it again, no code, and for mutants no full values either."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+
+from ..box.worker.answers import Raised, Reply
+from ..box.worker.messages import Build, Call
+from ..checks.explain import KINDS, is_refusal, kind_of
+from ..checks.projection import project
+
+TOLERANCE = 1e-4  # of a tensor's norm; projections add up the rounding of many values
+
+Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
+
+
+class TensorFingerprint(BaseModel):
+    """A tensor's shape and a few random projections: tensors with the same shadow are the same to rounding."""
+
+    model_config = ConfigDict(frozen=True)
+    kind: str
+    shape: tuple[int, ...] | None = None
+    holes: str = ""
+    projections: tuple[float, ...] = ()
+    norm: float = 0.0
+
+    def agrees(self, other: TensorFingerprint) -> bool:
+        """Whether both are shadows of the same values, to rounding."""
+        if (self.kind, self.shape, self.holes) != (other.kind, other.shape, other.holes):
+            return False
+        if len(self.projections) != len(other.projections):  # one of them has no values: it is on meta
+            return False
+        finite = math.isfinite(self.norm) and math.isfinite(other.norm)
+        if not finite and not _is_near(self.norm, other.norm, 0.0):
+            return False
+        bound = TOLERANCE * max(self.norm, other.norm, 1e-12) if finite else 0.0
+        return all(_is_near(a, b, bound) for a, b in zip(self.projections, other.projections, strict=True))
+
+
+def _is_near(a: float, b: float, bound: float) -> bool:
+    """Whether two numbers differ by `bound` at most. NaN and infinities are equal to themselves alone."""
+    if math.isfinite(a) and math.isfinite(b):
+        return abs(a - b) <= bound
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+class ReplyFingerprint(BaseModel):
+    """A reply, facet by facet."""
+
+    model_config = ConfigDict(frozen=True)
+    raised: str | None = None  # "refused", "kind N" or "other"
+    outputs: tuple[TensorFingerprint, ...] = ()
+    dtype: tuple[str | None, ...] = ()
+    gradients: dict[str, TensorFingerprint | None] = {}
+    mutated: tuple[str, ...] = ()
+    parameters: dict[str, tuple[int, ...]] = {}
+    attributes: dict[str, str] = {}
+    fused: bool = False
+
+    def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
+        """Whether both are the same in these facets. Exceptions of an unknown kind agree with nothing."""
+        if self.raised or other.raised:
+            return self.raised == other.raised != "other"
+        return all(self._agrees_in(facet, other) for facet in facets)
+
+    def is_same(self, other: ReplyFingerprint) -> bool:
+        """Whether both say the same in every facet, numbers to rounding: then one of them is enough to keep."""
+        if self.raised or other.raised:
+            return self.raised == other.raised
+        return all(self._agrees_in(facet, other) for facet in get_args(Facet))
+
+    def _agrees_in(self, facet: Facet, other: ReplyFingerprint) -> bool:
+        if facet == "outputs":
+            pairs = zip(self.outputs, other.outputs, strict=False)
+            return len(self.outputs) == len(other.outputs) and all(a.agrees(b) for a, b in pairs)
+        if facet == "gradients":
+            return self.gradients.keys() == other.gradients.keys() and all(
+                _same_gradient(mine, other.gradients[name], self) for name, mine in self.gradients.items()
+            )
+        return bool(getattr(self, facet) == getattr(other, facet))
+
+
+def fingerprint_of(reply: Reply) -> ReplyFingerprint:
+    """The trace of a reply."""
+    facts = reply.modules[0] if reply.modules else None
+    return ReplyFingerprint(
+        raised=None if reply.raised is None else _raised(reply.raised),
+        outputs=tuple(_shadow(o.kind, o.tensor, o.shape) for o in reply.outputs),
+        dtype=tuple(o.dtype for o in reply.outputs),
+        gradients={name: None if g is None else _shadow("tensor", g, None) for name, g in reply.gradients.items()},
+        mutated=reply.mutated,
+        parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
+        attributes={} if facts is None else {name: str(value) for name, value in facts.attributes.items()},
+        fused=bool(reply.operations and reply.operations.fused),
+    )
+
+
+def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
+    """The trace of an attempt's reply. Where T is refused, a mask that is too small for it refuses as well."""
+    trace, raised = fingerprint_of(reply), reply.raised
+    late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
+    if late and isinstance(call.subject, Build) and right.raised == "refused":
+        return trace.model_copy(update={"raised": "refused"})
+    return trace
+
+
+def _same_gradient(a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint) -> bool:
+    if a is None or b is None:
+        return a is b
+    largest = max((g.norm for g in whole.gradients.values() if g is not None), default=0.0)
+    floor = a.model_copy(update={"norm": largest})  # a gradient that is zero in exact arithmetic: held absolutely
+    return floor.agrees(b)
+
+
+def _raised(raised: Raised) -> str:
+    if is_refusal(raised):
+        return "refused"
+    kind = kind_of(raised)
+    return "other" if kind is None else f"kind {KINDS.index(kind)}"
+
+
+def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
+    """The shadow of a tensor."""
+    return _shadow("tensor", tensor, None)
+
+
+def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> TensorFingerprint:
+    if tensor is None:
+        return TensorFingerprint(kind=kind, shape=shape)
+    seen = project(tensor)
+    return TensorFingerprint(
+        kind=kind, shape=tuple(tensor.shape), holes=seen.holes, projections=seen.numbers, norm=seen.norm
+    )

@@ -1,0 +1,112 @@
+"""The figures of `course bench` as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..tools.bench import BATCH, HEAD_DIM, HEADS, LESSON_DEVICE, Bench, BenchRow, BenchSetting, Measured, ratio
+
+NONE = "–"
+_COLUMNS = (  # header, least width
+    ("T", 5),
+    ("by hand", 8),
+    ("SDPA", 8),
+    ("faster", 6),
+    (f"{LESSON_DEVICE}:\nby hand", 7),
+    ("SDPA", 5),
+    ("faster", 6),
+    ("matrix\navoided", 8),
+    ("peak:\nby hand", 8),
+    ("SDPA", 8),
+)
+_BOLD, _LESSONS = (3,), (4, 5, 6)  # columns
+
+
+def bench_report(bench: Bench) -> RenderableType:
+    """A table for each dtype and pass, the lesson's figures beside ours, and what the columns mean."""
+    parts: list[RenderableType] = [Text(heading(bench), style="bold")]
+    for title, rows in groupby(bench.rows, lambda row: title_of(row.setting)):
+        parts += [Text(f"\n{title}", style="bold"), _table(list(rows))]
+    return Group(*parts, Text(""), *(Text(line, style="bright_black") for line in remarks(bench)))
+
+
+def heading(bench: Bench) -> str:
+    """What was measured, and on a line of its own where."""
+    threads = f"{bench.threads} thread{'s' * (bench.threads != 1)}"
+    where = bench.machine if bench.device == "cuda" else f"{bench.machine}, {threads}"
+    what = f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}"
+    return f"{what}\n{bench.device}: {where}; torch {bench.torch}"
+
+
+def title_of(setting: BenchSetting) -> str:
+    """Such as "float32, forward and backward"."""
+    return f"{setting.dtype}, forward{' and backward' if setting.backward else ''}"
+
+
+def remarks(bench: Bench) -> Iterator[str]:
+    """What the columns mean."""
+    runs = [len(row.by_hand.times) for row in bench.rows if row.by_hand]
+    if runs:
+        yield f"Times: ms, medians of {_range(min(runs), max(runs))} runs, by hand and SDPA in turn."
+    yield "Matrix: MB of one (B, nh, T, T) tensor, which SDPA need not make."
+    yield "Peak: MB that a run holds beyond q, k and v."
+    yield f"{LESSON_DEVICE}: the lesson's own figures, for float32; whether forward alone, it does not say."
+    agree = ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items())
+    if agree:
+        yield f"The outputs of the two differ by at most {agree}."
+    for row in bench.rows:
+        if row.instead:
+            yield f"T = {row.setting.T}, {title_of(row.setting)}, is left out: it {row.instead}."
+
+
+def _table(rows: list[BenchRow]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="", show_edge=False)
+    for i, (name, width) in enumerate(_COLUMNS):
+        style = "bold" if i in _BOLD else "bright_black" if i in _LESSONS else ""
+        header = name if "\n" in name else f"\n{name}"
+        table.add_column(header, justify="right", no_wrap=True, style=style, min_width=width)
+    for row in rows:
+        table.add_row(*_cells(row))
+    return table
+
+
+def _cells(row: BenchRow) -> list[str]:
+    by_hand, sdpa = row.lesson or (None, None)
+    return [
+        str(row.setting.T),
+        _time(row.by_hand),
+        _time(row.sdpa),
+        _times(row.faster),
+        _time(by_hand),
+        _time(sdpa),
+        _times(ratio(by_hand, sdpa)),
+        _megabytes(row.setting.matrix),
+        _megabytes(row.by_hand.peak if row.by_hand else None),
+        _megabytes(row.sdpa.peak if row.sdpa else None),
+    ]
+
+
+def _time(measured: Measured | None) -> str:
+    return NONE if measured is None else three_digits(measured.time)
+
+
+def _times(factor: float | None) -> str:
+    return NONE if factor is None else f"{factor:.1f}×"
+
+
+def _megabytes(count: int | None) -> str:
+    return NONE if count is None else three_digits(count / 1e6)
+
+
+def three_digits(number: float) -> str:
+    """0.31, 3.9, 71, 1234: no more digits than say something, and no exponent."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"

@@ -1,0 +1,33 @@
+"""The JSON Schemas that ship with the project, made from its models. `python -m manyheads.schemas` writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from .course.file import CourseFile
+from .result import Result
+
+HERE = Path(__file__).parent
+SCHEMAS: dict[Path, type[BaseModel]] = {
+    HERE / "course" / "course.schema.json": CourseFile,
+    HERE / "result.schema.json": Result,
+}
+
+
+def schema_text(model: type[BaseModel]) -> str:
+    """The schema as it stands in its file."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"
+
+
+def main() -> None:
+    """Write every schema file."""
+    for path, model in SCHEMAS.items():
+        path.write_text(schema_text(model), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Run an attempt on recorded calls in a process of its own, and follow what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..box.connection import AttemptEnded
+from ..box.level import Box
+from ..box.traces import read_traced
+from ..box.worker.answers import Traced
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Load, TraceCall
+from ..checks.cast import cast
+from ..checks.explain import explain
+from ..checks.sanitize import sanitize
+from ..submission import AttemptSource
+from .calls import Look
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What was seen of the calls, in their order. `ended`: one sentence, where the attempt went no further."""
+
+    traced: tuple[Traced, ...]
+    ended: str = ""
+
+
+def follow(
+    box: Box, limits: Limits, source: AttemptSource, wanted: Sequence[Look], crop: tuple[int, ...] = (), times: int = 1
+) -> Followed:
+    """Ask for each call in float32. `crop` and `times` are TraceCall's."""
+    traced: list[Traced] = []
+    connection = box.attempt(limits)
+    at = "while it was imported"
+    try:
+        load = Load(source.source, source.name)
+        raised = connection.ask(load, box.start_seconds + limits.seconds_per_call).raised
+        if raised is not None:
+            own = sanitize(raised.message)
+            return Followed((), f"{source.name} cannot be imported: it {explain(raised)}. Python says: {own}")
+        for look in wanted:
+            at = f"in {look.target}"
+            message = TraceCall(cast(look.call, "float32"), crop, times)
+            traced.append(connection.ask_for(read_traced, message, limits.seconds_per_call))
+    except AttemptEnded as ended:
+        return Followed(tuple(traced), f"{ended} That was {at}.")
+    finally:
+        connection.close()
+    return Followed(tuple(traced))

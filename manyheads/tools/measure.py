@@ -1,0 +1,135 @@
+"""Time attention written out against SDPA, here and now.
+
+What is written out is the arithmetic alone, on q, k, v that are cut into heads already. Whoever looks here finds no more
+than the documentation of SDPA shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import platform
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .bench import BATCH, HEAD_DIM, HEADS, Bench, BenchRow, BenchSetting, Measured
+from .memory import free_memory, peak_of
+
+FEWEST, MOST = 3, 50  # runs of each path
+WARM = 1000.0  # ms: a first run that is shorter only warms up
+SQUARES = 5  # matrices that the path by hand holds at once, with gradients, at most
+
+Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def measure(wanted: Sequence[BenchSetting], device: str, told: Callable[[BenchSetting], None], enough: float) -> Bench:
+    """Measure every setting; `told` hears of each before it begins. enough: ms for the runs of one."""
+    rows: list[BenchRow] = []
+    apart: dict[str, float] = {}
+    for setting in wanted:
+        told(setting)
+        needed, free = SQUARES * setting.matrix, free_memory(device)
+        if free is not None and needed > free:
+            rows.append(BenchRow(setting, instead=f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"))
+            continue
+        row, difference = _row(setting, device, enough)
+        rows.append(row)
+        apart[setting.dtype] = max(apart.get(setting.dtype, 0.0), difference)
+    on_gpu = device == "cuda"
+    return Bench(
+        device,
+        torch.cuda.get_device_name() if on_gpu else _processor(),
+        0 if on_gpu else torch.get_num_threads(),
+        torch.__version__,
+        tuple(rows),
+        apart,
+    )
+
+
+def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:
+    """The row, and how far the paths' outputs are apart."""
+    generator = torch.Generator().manual_seed(0)
+    shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
+    q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
+    runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
+    by_hand, sdpa = in_turn([_clock(run, device) for run in runs], enough)
+    (out, by_hand_peak), (other, sdpa_peak) = (peak_of(run, device) for run in runs)
+    difference = float((out.float() - other.float()).abs().max())
+    return BenchRow(setting, Measured(by_hand, by_hand_peak), Measured(sdpa, sdpa_peak)), difference
+
+
+def _by_hand(T: int, device: str) -> Attention:
+    """Scores, scale, mask, softmax, sum: each a (B, nh, T, T) tensor of its own."""
+    future = torch.ones(T, T, dtype=torch.bool, device=device).triu(1)
+
+    def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        square = torch.matmul(q, k.mT).div(math.sqrt(HEAD_DIM))
+        square = square.masked_fill(future, -math.inf)
+        return torch.matmul(F.softmax(square, -1), v)
+
+    return attention
+
+
+_sdpa: Attention = partial(F.scaled_dot_product_attention, is_causal=True)
+
+
+def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool) -> Callable[[], Tensor]:
+    """One run of a path; its output."""
+    inputs = tuple(each.detach().requires_grad_(backward) for each in inputs)
+
+    def run() -> Tensor:
+        with torch.set_grad_enabled(backward):
+            out = path(*inputs)
+        if backward:
+            torch.autograd.grad(out, inputs, upstream)
+        return out.detach()
+
+    return run
+
+
+def in_turn(clocks: Sequence[Iterator[float]], enough: float) -> list[tuple[float, ...]]:
+    """The times of each, run in turn, so that what else the machine does meets all alike; until `enough` ms are spent."""
+    first = [next(clock) for clock in clocks]
+    kept = [first] if sum(first) > WARM else []
+    while len(kept) < FEWEST or (len(kept) < MOST and sum(map(sum, kept)) < enough):
+        kept.append([next(clock) for clock in clocks])
+    return list(zip(*kept, strict=True))
+
+
+def _clock(run: Callable[[], Tensor], device: str) -> Iterator[float]:
+    return _cuda_clock(run) if device == "cuda" else _cpu_clock(run)
+
+
+def _cpu_clock(run: Callable[[], Tensor]) -> Iterator[float]:
+    while True:
+        started = time.perf_counter()
+        run()
+        yield (time.perf_counter() - started) * 1000
+
+
+def _cuda_clock(run: Callable[[], Tensor]) -> Iterator[float]:
+    """By the device's own events, one run at a time, as a program calls it: where kernels are short, so are the gaps
+    between them counted."""
+    while True:
+        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        before.record()
+        run()
+        after.record()
+        after.synchronize()
+        yield before.elapsed_time(after)
+
+
+def _processor() -> str:
+    """As Linux names it, or as Python does."""
+    with contextlib.suppress(OSError):
+        found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+        if found:
+            return found[1].strip()
+    return platform.processor() or platform.machine()

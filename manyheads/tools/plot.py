@@ -1,0 +1,213 @@
+"""What `course plot` shows: what the reference recorded beside yours beside the difference, head by head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..box.worker.answers import Traced
+from ..checks.explain import explain
+from ..public.heads import Heads
+from .calls import Look
+from .heads import heads_of
+
+HEADS = 4  # that are shown
+HIDDEN = -1e4  # a score this low is as good as −∞
+NONE = 1e-4  # a difference this small is rounding
+Kind = Literal["numbers", "weights", "mask", "difference"]
+_APART = "yours − expected"
+_SIDES = ("query position", "key position")
+_AXES = {"T_q": "query position", "T_k": "key position", "T": "token"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A table to draw. `values`: None where there is nothing to show, and `note` says why."""
+
+    title: str
+    values: Tensor | None  # (rows, columns)
+    kind: Kind = "numbers"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Panels side by side. Those of one kind share one scale. labels: of rows and columns, where they have names.
+
+    beside: it belongs to the right of the band before it, where there is room.
+    """
+
+    title: str
+    panels: tuple[Panel, ...]
+    rows: str
+    columns: str
+    row_labels: tuple[str, ...] = ()
+    column_labels: tuple[str, ...] = ()
+    beside: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether there are numbers of the student's here, and they are not the expected ones."""
+        last = self.panels[-1]
+        return last.kind == "difference" and last.values is not None and not is_none(last.values)
+
+
+def is_none(apart: Tensor) -> bool:
+    """Whether this difference is rounding."""
+    return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
+
+
+def all_bands(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
+    """The bands of all calls, fewer heads of each where there are many."""
+    heads = HEADS if len(chosen) < 4 else 2
+    return [band for look, each in zip(chosen, traced, strict=False) for band in bands(look, each, heads)]
+
+
+def bands(look: Look, traced: Traced, heads: int = HEADS) -> list[Band]:
+    """The bands of one call: a band a head where the answer has heads; for a module also what its heads attend to."""
+    raised = traced.reply.raised
+    found = None if raised is not None or not traced.reply.outputs else traced.reply.outputs[0].tensor
+    if raised is not None:
+        note = f"your code {explain(raised)}"
+    elif found is None:
+        note = "yours is no tensor"
+    else:
+        note = f"yours has the shape {look.axes.shape(found.shape)}"
+    shown = [_compared(look, title, index, found, note) for title, index in _tables(look, heads)]
+    return [*shown, *_heads(look, traced)] if look.has_heads and raised is None else shown
+
+
+def _compared(look: Look, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
+    wanted = _table(look.expected, index)
+    if found is not None and found.shape == look.expected.shape:
+        return compared(title, wanted, _table(found, index), _kind(wanted), *_names(look))
+    kind = _kind(wanted)
+    panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note), Panel(_APART, None, "difference")
+    return Band(title, panels, *_names(look))
+
+
+def compared(
+    title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str, *, beside: bool = False
+) -> Band:
+    """What is expected beside yours beside the difference."""
+    panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
+    apart = Panel(_APART, difference(mine, wanted), "difference")
+    return Band(title, (*panels, apart), rows, columns, beside=beside)
+
+
+def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
+    """(rows, columns): a single row where there is only one axis."""
+    return values[index].reshape(-1, values.shape[-1])
+
+
+def difference(found: Tensor, expected: Tensor) -> Tensor:
+    """found − expected; zero where both are hidden, NaN where only one is."""
+    a, b = (t.double() for t in (found, expected))
+    hidden = (a < HIDDEN) & (b < HIDDEN)
+    apart = a - b
+    return torch.where(hidden, 0.0, torch.where(apart.isfinite() & (apart.abs() < -HIDDEN), apart, torch.nan))
+
+
+def _tables(look: Look, heads: int) -> list[tuple[str, tuple[int, ...]]]:
+    """(title, index) of every table that is shown of the answer: the first sequence, by head."""
+    shape, title = look.expected.shape, look.title
+    if not shape:
+        return []
+    if len(shape) == 4:
+        return [(f"{title}, head {h}", (0, h)) for h in range(min(shape[1], heads))]
+    return [(title, (0,) * max(len(shape) - 2, 0))]
+
+
+def _names(look: Look) -> tuple[str, str]:
+    """What rows and columns are."""
+    if look.signature is None:
+        return "", ""
+    row, column = (["", *(str(axis.factors[0]) for axis in look.signature.returns)])[-2:]
+    if row == column:
+        return _SIDES
+    return _AXES.get(row, row), _AXES.get(column, "channel")
+
+
+def _kind(values: Tensor) -> Kind:
+    if values.dtype is torch.bool:
+        return "mask"
+    sums = values.double().sum(-1)
+    weights = bool((values >= 0).all() and torch.allclose(sums, torch.ones_like(sums), atol=1e-3))
+    return "weights" if weights else "numbers"
+
+
+def _heads(look: Look, traced: Traced) -> list[Band]:
+    """Mask, scores and weights of each head beside the reference's; only the student's where no others are known."""
+    found, wanted = heads_of(traced, look.axes), look.heads
+    if found is None:
+        return []
+    if wanted is None or wanted.weights.shape != found.weights.shape:
+        return _own_heads(look, found)
+    shown = _masks(look, wanted.weights != 0, found.weights != 0)
+    scores = _scores(wanted, found)
+    for h, (expected, mine) in enumerate(zip(wanted.weights[:HEADS], found.weights[:HEADS], strict=True)):
+        where = f"{look.target}, head {h}"
+        if scores is not None:
+            shown.append(compared(f"scores in {where}", scores[0][h], scores[1][h], "numbers", *_SIDES))
+        title = f"weights in {where}"
+        shown.append(compared(title, expected, mine, "weights", *_SIDES, beside=scores is not None))
+    return shown
+
+
+def _scores(wanted: Heads, found: Heads) -> tuple[Tensor, Tensor] | None:
+    """The expected and the student's, where they can be held against each other.
+
+    Right weights can come from other numbers than scores, as where a softmax is written by hand: these are no fault.
+    """
+    if wanted.scores is None or found.scores is None:
+        return None
+    alike = is_none(difference(found.scores, wanted.scores))
+    weights_alike = is_none(difference(found.weights, wanted.weights))
+    return None if weights_alike and not alike else (wanted.scores, found.scores)
+
+
+def _masks(look: Look, wanted: Tensor, found: Tensor) -> list[Band]:
+    """Which keys each query sees: one band where that is the same for all heads."""
+    pairs = list(zip(wanted, found, strict=True))
+    if all(torch.equal(a, wanted[0]) and torch.equal(b, found[0]) for a, b in pairs):
+        return [compared(f"mask in {look.target}", wanted[0], found[0], "mask", *_SIDES)]
+    return [
+        compared(f"mask in {look.target}, head {h}", a, b, "mask", *_SIDES, beside=h % 2 == 1)
+        for h, (a, b) in enumerate(pairs[:HEADS])
+    ]
+
+
+def _own_heads(look: Look, found: Heads) -> list[Band]:
+    shown = [Band(f"your weights in {look.title}", _by_head(found.weights, "weights"), *_SIDES)]
+    if found.scores is not None:
+        shown.insert(0, Band(f"your scores in {look.title}", _by_head(found.scores, "numbers"), *_SIDES))
+    return shown
+
+
+def _by_head(tables: Tensor, kind: Kind) -> tuple[Panel, ...]:
+    return tuple(Panel(f"head {h}", table, kind) for h, table in enumerate(tables[:HEADS]))
+
+
+def summary(shown: Sequence[Band]) -> list[str]:
+    """The picture in words, a line a band, for those who cannot see it."""
+    return [f"{band.title}: {_in_words(band)}" for band in shown]
+
+
+def _in_words(band: Band) -> str:
+    last = band.panels[-1]
+    if last.kind != "difference":
+        return f"{len(band.panels)} head{'' if len(band.panels) == 1 else 's'}"
+    if last.values is None:
+        return next((panel.note for panel in band.panels if panel.note), "nothing to compare")
+    astray = int(last.values.isnan().sum())
+    if astray:
+        return f"{astray} of {last.values.numel()} numbers are hidden in one of the two only"
+    if is_none(last.values):
+        return "as expected"
+    if band.panels[0].kind == "mask":
+        return f"{int(last.values.count_nonzero())} of {last.values.numel()} differ"
+    return f"the largest difference is {float(last.values.abs().max()):.2g}"

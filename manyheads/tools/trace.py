@@ -1,0 +1,169 @@
+"""A student's forward pass, explained: what each line does to shapes and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from ..box.worker.answers import Seen, Step, Traced
+from ..checks.explain import explain
+from ..checks.sanitize import sanitize
+from ..public.fingerprint import tensor_fingerprint
+from .axes import Axes
+from .calls import Look
+from .doubts import doubt_about
+from .fold import Item, Loop, fold
+from .origins import OriginPicture, origins
+from .source import Source, printable
+
+_SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
+_PLAIN = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a line. `data`: what became of the numbers. `mind`: what is odd about it."""
+
+    name: str
+    takes: str
+    gives: str
+    data: str = ""
+    mind: str = ""
+    raised: bool = False
+    corner: Tensor | None = None
+    whole: tuple[int, ...] = ()  # the shape that the corner is from
+
+
+@dataclass(frozen=True)
+class TraceLine:
+    """A line of the student's, and what ran on it. `depth`: how many lines called it."""
+
+    depth: int
+    label: str
+    code: str
+    operations: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Again:
+    """The lines from `first` to `last` ran that many times more. `alike`: with the same shapes."""
+
+    depth: int
+    first: str
+    last: str
+    more: int
+    alike: bool
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One call, explained. `returned`: what came back, and whether it is right. `raised`: one sentence, if it did."""
+
+    title: str
+    sizes: str
+    entries: tuple[TraceLine | Again, ...]
+    returned: str = ""
+    right: bool = False
+    raised: str = ""
+    lost: int = 0
+    picture: OriginPicture | None = None
+
+
+def explained(look: Look, traced: Traced, source: Source) -> Explained:
+    """What there is to say about a call that was followed."""
+    axes = look.axes
+    items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
+    entries = tuple(_entries(items, traced.steps, axes, source))
+    found = Explained(look.title, ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), entries, lost=traced.lost)
+    raised = traced.reply.raised
+    if raised is not None:
+        own = sanitize(raised.message)
+        return replace(found, raised=f"It {explain(raised)}." + (f" Python says: {own}" if own else ""))
+    output = traced.reply.outputs[0]
+    if output.tensor is None:
+        return replace(found, returned=f"returns {output.kind}, not a tensor")
+    shape, wanted = axes.shape(output.tensor.shape), axes.shape(look.expected.shape)
+    if output.tensor.shape != look.expected.shape:
+        return replace(found, returned=f"returns {shape}; {wanted} is asked")
+    what = shape if output.tensor.dim() else f"{float(output.tensor):.3g}"
+    if not look.judged:
+        return replace(found, returned=f"returns {what}", right=True)
+    alike = output.tensor.is_floating_point() == look.expected.is_floating_point()
+    right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(look.expected))
+    verdict = "the right numbers" if right else "the right shape, other numbers"
+    return replace(found, returned=f"returns {what}: {verdict}", right=right, picture=origins(look, output.tensor))
+
+
+def _entries(items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: Source) -> Iterator[TraceLine | Again]:
+    """Lines in the order in which they ran; operations of one line together."""
+    last: tuple[int, ...] = ()
+    for line in _lines(items, steps):
+        if isinstance(line, Again):
+            yield replace(line, first=source.label(int(line.first)), last=source.label(int(line.last)))
+            last = ()
+            continue
+        lines, done = line
+        for depth, number in enumerate(lines[:-1]):
+            if lines[: depth + 1] != last[: depth + 1]:
+                yield TraceLine(depth, source.label(number), source.code(number))
+        yield TraceLine(
+            len(lines) - 1,
+            source.label(lines[-1]),
+            source.code(lines[-1]),
+            tuple(_operation(step, axes) for step in done),
+        )
+        last = lines
+
+
+def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[Step]] | Again]:
+    waiting: list[Step] = []
+    for item in items:
+        step = None if isinstance(item, Loop) else steps[item]
+        if waiting and (step is None or step.lines != waiting[0].lines):
+            yield waiting[0].lines, waiting
+            waiting = []
+        if isinstance(item, Loop):
+            yield from _lines(item.body, steps)
+            body = [steps[place] for place in item.steps()]
+            depth = min(len(each.lines) for each in body) - 1
+            numbers = [each.lines[depth] for each in body]
+            yield Again(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
+        elif step is not None:
+            waiting.append(step)
+    if waiting:
+        yield waiting[0].lines, waiting
+
+
+def _operation(step: Step, axes: Axes) -> Operation:
+    takes = _joined([_tensor(each, axes) for each in step.inputs], step.taken)
+    if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
+        takes = f"{takes} {_SIGNS[step.name]} {axes.number(step.numbers[0])}"
+    elif "masked_fill" in step.name and step.numbers:
+        takes = f"{takes}, {_shown(step.numbers[0])}"
+    gives = _joined([_tensor(each, axes) for each in step.outputs], step.given)
+    data = {"same": "the same tensor"}.get(step.kept, "" if step.kept == "new" else step.kept)
+    if step.outputs and not step.outputs[0].contiguous:
+        data = f"{data}, not contiguous" if data else "not contiguous"
+    corner = step.crops[0] if step.crops else None
+    whole = step.outputs[0].shape if step.outputs else ()
+    return Operation(printable(step.name), takes, gives, data, doubt_about(step, axes), step.raised, corner, whole)
+
+
+def _tensor(seen: Seen, axes: Axes) -> str:
+    if seen.value is not None and "(" in (number := axes.number(seen.value)):
+        return number
+    return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {axes.shape(seen.shape)}"
+
+
+def _joined(shapes: Sequence[str], count: int) -> str:
+    """3 × (B, T, C) for three alike; "…" where there are more than are listed."""
+    if count > 1 and len(set(shapes)) == 1:
+        return f"{count} × {shapes[0]}"
+    return ", ".join(shapes) + (", …" if count > len(shapes) else "")
+
+
+def _shown(number: float) -> str:
+    return f"{number:g}".replace("-", "−") if math.isfinite(number) else str(number).replace("-", "−")

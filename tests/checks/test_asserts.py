@@ -1,0 +1,129 @@
+"""The asserts of checks: what passes, what fails, and what the evidence says."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.asserts import (
+    assert_finite,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    difference,
+)
+from manyheads.checks.implementation import Answer, AttemptRaised, CheckFailed
+
+
+def answered(value: torch.Tensor) -> Answer:
+    return Answer(Call("f"), Reply(outputs=(Output("tensor", value, "float64", "cpu", tuple(value.shape)),)))
+
+
+def raising(kind: str, *bases: str, message: str = "") -> Answer:
+    return Answer(Call("f"), Reply(raised=Raised(kind, (kind, *bases, "Exception"), message, "call", 7)))
+
+
+ONES = torch.ones(2, 3, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("got", "want"),
+    [
+        pytest.param(ONES, ONES, id="equal values"),
+        pytest.param(ONES + 5e-6, ONES, id="a difference below the tolerance"),
+        pytest.param(torch.tensor([-float("inf"), 1.0]), torch.tensor([-float("inf"), 1.0]), id="equal infinities"),
+        pytest.param(torch.zeros(0), torch.zeros(0), id="nothing at all"),
+        pytest.param(torch.tensor([True]), torch.tensor([1.0]), id="a bool that means the same"),
+    ],
+)
+def test_it_matches(got, want):
+    assert_matches(answered(got), want)
+
+
+@pytest.mark.parametrize(
+    ("got", "says"),
+    [
+        pytest.param(ONES[:1], r"should have shape \(2, 3\); yours has \(1, 3\)", id="another shape"),
+        pytest.param(ONES * 1.1, "6 of 6 values differ", id="all values differ"),
+        pytest.param(
+            ONES + 2e-5 * torch.eye(2, 3), r"2 of 6 values differ, the most at \(0, 0\)", id="two values differ"
+        ),
+        pytest.param(ONES * float("nan"), "more than can be measured", id="NaN agrees with nothing"),
+        pytest.param(ONES * float("inf"), "more than can be measured", id="infinity in place of a number"),
+    ],
+)
+def test_it_does_not_match(got, says):
+    with pytest.raises(CheckFailed, match=says):
+        assert_matches(answered(got), ONES)
+
+
+def test_evidence_shows_no_expected_value():
+    with pytest.raises(CheckFailed) as caught:
+        assert_matches(answered(ONES), torch.full((2, 3), 41.625, dtype=torch.float64))
+    assert "41.6" not in str(caught.value)
+
+
+def test_a_difference_is_held_against_the_largest_expected_value():
+    assert difference(torch.tensor([1.0, 100.0]), torch.tensor([2.0, 100.0])) == pytest.approx(0.01)
+
+
+def test_an_accepted_argument_is_no_refusal():
+    with pytest.raises(CheckFailed, match="C = 7 is accepted in silence") as caught:
+        assert_refused(answered(ONES), "C = 7", suspect="divisibility_unchecked")
+    assert caught.value.suspect == "divisibility_unchecked"
+
+
+@pytest.mark.parametrize("answer", [raising("ValueError"), raising("AssertionError"), raising("Mine", "ValueError")])
+def test_a_refusal_is_a_value_error_or_an_assert(answer):
+    assert_refused(answer, "C = 7")
+
+
+@pytest.mark.parametrize(
+    ("answer", "also"),
+    [
+        pytest.param(raising("RuntimeError"), (), id="a RuntimeError where none is asked for"),
+        pytest.param(raising("NotImplementedError", "RuntimeError"), ("RuntimeError",), id="nothing written yet"),
+    ],
+)
+def test_another_exception_is_no_refusal(answer, also):
+    with pytest.raises(AttemptRaised):
+        assert_refused(answer, "C = 7", also=also)
+
+
+def test_a_runtime_error_refuses_where_the_check_says_so():
+    assert_refused(raising("RuntimeError"), "T = 9", also=("RuntimeError",))
+
+
+def test_an_exception_is_not_an_output():
+    with pytest.raises(AttemptRaised):
+        assert_shape(raising("TypeError"), (1,))
+
+
+def test_a_tuple_is_not_a_tensor():
+    with pytest.raises(CheckFailed, match="a tensor was expected; yours returned a tuple"):
+        assert_finite(Answer(Call("f"), Reply(outputs=(Output("tuple"),))))
+
+
+def test_a_type_name_of_the_students_own_is_not_shown():
+    with pytest.raises(CheckFailed, match="an object of another type"):
+        assert_finite(Answer(Call("f"), Reply(outputs=(Output("x0.123::warning"),))))
+
+
+def test_nan_is_found_with_its_place():
+    with pytest.raises(CheckFailed, match=r"1 of 2 values are NaN, the first at \(1,\)"):
+        assert_finite(answered(torch.tensor([0.0, float("nan")])))
+
+
+def test_a_changed_argument_is_named_as_a_student_would():
+    reply = Reply(outputs=answered(ONES).reply.outputs, mutated=("args.0",))
+    with pytest.raises(CheckFailed, match="the first argument changed"):
+        assert_unmutated(Answer(Call("f"), reply))
+
+
+def test_two_answers_that_differ_fail_with_the_checks_own_sentence():
+    with pytest.raises(CheckFailed, match="the past changed"):
+        assert_same(answered(ONES), answered(ONES * 2), "the past changed")

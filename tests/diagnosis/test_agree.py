@@ -1,0 +1,44 @@
+"""Whether two answers are the same: to rounding, and where rounding is all that is left."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.diagnosis.agree import agree, agree_but_for_the_huge
+
+
+def reply(*numbers: float, gradient: float = 1.0) -> Reply:
+    tensor = torch.tensor(numbers, dtype=torch.float64)
+    return Reply((Output("tensor", tensor),), {"args.0": torch.tensor(gradient, dtype=torch.float64)})
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        pytest.param(reply(1.0, math.nan), True, id="the same"),
+        pytest.param(reply(1.0, 3e15), True, id="a huge number where the other has none"),
+        pytest.param(reply(1.0, -math.inf), True, id="an infinity where the other has no number"),
+        pytest.param(reply(1.0, 2.0), False, id="an ordinary number where the other has none"),
+        pytest.param(reply(1.1, 3e15), False, id="an ordinary number that differs"),
+        pytest.param(reply(1.0, 3e15, gradient=2.0), False, id="a gradient that differs"),
+        pytest.param(reply(1.0), False, id="another shape"),
+        pytest.param(Reply((), {}), False, id="nothing"),
+        pytest.param(
+            Reply((Output("tensor", torch.ones(2, dtype=torch.bool)),), reply().gradients), False, id="a mask"
+        ),
+    ],
+)
+def test_where_a_divisor_comes_near_nothing_rounding_decides(other: Reply, same: bool) -> None:
+    mine = reply(1.0, math.nan)
+    assert agree_but_for_the_huge(mine, other) is same
+    assert agree_but_for_the_huge(other, mine) is same
+
+
+def test_a_huge_number_of_the_other_sign_is_another() -> None:
+    assert not agree_but_for_the_huge(reply(1e9), reply(-math.inf))
+    assert agree_but_for_the_huge(reply(1e9), reply(math.inf))
+    assert not agree(reply(1e9), reply(math.inf))

@@ -1,0 +1,230 @@
+"""What `course grade --device cuda` checks beyond the rest: half precision, memory, and the CPU's numbers on a GPU.
+
+Half precision is tried on the CPU too, where torch.autocast exists as well.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.asserts import difference
+from manyheads.checks.draw import Draw
+from manyheads.checks.implementation import AttemptRaised, CheckFailed, Implementation, LocalRunner
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.mixed_precision import TOLERANCES
+from manyheads.checks.outcome import CheckOutcome
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Course, Exercise, load_course
+from manyheads.judge.check_run import CheckRun
+from manyheads.judge.run_checks import HiddenChecks
+
+MODULES = ["self_attention", "weight_split", "fused_qkv", "sdpa_equivalence"]
+TOO_LARGE_FOR_FLOAT16 = {
+    "self_attention": {"bmm_baddbmm"},
+    "weight_split": {"bmm_batch_of_heads"},
+}  # they fill with -1e9
+OVERFLOW = "value cannot be converted to type Half without overflow"
+WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
+SEEDS = range(1)
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs nothing
+
+
+@pytest.fixture(scope="module")
+def course(repository: Path) -> Course:
+    return load_course(repository)
+
+
+@pytest.fixture
+def exercise(course: Course, request: pytest.FixtureRequest) -> Exercise:
+    return next(e for e in course.assignments[0].exercises if e.id == request.param)
+
+
+def checks_of(course: Course, exercise: Exercise) -> ModuleType:
+    """The exercise's checks, as a module of our own."""
+    path = exercise.checks
+    spec = util.spec_from_file_location(f"own_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def reference(course: Course, exercise: Exercise) -> Implementation:
+    return Implementation(LocalRunner(namespace_of(exercise.solution)))
+
+
+def half_precision(course: Course, exercise: Exercise, attempt: Mapping[str, object], seed: int = 0) -> None:
+    """Raises what the check raises."""
+    checks = checks_of(course, exercise)
+    checks.test_half_precision(Implementation(LocalRunner(attempt)), reference(course, exercise), Draw(seed))
+
+
+# Half precision
+
+
+@pytest.mark.parametrize("exercise", MODULES, indirect=True)
+def test_the_tolerance_is_what_right_attempts_need_and_a_few_times_no_more(course: Course, exercise: Exercise) -> None:
+    checks, right = checks_of(course, exercise), reference(course, exercise)
+    errors: dict[str, list[float]] = defaultdict(list)
+    checks.assert_near = lambda got, want, *_: errors[got.call.autocast].append(difference(got.output, want.output))
+    raised = set()
+    for path in exercise.right_attempts():
+        for seed in SEEDS:
+            try:
+                checks.test_half_precision(Implementation(LocalRunner(namespace_of(path))), right, Draw(seed))
+            except AttemptRaised as error:
+                raised.add((path.stem, re.sub(r"\w+::Half", "Half", error.raised.message)))
+    assert raised - WITH_TORCH_2_6 == {(name, OVERFLOW) for name in TOO_LARGE_FOR_FLOAT16.get(exercise.id, ())}
+    for dtype, tolerance in TOLERANCES.items():
+        assert len(errors[dtype]) >= 25
+        assert tolerance / 20 < max(errors[dtype]) < tolerance / 2
+
+
+def attention(score: Callable[[torch.Tensor], torch.Tensor], gain: float = 1.0) -> Mapping[str, object]:
+    """A right attempt at the exercise with one head, but for what is done to its scores and its output."""
+
+    class CausalAttention(torch.nn.Module):
+        def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
+            super().__init__()
+            for name in ("W_query", "W_key", "W_value"):
+                setattr(self, name, torch.nn.Linear(d_in, d_out, bias=qkv_bias))
+
+        def forward(self, x):
+            q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+            return gain * (score(q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v)
+
+    return {"CausalAttention": CausalAttention}
+
+
+def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
+    return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), fill)
+
+
+@pytest.mark.parametrize("exercise", ["self_attention"], indirect=True)
+@pytest.mark.parametrize(
+    ("attempt", "evidence"),
+    [
+        pytest.param(attention(lambda s: masked(s, -1e9)), "^RuntimeError$", id="a fill that float16 cannot hold"),
+        pytest.param(
+            attention(lambda s: masked(s * 1e6 / 1e6)),
+            r"^under autocast in float16, the output: \d+ of \d+ values are NaN",
+            id="scores that leave float16 on the way",
+        ),
+        pytest.param(
+            attention(masked, gain=1.02),
+            r"^under autocast in float16, the output differs by 2\.\d% of the largest expected value; rounding explains 0\.5%$",
+            id="more than float16 rounds",
+        ),
+    ],
+)  # fmt: skip
+def test_what_half_precision_breaks_is_seen(
+    course: Course, exercise: Exercise, attempt: Mapping[str, object], evidence: str
+) -> None:
+    with pytest.raises(CheckFailed, match=evidence):
+        half_precision(course, exercise, attempt)
+
+
+@pytest.mark.parametrize("exercise", ["self_attention"], indirect=True)
+def test_a_minimum_that_fits_the_dtype_is_as_good_as_infinity(course: Course, exercise: Exercise) -> None:
+    half_precision(course, exercise, attention(masked))
+    half_precision(course, exercise, attention(lambda s: masked(s, torch.finfo(s.dtype).min)))
+
+
+# Memory
+
+
+class Holding:
+    """An attempt that holds so much of a B · nh · T² matrix."""
+
+    device = "cuda"
+
+    def __init__(self, share: float | None) -> None:
+        self._share = share
+        self.asked: Call | None = None
+
+    def execute(self, call: Call) -> Reply:
+        self.asked = call
+        peak = None if self._share is None else int(self._share * 12 * 4096**2 * 4)
+        return Reply(outputs=(Output("tensor", torch.zeros(1)),), peak=peak)
+
+
+@pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
+def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(course: Course, exercise: Exercise) -> None:
+    check = checks_of(course, exercise).test_memory
+    check(Implementation(frugal := Holding(0.2)), Draw(0))
+    assert frugal.asked is not None
+    assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")  # no fast kernel of a GPU does float64
+    with pytest.raises(CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$") as caught:
+        check(Implementation(Holding(0.3)), Draw(0))
+    assert caught.value.suspect == "delegated"
+
+
+@pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
+def test_where_no_memory_is_reported_the_check_is_skipped_with_the_reason(course: Course, exercise: Exercise) -> None:
+    with pytest.raises(pytest.skip.Exception, match="does not say how much memory"):
+        checks_of(course, exercise).test_memory(Implementation(Holding(None)), Draw(0))
+
+
+# All checks, as `course grade --device cuda` runs them
+
+
+def outcomes_on(device: str, course: Course, exercise: Exercise) -> dict[str, CheckOutcome]:
+    """The reference on that device, held against itself on the CPU."""
+    path, right = exercise.checks, reference(course, exercise).runner
+    assert isinstance(right, LocalRunner)
+    checks = HiddenChecks([path], device="cuda")
+    run = CheckRun(LocalRecordingRunner(right.namespace, device), right, b"secret", (exercise.id,))
+    return {outcome.id: outcome for outcome in checks.run(path, run)}
+
+
+@pytest.mark.parametrize("exercise", MODULES, indirect=True)
+def test_the_reference_passes_what_a_gpu_adds_and_it_is_worth_no_points(course: Course, exercise: Exercise) -> None:
+    outcomes = outcomes_on("cpu", course, exercise)
+    assert outcomes["half_precision"].outcome == "passed"
+    assert {o.outcome for id_, o in outcomes.items() if id_ != "memory"} == {"passed"}
+    assert sum(o.points for o in outcomes.values()) == exercise.points
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "exercise", [*MODULES, "attention_scores", "causal_mask", "reshape_dance", "mha_by_loop"], indirect=True
+)
+def test_on_a_gpu_the_reference_passes_every_check_against_itself_on_the_cpu(
+    course: Course, exercise: Exercise
+) -> None:
+    assert {o.outcome for o in outcomes_on("cuda", course, exercise).values()} == {"passed"}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("exercise", MODULES, indirect=True)
+def test_on_a_gpu_right_attempts_stay_within_the_tolerance(course: Course, exercise: Exercise) -> None:
+    checks, right = checks_of(course, exercise), reference(course, exercise)
+    for path in exercise.right_attempts():
+        if path.stem not in TOO_LARGE_FOR_FLOAT16.get(exercise.id, ()):
+            checks.test_half_precision(Implementation(LocalRunner(namespace_of(path), "cuda")), right, Draw(0))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
+def test_on_a_gpu_the_path_by_hand_holds_a_matrix_and_the_fast_one_does_not(course: Course, exercise: Exercise) -> None:
+    checks = checks_of(course, exercise)
+    gpu = Implementation(LocalRunner(namespace_of(exercise.solution), "cuda"))
+    checks.test_memory(gpu, Draw(0))
+    x, weights = Draw(0)(1, 4096, 192), checks.weights_of(Draw(0), 192)
+    asked = gpu.asking(dtype="float32", memory=True)
+    by_hand = checks.layer(asked, 192, 12, 4096, weights, flash=False)(x)
+    assert by_hand.reply.peak is not None
+    assert by_hand.reply.peak > 12 * 4096**2 * 4

@@ -1,0 +1,242 @@
+"""The names that wrong attempts at the real course get: the reference with one line or two in another way, in the box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Level, open_box
+from manyheads.course import load_course
+from manyheads.judge.grade import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+
+Changes = dict[str, str]  # what stands in the reference, and what stands there instead
+
+
+@pytest.fixture(scope="module")
+def judge(repository: Path) -> Iterator[Judge]:
+    course = load_course(repository)
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        yield Judge(course, box, Settings(b"names"))
+
+
+def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:
+    course = load_course(repository)
+    wanted = next(e for e in course.exercises if e.id == exercise)
+    source = wanted.solution.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert old in source, f"the reference of {exercise} has no line {old!r}"
+        source = source.replace(old, new)
+    return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", source))
+
+
+def named(judge: Judge, repository: Path, exercise: str, changes: Changes) -> list[tuple[str, ...]]:
+    """Each name, with what may stand in its place."""
+    result = graded(judge, repository, exercise, changes)
+    assert result.score < result.max_score
+    return [(d.id, *d.alternatives) for d in result.diagnosis]
+
+
+WEIGHTS = [
+    pytest.param(
+        "weight_split",
+        {
+            "self.out_proj = nn.Linear(d_out, d_out)": "self.parts = [nn.Linear(d_out, d_out)]",
+            "self.out_proj(context)": "self.parts[0](context)",
+            "    def forward(": "    out_proj = property(lambda self: self.parts[0])\n\n    def forward(",
+        },
+        id="out_proj hidden in a list",
+    ),
+    pytest.param(
+        "self_attention",
+        {
+            "T = x.shape[1]": "T = x.shape[1]\n        for name in ('W_query', 'W_key', 'W_value'):\n"
+            "            old = getattr(self, name)\n"
+            "            new = nn.Linear(old.in_features, old.out_features, old.bias is not None)\n"
+            "            setattr(self, name, new.to(x))"
+        },
+        id="all layers made anew in forward",
+    ),
+    pytest.param(
+        "self_attention",
+        {"self.W_query(x),": "nn.Linear(x.shape[2], self.W_query.out_features).to(x)(x),"},
+        id="the queries' layer made anew in forward",
+    ),
+    pytest.param(
+        "weight_split",
+        {"self.out_proj(context)": "nn.Linear(*[context.shape[-1]] * 2).to(x)(context)"},
+        id="the output projection made anew in forward",
+    ),
+    pytest.param(
+        "fused_qkv",
+        {"self.proj(y)": "nn.Linear(C, C, bias=False).to(x)(y)"},
+        id="the projection of a fused layer made anew in forward",
+    ),
+    pytest.param(
+        "sdpa_equivalence",
+        {"self.qkv(x)": "nn.Linear(C, 3 * C, bias=False).to(x)(x)"},
+        id="the fused layer of two paths made anew in forward",
+    ),
+]
+
+
+@pytest.mark.parametrize(("exercise", "changes"), WEIGHTS)
+def test_weights_that_no_optimiser_sees(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
+    assert named(judge, repository, exercise, changes) == [("params_not_registered",)]
+
+
+DEVICES = [
+    pytest.param("attention_scores", {"@ v  #": "@ v.cpu()  #"}, id="one argument is brought to the CPU"),
+    pytest.param(
+        "attention_scores",
+        {"return attention_weights(": "q, k, v = q.cpu(), k.cpu(), v.cpu()\n    return attention_weights("},
+        id="all arguments are brought to the CPU",
+    ),
+    pytest.param(
+        "causal_mask",
+        {"return scores.masked_fill(~": "scores = scores.cpu()\n    return scores.masked_fill(~"},
+        id="the scores are brought to the CPU",
+    ),
+    pytest.param("reshape_dance", {"return x.transpose": "return x.cpu().transpose"}, id="what moves stays there"),
+    pytest.param("mha_by_loop", {"range(mha.n_head):": "range(mha.n_head):\n        x = x.cpu()"}, id="in a loop"),
+    pytest.param("self_attention", {"return weights @ v": "return (weights @ v).cpu()"}, id="what one head returns"),
+    pytest.param("weight_split", {"(context)  # (B": "(context).cpu()  # (B"}, id="what several heads return"),
+    pytest.param("fused_qkv", {"(self.proj(y))": "(self.proj(y)).cpu()"}, id="what a fused layer returns"),
+]
+
+
+@pytest.mark.parametrize(("exercise", "changes"), DEVICES)
+def test_what_is_taken_to_the_cpu(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
+    assert named(judge, repository, exercise, changes) == [("hard_coded_device",)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"@ v  #": "@ v.cpu().to(v.device)  #"}, id="there and back"),
+        pytest.param({"return attention_weights(": "print(q.tolist())\n    return attention_weights("}, id="printed"),
+    ],
+)
+def test_numbers_may_be_looked_at_on_the_cpu(judge: Judge, repository: Path, change: Changes) -> None:
+    result = graded(judge, repository, "attention_scores", change)
+    assert (result.score, result.diagnosis) == (result.max_score, ())
+
+
+IN_ONE_LINE = [
+    pytest.param(
+        "mha_by_loop",
+        {"x @ w_v[own]": "x.detach() @ w_v[own]"},
+        ["gradient_cut"],
+        id="the values' gradient is lost on the way to x",
+    ),
+    pytest.param(
+        "mha_by_loop",
+        {"x @ w_v[own]": "x.detach() @ w_v[own]", "math.sqrt(hd)": "hd"},
+        ["scale_no_sqrt", "gradient_cut"],
+        id="the values' gradient is lost, and the scale is wrong",
+    ),
+    pytest.param(
+        "mha_by_loop",
+        {"scores = scores.masked_fill(~visible, -math.inf)": "scores = scores - 5.0 * (~visible).to(x.dtype)"},
+        ["mask_weak_fill"],
+        id="a small number is subtracted in place of minus infinity",
+    ),
+    pytest.param(
+        "mha_by_loop",
+        {
+            "scores = scores.masked_fill(~visible, -math.inf)": "scores = scores - 10 * (~visible).to(x.dtype)",
+            "mha.qkv.weight.split(C, dim=0)": "mha.qkv.weight.view(mha.n_head, 3, hd, C).transpose(0, 1).reshape(3, C, C)",
+        },
+        ["qkv_packed_per_head", "mask_weak_fill"],
+        id="a small number is subtracted, and the rows are read per head",
+    ),
+    pytest.param(
+        "fused_qkv",
+        {"~self.visible[:T, :T]": "~self.visible[:T, :T].tril(-1)", "dim=-1))": "dim=-1).nan_to_num())"},
+        ["mask_excludes_self"],
+        id="a row that sees nobody is made a row of zeros",
+    ),
+    pytest.param(
+        "self_attention",
+        {
+            "torch.softmax(scores, dim=-1)": "mean / mean.sum(2, keepdim=True)",
+            'scores = scores.masked_fill(~self.mask[:T, :T], float("-inf"))': "mean = (scores - scores.amax(2, keepdim=True)).exp() * self.mask[:T, :T].tril(-1)",
+            "math.sqrt(q.shape[-1])": "q.shape[-1]",
+        },
+        ["scale_no_sqrt", "mask_excludes_self"],
+        id="a softmax by hand over the past without the token itself, and the scale",
+    ),
+    pytest.param(
+        "weight_split",
+        {
+            "self.W_query(x), self.W_key(x), self.W_value(x)": "(torch.einsum('nti,io->nto', x, w.weight) + (0 if w.bias is None else w.bias) "
+            "for w in (self.W_query, self.W_key, self.W_value))"
+        },
+        ["weight_not_transposed"],
+        id="untransposed weights by einsum, whose exception is its own",
+    ),
+    pytest.param(
+        "fused_qkv",
+        {"scores.masked_fill(~self.visible[:T, :T], -math.inf)": "torch.where(self.visible.expand_as(scores), scores, -math.inf)"},
+        ["mask_not_sliced"],
+        id="a whole mask that fits no shorter sequence, not even one of a single token",
+    ),
+    pytest.param(
+        "fused_qkv",
+        {
+            "~self.visible[:T, :T], -math.inf": "~self.visible[:T], torch.finfo(x.dtype).min",
+            "y = weights @ v": "y = torch.einsum('bhij, bhjd -> bhid', weights, v)",
+        },
+        ["mask_not_sliced"],
+        id="a mask cut in one direction, by einsum, which stretches a single token",
+    ),
+    pytest.param(
+        "sdpa_equivalence",
+        {
+            "-math.inf)\n": "0.0)\n",
+            "y = self.attn_dropout(scores.softmax(dim=-1))": "y = self.attn_dropout(scores / scores.sum(-1, keepdim=True))",
+            "q @ k.transpose(-2, -1)": "torch.einsum('bhid,bhjd->bhij', q, k)",
+        },
+        ["softmax_missing"],
+        id="a plain division where the sum comes near nothing",
+    ),
+    pytest.param(
+        "causal_mask",
+        {"causal_mask(scores.shape[-1], ": "causal_mask(16, "},
+        ["mask_not_sliced"],
+        id="a mask of 16 tokens",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exercise", "changes", "expected"), IN_ONE_LINE)
+def test_one_mistake_written_in_another_way(
+    judge: Judge, repository: Path, exercise: str, changes: Changes, expected: list[str]
+) -> None:
+    assert sorted(name[0] for name in named(judge, repository, exercise, changes)) == sorted(expected)
+
+
+SIZES = [
+    pytest.param("attention_scores", {"return q @": "q, k = q.view(2, 10, -1), k.view(2, 10, -1)\n    return q @"}, id="B and T"),
+    pytest.param("causal_mask", {"causal_mask(scores.shape[-1], ": "causal_mask(20, "}, id="a mask of 20 tokens"),
+    pytest.param("self_attention", {"return weights @ v": "return (weights @ v).view(6, 9, -1)"}, id="an unusual batch"),
+    pytest.param("reshape_dance", {"return y.transpose": "y = torch.stack([y[:, h] for h in range(11)], 1)\n    return y.transpose"}, id="11 heads"),
+    pytest.param("weight_split", {"d_out // num_heads": "d_out // 6", "self.num_heads = num_heads": "self.num_heads = 6"}, id="6 heads"),
+    pytest.param("mha_by_loop", {"T, C, hd = x.shape[1],": "x = x.view(2, 16, -1)\n    T, C, hd = x.shape[1],"}, id="16 tokens"),
+    pytest.param("fused_qkv", {"self.head_dim)": "24)"}, id="heads of 24 channels"),
+    pytest.param("sdpa_equivalence", {"view(B, T, self.n_head, self.head_dim)": "view(32, 128, self.n_head, self.head_dim)"}, id="32 sequences of 128 tokens"),
+    pytest.param("sdpa_equivalence", {"view(B, T, self.n_head, self.head_dim)": "view(B, T, self.n_head, 64)"}, id="heads of 64 channels"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exercise", "changes"), SIZES)
+def test_sizes_that_stand_in_the_text(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
+    assert ["hard_coded_shape" in names for names in named(judge, repository, exercise, changes)] == [True]
+
+
+def test_who_writes_into_the_weights_has_cut_no_gradient(judge: Judge, repository: Path) -> None:
+    writes = {"    heads = []": "    w_q.data.div_(math.sqrt(hd))\n    heads = []", "/ math.sqrt(hd)": "* 1"}
+    assert named(judge, repository, "mha_by_loop", writes) == [("input_mutated",)]

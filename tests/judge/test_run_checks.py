@@ -1,0 +1,212 @@
+"""How a check ends is what the attempt did, or a fault of the check's author."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyheads.box.connection import AttemptEnded, End
+from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.recording import Exchange
+from manyheads.judge.check_run import CheckRun
+from manyheads.judge.collect import GraderFault
+from manyheads.judge.run_checks import HiddenChecks
+
+ROOT = str(Path(__file__).parents[2])
+CHECKS = '''
+import pytest
+from manyheads.checks import Layer, check, expect
+
+
+def marked(function):
+    function.__doc__ = function.__name__
+    return check(points=1, layer=Layer.VALUES)(function)
+
+
+def passes(attempt, reference, draw):
+    assert draw(2).shape == (2,)
+    expect(attempt.call("f").output == reference.call("f").output, "differs")
+
+
+def fails(attempt):
+    expect(False, "seen", "suspect")
+
+
+def raises(attempt):
+    attempt.call("g").must_return()
+
+
+def dies(attempt):
+    attempt.call("h")
+
+
+def skips():
+    pytest.skip("not here")
+
+
+def is_wrong_itself():
+    1 / 0
+
+
+for function in (passes, fails, raises, dies, skips, is_wrong_itself):
+    globals()[f"test_{function.__name__}"] = marked(function)
+
+
+@check(points=1, layer=Layer.VALUES)
+@pytest.mark.parametrize("n", [3])
+def test_has_parameters(attempt, n):
+    """has parameters"""
+    expect(n == 3 and attempt.call("f").output == 7, "not 7")
+'''
+ENDS = {
+    "passes": ("passed", ""),
+    "fails": ("failed", "seen"),
+    "raises": ("error", "line 3"),
+    "dies": ("timeout", "No answer."),
+    "skips": ("skipped", "not here"),
+    "is_wrong_itself": ("skipped", "not your fault"),
+    "has_parameters[3]": ("passed", ""),
+}
+
+
+class Attempt:
+    """An attempt that answers f, raises in g and dies in h."""
+
+    device, check = "cpu", ""
+
+    def __init__(self):
+        self.asked = []
+        self.transcript = []
+
+    def execute_all(self, questions):
+        return [self.answer(question) for question in questions]
+
+    def answer(self, question):
+        self.check = question.check
+        try:
+            return self.execute(question.call)
+        except AttemptEnded as ended:
+            return ended
+
+    def execute(self, call):
+        self.asked.append((self.check, call.subject))
+        if call.subject == "g":
+            return Reply(raised=Raised("KeyError", ("KeyError",), "", "call", 3))
+        if call.subject == "h":
+            raise AttemptEnded(End.TIMEOUT, "No answer.")
+        reply = Reply(outputs=(Output("tensor", torch.tensor(7.0), "float32", "cpu", ()),))
+        self.transcript.append(Exchange(self.check, call, reply))
+        return reply
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """The outcomes of two runs, by name, and what the first asked."""
+    file = tmp_path_factory.mktemp("checks") / "test_endings.py"
+    file.write_text(CHECKS)
+    attempt, checks = Attempt(), HiddenChecks([file])
+    run = CheckRun(attempt, LocalRunner({"f": lambda: torch.tensor(7.0)}), b"s", ("exercise",))
+    first = checks.run(file, run)
+    asked = list(attempt.asked)
+    assert checks.run(file, run) == first
+    return {o.id: o for o in first}, asked
+
+
+@pytest.mark.parametrize("check", ENDS)
+def test_how_it_ends(judged, check):
+    outcome, evidence = ENDS[check]
+    found = judged[0][check]
+    assert found.outcome == outcome
+    assert evidence in found.evidence
+
+
+def test_what_it_proves_and_what_is_a_fault_of_the_grader(judged):
+    outcomes, _ = judged
+    assert outcomes["fails"].suspect == "suspect"
+    assert "ZeroDivisionError" in outcomes["is_wrong_itself"].fault
+    assert not outcomes["passes"].fault
+
+
+def test_the_attempt_knows_which_check_asks(judged):
+    _, asked = judged
+    assert asked == [("passes", "f"), ("raises", "g"), ("dies", "h"), ("has_parameters[3]", "f")]
+
+
+HEAD = "import time\nimport pytest\nfrom manyheads.checks import Layer, check\n\nmarked = check(points=1, layer=Layer.SHAPE)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("1 / 0", "ZeroDivisionError", id="a file that cannot be imported"),
+        pytest.param('def test_f(attempt):\n    "f"', "needs to be a function with @check", id="no points"),
+        pytest.param("@marked\ndef test_f(attempt):\n    pass", "and a docstring", id="no sentence for the student"),
+        pytest.param(
+            '@marked\ndef test_f(attempt, tmp_path):\n    "f"',
+            "asks for tmp_path: a check is given attempt, reference, draw only",
+            id="another fixture",
+        ),
+    ],
+)
+def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
+    (tmp_path / "test_f.py").write_text(f"{HEAD}\n{text}\n")
+    with pytest.raises(GraderFault, match=re.escape(says)) as caught:
+        HiddenChecks([tmp_path / "test_f.py"])
+    assert "Next: pytest grader/checks --collect-only" in str(caught.value)
+
+
+HANGING = """
+import torch
+from pathlib import Path
+from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.judge.check_run import CheckRun
+from manyheads.judge.run_checks import HiddenChecks
+
+right = {"f": lambda: torch.tensor(7.0)}
+file = Path("test_hangs.py").resolve()
+checks = HiddenChecks([file], hang_seconds=0.5)
+checks.run(file, CheckRun(LocalRecordingRunner(right), LocalRunner(right), b"s", ()))
+"""
+
+
+def test_the_watchdog_ends_a_judge_whose_check_hangs_and_says_where(tmp_path):
+    (tmp_path / "test_hangs.py").write_text(f'{HEAD}\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n')
+    command = [sys.executable, "-c", HANGING]
+    judge = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": ROOT}, capture_output=True, text=True)
+    assert judge.returncode == 1
+    assert "Timeout (0:00:00.500000)!" in judge.stderr
+    assert 'test_hangs.py", line 10 in test_f' in judge.stderr
+
+
+def test_by_hand_pytest_timeout_ends_a_check_that_hangs(tiny_copy):
+    checks = tiny_copy / "grader" / "checks" / "test_running_mean.py"
+    checks.write_text(
+        f'{HEAD}\n@pytest.mark.timeout(1)\n@marked\ndef test_f(attempt):\n    "f"\n    while True: pass\n'
+    )
+    right = tiny_copy / "grader" / "right" / "running_mean" / "loop.py"
+    attempt = right.rename(tiny_copy / "running_mean.py")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        ".",
+        str(checks),
+        "--attempt",
+        str(attempt),
+    ]
+    byhand = subprocess.run(
+        command, cwd=tiny_copy, env=os.environ | {"PYTHONPATH": ROOT}, capture_output=True, text=True
+    )
+    assert byhand.returncode == 1
+    assert "Timeout" in byhand.stdout + byhand.stderr

@@ -1,0 +1,52 @@
+"""The visible checks inside a notebook: what stands in the kernel is held against the recorded answers beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyheads.course import Course
+from manyheads.errors import CourseFault
+from manyheads.notebook import check_notebook
+from manyheads.notebook.visible_checks import NotYet
+
+
+@pytest.fixture(autouse=True)
+def _beside_the_notebook(tiny: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tiny.root / "exercises" / "averages")
+
+
+def right(x: torch.Tensor) -> torch.Tensor:
+    if len(x) == 0:
+        raise ValueError("nothing to average")
+    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)
+
+
+def test_right_answers_are_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    check_notebook("running_mean", {"running_mean": right})
+    assert capsys.readouterr().out.startswith("✓ running_mean")
+
+
+def test_wrong_answers_are_an_error_whose_text_is_the_report() -> None:
+    with pytest.raises(NotYet) as raised:
+        check_notebook("running_mean", {"running_mean": lambda x: x})
+    assert str(raised.value).startswith("✗ running_mean")
+    assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts what is longer
+
+
+def test_a_misconception_is_named() -> None:
+    with pytest.raises(NotYet, match=r"You divided by the length of x everywhere\.\s+hint: "):
+        check_notebook("running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)})
+
+
+def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
+    with pytest.raises(NotYet):
+        check_notebook("running_mean", {})
+
+
+def test_without_recorded_answers_it_says_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CourseFault, match=r"keep the released folder together\. Next: course check running_mean$"):
+        check_notebook("running_mean")
