@@ -7,31 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from string import Template
 
 from ..course import Course, CourseError
 from ..report.words import points
+from .templates import as_they_are, filled
+from .wheel import HASH_FILE, engine_wheel
 
-ENGINE = Path(__file__).parents[1]
-TEMPLATES = Path(__file__).parent / "class_repository"
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
 MANIFEST = ".github/released.json"  # what a release wrote, so that a later one knows its own files
-COPIED = (  # from the engine's repository, as they are
-    ".github/workflows/grade.yml",
-    "LICENSE",
-    "constraints.txt",
-    "pyproject.toml",
-    "tools/allow-namespaces",
-    "tools/build-venv",
-    "tools/find-python",
-    "tools/system-install",
-)
-
-
-class _Words(Template):
-    """`@@name` is filled in: what a Makefile and a workflow mean by a dollar stays theirs."""
-
-    delimiter = "@@"
 
 
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
@@ -45,55 +28,34 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
         )
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()
-    files |= dict(engine()) | dict(_copied()) | dict(_templates(course, owner))
+    if (licence := course.root / "LICENSE").exists():
+        files["LICENSE"] = licence.read_bytes()
+    wheel = engine_wheel()
+    files |= (
+        wheel
+        | dict(as_they_are("shared"))
+        | dict(filled("class", _words(course, owner, min(wheel.keys() - {HASH_FILE}))))
+    )
     files = dict(sorted(files.items()))
     return {**files, MANIFEST: _manifest(files, owner)}
 
 
-def engine() -> Iterable[tuple[str, bytes]]:
-    """The package, but for what only makes a release."""
-    for path in sorted(ENGINE.rglob("*")):
-        inside = path.relative_to(ENGINE)
-        if not path.is_file() or TEMPLATES in path.parents:
-            continue
-        if "__pycache__" in inside.parts or path.name.startswith(".") or path.suffix == ".pyc":
-            continue
-        yield f"manyheads/{inside}", path.read_bytes()
-
-
-def _copied() -> Iterable[tuple[str, bytes]]:
-    for name in COPIED:
-        try:
-            yield name, (ENGINE.parent / name).read_bytes()
-        except OSError:
-            raise CourseError(
-                f"{name} is not beside the engine: a class repository is made from a checkout of the course, not from "
-                "an installed package. Next: course release --out DIR, in the course's own repository"
-            ) from None
-
-
-def _templates(course: Course, owner: str) -> Iterable[tuple[str, bytes]]:
-    assignment = course.assignments[0]
-    first = assignment.exercises[0]
-    words = {
+def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
+    first = course.exercises[0]
+    return {
         "owner": owner,
+        "wheel": wheel,
         "title": course.title,
         "limit": str(course.limits.source_kib),
         "first": first.id,
-        "first_file": f"exercises/{assignment.id}/{first.stem}.py",
+        "first_file": str(first.script.relative_to(course.root)),
         "attempts": "\n".join(
             f"/{path.relative_to(course.root)}" for e in course.exercises for path in (e.script, e.notebook)
         ),
         "exercises": "\n".join(
-            f"| `exercises/{a.id}/{e.stem}.py` | {e.title} | {points(e.points)} |"
-            for a in course.assignments
-            for e in a.exercises
+            f"| `{e.script.relative_to(course.root)}` | {e.title} | {points(e.points)} |" for e in course.exercises
         ),
     }
-    for path in sorted(TEMPLATES.rglob("*")):
-        if path.is_file():
-            text = _Words(path.read_text(encoding="utf-8"))
-            yield str(path.relative_to(TEMPLATES)), text.substitute(words).encode()
 
 
 def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:

@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 
 from ..course import Course
-from .bundle import engine
 from .phrases import Phrases, Wanted, as_code, length, normalised
 from .strip import solution_parts, strip
+from .wheel import engine_files
 
 SHORT, MIDDLE, LONG = 10, 16, 40  # characters without blanks: from there on; a long line is nobody's everyday one
 EVERYBODYS = 3  # right attempts of different authors that have a short line
@@ -110,7 +110,7 @@ def _everyday(lines: Mapping[str, HiddenLine], stubs: list[str]) -> set[str]:
 @cache
 def _engine() -> str:
     """The released engine's text in normal form."""
-    return "\n".join(normalised(content.decode("utf-8", "replace")) for _, content in engine())
+    return "\n".join(normalised(content.decode("utf-8", "replace")) for _, content in engine_files(templates=False))
 
 
 def _everybodys(course: Course) -> set[str]:

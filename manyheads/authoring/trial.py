@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,7 +28,7 @@ SECONDS = 600.0  # for one attempt, and for all of them
 def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes]) -> None:
     """Raises CourseError where the repository would not do what it promises."""
     with tempfile.TemporaryDirectory(prefix="course-release-") as made:
-        folder = Path(made).resolve()
+        folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
         for name, content in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +39,9 @@ def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes]) ->
         for exercise, released in pairs:
             shutil.copy(exercise.solution, released.script)
         (folder / "course.yaml").write_text(_patient(course), encoding="utf-8")
-        _try_engine(folder)
+        with zipfile.ZipFile(io.BytesIO(next(each for name, each in files.items() if name.endswith(".whl")))) as wheel:
+            wheel.extractall(engine)
+        _try_engine(folder, engine)
 
 
 def alone(folder: Path, *arguments: str) -> list[str]:
@@ -46,7 +49,7 @@ def alone(folder: Path, *arguments: str) -> list[str]:
 
     Without `site`, an editable installation does not answer for modules that the folder lacks.
     """
-    sites = list(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
+    sites = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
     code = (
         f"import runpy, sys; sys.path[:0] = [{str(folder)!r}]; sys.path += {sites!r}; "
         "runpy.run_module('manyheads', run_name='__main__', alter_sys=True)"
@@ -71,11 +74,11 @@ def _patient(course: Course) -> str:
     return yaml.safe_dump(course.file.model_copy(update={"limits": limits}).model_dump(mode="json"))
 
 
-def _try_engine(folder: Path) -> None:
+def _try_engine(folder: Path, engine: Path) -> None:
     """What students get, with every solution in its stub's place: its checks must run, and all pass."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
-        alone(folder, "check"),
+        alone(engine, "check"),
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -12,6 +12,7 @@ from .doctor import doctor
 from .export import export
 from .grade import grade
 from .hint import hint
+from .init import init, new
 from .plot import plot
 from .release import release
 from .report import report
@@ -23,7 +24,7 @@ from .verify import verify
 
 app = typer.Typer(
     name="course",
-    help="Build multi-head attention, stub by stub; grade it where it can do no harm.\n\n"
+    help="Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
     "Example: `course status` (students), `course grade submitted` (instructors). Every command has a `--help` of its own.",
     no_args_is_help=True,
     add_completion=False,
@@ -44,6 +45,8 @@ for command in (
     similar,
     export,
     doctor,
+    init,
+    new,
     release,
     verify,
 ):

@@ -117,18 +117,33 @@ def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
+    """The engine's words for what it names itself, the course's words for the rest or in their place."""
+    ours, theirs = _read(Path(__file__).with_name("texts.yaml")), _read(path)
+    return {
+        id_: _text(
+            theirs[id_].overrides.get(exercise, _Words()) if id_ in theirs else _Words(),
+            theirs.get(id_, _TextFile()),
+            ours.get(id_, _TextFile()),
+        )
+        for id_ in {**theirs, **ours}
+    }
+
+
+def _read(path: Path) -> dict[str, _TextFile]:
     if not path.exists():
         return {}
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-        read = TypeAdapter(dict[str, _TextFile]).validate_python(raw)
+        raw = yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return TypeAdapter(dict[str, _TextFile]).validate_python(raw or {})
     except (yaml.YAMLError, ValidationError) as error:
         problem = " ".join(str(error).split())[:300]
         raise CourseError(f"{path}: {problem}. Next: mend it, then course verify") from None
-    return {id_: _text(entry, entry.overrides.get(exercise, _Words())) for id_, entry in read.items()}
 
 
-def _text(general: _Words, special: _Words) -> MisconceptionText:
-    title = special.title or general.title or ""
-    hints = special.hints or general.hints or ("", "", "")
-    return MisconceptionText(title, special.explanation or general.explanation or "", hints)
+def _text(*first_that_says: _Words) -> MisconceptionText:
+    title, explanation = (
+        next((said for words in first_that_says if (said := getattr(words, field))), "")
+        for field in ("title", "explanation")
+    )
+    hints = next((words.hints for words in first_that_says if words.hints), ("", "", ""))
+    return MisconceptionText(title, explanation, hints)

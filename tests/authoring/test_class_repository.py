@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from manyheads.judge.catalogue import Catalogue
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
+WHEEL = f"manyheads-{version('manyheads')}-py3-none-any.whl"
 SCRIPT = "exercises/averages/01_running_mean.py"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
@@ -61,21 +65,21 @@ def test_it_holds_what_a_student_needs(whole: Path) -> None:
         "README.md",
         "Makefile",
         ".gitignore",
-        "LICENSE",
         "course.yaml",
-        "pyproject.toml",
         "constraints.txt",
+        "engine.sha256",
+        WHEEL,
         "tools/build-venv",
+        "tools/install-engine",
         SCRIPT,
         SCRIPT.replace(".py", ".ipynb"),
         "exercises/averages/fingerprints/01_running_mean.safetensors",
         ".github/CODEOWNERS",
         ".github/pull_request_template.md",
         ".github/workflows/grade.yml",
-        "manyheads/cli/check.py",
-        "manyheads/course/course.schema.json",
     ):
         assert there[name], name
+    assert len(there) < 25  # a student sees what is theirs
     for name in ("course.yaml", SCRIPT):
         assert there[name] == (TINY / name).read_bytes()
     assert there[".github/workflows/grade.yml"] == (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes()
@@ -103,7 +107,7 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]
-    for path in (REPOSITORY / "manyheads" / "authoring" / "class_repository").rglob("*"):
+    for path in (REPOSITORY / "manyheads" / "authoring" / "templates").rglob("*"):
         assert not path.is_file() or not [id_ for id_ in ids if id_ in path.read_text()], path
 
 
@@ -126,17 +130,22 @@ def test_it_is_the_same_bytes_every_time(tiny: Course, files: dict[str, bytes], 
 def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The released engine, in a process that knows of no other."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NO_COLOR": "1", "COLUMNS": "100"}
+    engine = folder.parent / "engine"
+    if not engine.exists():
+        with zipfile.ZipFile(folder / WHEEL) as wheel:
+            wheel.extractall(engine)
     return subprocess.run(
-        alone(folder, *arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False
+        alone(engine, *arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 
 
 def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes(whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "class"
     shutil.copytree(whole, folder)
-    marker = "print('the released engine')\n"
-    main = folder / "manyheads" / "__main__.py"
-    main.write_text(marker + main.read_text().replace("from __future__ import annotations\n", ""))
+    with zipfile.ZipFile(folder / WHEEL) as wheel:
+        wheel.extractall(tmp_path / "engine")
+    main = tmp_path / "engine" / "manyheads" / "__main__.py"
+    main.write_text("print('the released engine')\n" + main.read_text())
     untouched = run_in(folder, "check")
     assert (untouched.returncode, untouched.stderr) == (1, "")
     assert untouched.stdout.startswith("the released engine\nNothing is begun yet. Next: open exercises/")
@@ -187,6 +196,16 @@ def try_with(course: Course, files: dict[str, bytes]) -> None:
     try_out(course, catalogue, files)
 
 
+def without(wheel: bytes, module: str) -> bytes:
+    """The wheel, but for one of its files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(wheel)) as whole, zipfile.ZipFile(out, "w") as rest:
+        for name in whole.namelist():
+            if name != module:
+                rest.writestr(name, whole.read(name))
+    return out.getvalue()
+
+
 STUB_LINE = b"    raise NotImplementedError()\n"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 
@@ -195,18 +214,16 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
     ("change", "says"),
     [
         pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "is not fit for release: its stub scores 3", id="a stub that earns points"),
-        pytest.param({"manyheads/errors.py": None}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
+        pytest.param({WHEEL: "manyheads/errors.py"}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
     ],
 )  # fmt: skip
 def test_one_that_would_not_do_is_not_released(
-    tiny: Course, files: dict[str, bytes], change: dict[str, tuple[bytes, bytes] | None], says: str
+    tiny: Course, files: dict[str, bytes], change: dict[str, tuple[bytes, bytes] | str], says: str
 ) -> None:
     spoilt = dict(files)
-    for name, replaced in change.items():
-        text = spoilt.pop(name)
-        if replaced is not None:
-            assert replaced[0] in text
-            spoilt[name] = text.replace(*replaced)
+    for name, how in change.items():
+        spoilt[name] = without(spoilt[name], how) if isinstance(how, str) else spoilt[name].replace(*how)
+        assert spoilt[name] != files[name]
     with pytest.raises(CourseError) as error:
         try_with(tiny, spoilt)
     assert says in str(error.value)

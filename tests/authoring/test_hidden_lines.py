@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.bundle import engine
 from manyheads.authoring.leaks import leaks
+from manyheads.authoring.wheel import engine_files
 from manyheads.course import Course, load_course
 from tests.authoring.knobs import KNOBS
 
@@ -80,7 +80,7 @@ def test_a_part_of_a_signature_that_students_get_is_no_secret(tiny_copy: Path) -
 
 def test_a_line_that_the_engine_has_inside_its_own_counts_where_it_is_whole(tiny_copy: Path) -> None:
     line = "hashlib.sha256(content).hexdigest()"
-    assert any(f"name: {line} for" in content.decode() for _, content in engine())
+    assert any(f"name: {line} for" in content.decode() for _, content in engine_files(templates=False))
     put(tiny_copy, BANK, "        mean = ", f"        {line}\n        mean = ")
     assert not found(tiny_copy, f"x = {line}\n")
     assert not found(tiny_copy, f"x = 1  # as in `{line}`, say\n")

@@ -175,6 +175,7 @@ main()
 def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_path: Path, command: str) -> None:
     workflow = (Path(__file__).parents[2] / ".github" / "workflows" / "grade.yml").read_text()
     assert "install --quiet --constraint constraints.txt pydantic PyYAML rich typer\n" in workflow
+    assert "sh tools/install-engine python\n" in workflow
     environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": ""}
     (tmp_path / "collected.json").write_text('{"student": "ada", "number": 7, "head": "a", "refused": []}')
     arguments = [command, "--course", str(tiny.root), *(["--submitted", str(tmp_path)] if command == "report" else [])]

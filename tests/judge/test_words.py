@@ -1,4 +1,4 @@
-"""What a student may read: exceptions explained, text made sanitize, inputs that cannot be predicted."""
+"""What a student may read: exceptions explained, text made safe to show, inputs that cannot be predicted."""
 
 from __future__ import annotations
 

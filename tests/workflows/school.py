@@ -28,7 +28,7 @@ WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 KEY = "-----BEGIN OPENSSH PRIVATE KEY----- the key of the private course"
 WORKFLOW = ".github/workflows/grade.yml"
 DEVICE = {"DEVICE": "cuda" if torch.cuda.is_available() else "cpu"}
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_DRY_RUN": "1", "PIP_CONFIG_FILE": os.devnull}  # all is installed here already
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}  # all but our engine is installed here already
 
 Change = str | bytes | None | Path  # a file's text or bytes, None to delete it, a path to link to
 

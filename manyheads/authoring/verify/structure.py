@@ -13,10 +13,12 @@ from ...tools.calls import looks
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
 from ..leaks import leaks
+from ..new import FILL
 from ..release import Exercises, released_files, stray_files
 from .claim import Claim
 
 RELEASE = "course release"
+FILL_IN = "write what each asks for, in its place"
 
 
 def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
@@ -27,6 +29,7 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     named = course.exercises if exercises is None else exercises
     yield _points(catalogue, named)
     yield _words(named)
+    yield _filled(course, named)
     yield _tables(course, catalogue, named)
     yield _page(course, catalogue)
     files = list(released_files(course, catalogue, named))
@@ -43,6 +46,23 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
     yield Claim("release", says, len(files) - len(found), len(files), found, next=f"{aside}, then {RELEASE}")
+
+
+def _filled(course: Course, exercises: Exercises) -> Claim:
+    """Of a skeleton that `course new` made, every place is filled."""
+    files = []
+    for each in exercises:
+        files += [each.solution, *each.check_sources(), *each.mutant_sources(), *each.right_attempts()]
+    files += [course.root / "course.yaml", course.texts]
+    there = [path for path in dict.fromkeys(files) if path.exists()]
+    left = [
+        f"{path.relative_to(course.root)}:{number} says: {line[line.index(FILL) :].strip()}"
+        for path in there
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if FILL in line
+    ]
+    unfilled = len({sentence.partition(":")[0] for sentence in left})
+    return Claim("fill", "nothing is left to fill", len(there) - unfilled, len(there), tuple(left), next=FILL_IN)
 
 
 def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:

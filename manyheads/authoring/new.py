@@ -1,0 +1,92 @@
+"""`course new`: the skeleton of an exercise, which works as it is and says in place what to fill."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from ..course import Course, CourseError
+from ..course.file import CourseFile
+from .templates import filled
+
+FILL = "FILL:"  # `course verify` finds what still says so
+_ID = re.compile(r"[a-z][a-z0-9_]*")
+_BY_HAND = "Next: write the row into course.yaml by hand"
+
+
+def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
+    """Write the skeleton, its row in course.yaml and its words; the paths of the files.
+
+    assignment: an id, of an assignment that is there or of a new one.
+
+    Raises CourseError, and has written nothing then, where an id is none, the exercise or a file of it is there
+    already, or course.yaml is written in a way that no row can be added to.
+    """
+    for id_ in (assignment, exercise):
+        if not _ID.fullmatch(id_):
+            raise CourseError(f"{id_!r} is no id: lower case, digits and underscores. Next: course new averages/median")
+    if any(each.id == exercise for each in course.exercises):
+        raise CourseError(f"the exercise {exercise} is there already. Next: course verify {exercise}")
+    there = next((each for each in course.assignments if each.id == assignment), None)
+    number = len(there.exercises) + 1 if there else 1
+    words = {
+        "id": exercise,
+        "title": exercise.replace("_", " ").capitalize(),
+        "number": str(number),
+        "assignment": assignment,
+        "assignment_title": assignment.replace("_", " ").capitalize(),
+    }
+    made = {name: content.decode() for name, content in filled("exercise", words)}
+    files = {
+        course.root / "solutions" / assignment / f"{number:02d}_{exercise}.py": made["solution.py"],
+        course.root / "grader" / "checks" / f"test_{exercise}.py": made["checks.py"],
+        course.root / "grader" / "misconceptions" / f"{exercise}.py": made["misconceptions.py"],
+        course.root / "grader" / "right" / exercise / "another_way.py": made["right.py"],
+    }
+    for path in files:
+        if path.exists():
+            raise CourseError(f"{path} is there already: nothing is written. Next: mv {path} elsewhere")
+    row = made["row.yaml"] if there else made["assignment.yaml"] + _indented(made["row.yaml"], 4)
+    settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
+    files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)
+    files[texts] = (texts.read_text(encoding="utf-8") if texts.exists() else "") + made["texts.yaml"]
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(files)
+
+
+def _with_row(text: str, assignment: str | None, row: str) -> str:
+    """course.yaml with an exercise more at the end of this assignment, or with an assignment more. Comments stay."""
+    rows = _child(yaml.compose(text, yaml.SafeLoader), "assignments")
+    if assignment is not None:
+        found = (each for each in rows.value if _child(each, "id").value == assignment)
+        rows = _child(next(found, None), "exercises")
+    if not isinstance(rows, yaml.SequenceNode) or rows.flow_style or not rows.value:
+        raise CourseError(f"course.yaml lists its exercises in a way that no row can be added to. {_BY_HAND}")
+    lines = text.splitlines(keepends=True)
+    end = rows.value[-1].end_mark.line
+    while end > 0 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1
+    if lines[end - 1][-1:] != "\n":
+        lines[end - 1] += "\n"
+    changed = "".join([*lines[:end], _indented(row, rows.start_mark.column), *lines[end:]])
+    try:
+        CourseFile.model_validate(yaml.safe_load(changed))
+    except (yaml.YAMLError, ValidationError) as error:
+        raise CourseError(f"course.yaml would not be one any more ({str(error).splitlines()[0]}). {_BY_HAND}") from None
+    return changed
+
+
+def _child(node: yaml.Node | None, key: str) -> yaml.Node:
+    for name, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if name.value == key:
+            return value  # type: ignore[no-any-return]
+    raise CourseError(f"course.yaml has no {key!r} where one is looked for. {_BY_HAND}")
+
+
+def _indented(text: str, columns: int) -> str:
+    return "".join(f"{' ' * columns}{line}\n" for line in text.splitlines())

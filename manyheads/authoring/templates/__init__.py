@@ -1,0 +1,34 @@
+"""Files that `course release --out`, `course init` and `course new` fill in.
+
+`@@name` in a text is filled in: what a Makefile and a workflow mean by a dollar stays theirs. A name that begins with
+`dot_` stands for one that begins with a dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Template
+
+HERE = Path(__file__).parent
+
+
+class _Words(Template):
+    delimiter = "@@"
+
+
+def filled(folder: str, words: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """The files of one folder of templates by their paths, with these words in them."""
+    for name, content in as_they_are(folder):
+        yield name, _Words(content.decode("utf-8")).substitute(words).encode()
+
+
+def as_they_are(folder: str) -> Iterator[tuple[str, bytes]]:
+    """The files of one folder of templates by their paths."""
+    for path in sorted((HERE / folder).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            parts = (
+                part.replace("dot_", ".", 1) if part.startswith("dot_") else part
+                for part in path.relative_to(HERE / folder).parts
+            )
+            yield "/".join(parts), path.read_bytes()

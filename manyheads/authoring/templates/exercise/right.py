@@ -1,0 +1,5 @@
+import torch
+
+
+def @@id(x):
+    return torch.stack([x, x]).sum(0)  # FILL: a right attempt in another technique; the more of them, the fairer

@@ -1,0 +1,29 @@
+# %% [markdown]
+# # @@number · @@title
+#
+# FILL: the lesson, in a few lines: what is asked for, and an example whose numbers a student can follow by hand.
+
+# %% tags=["setup"]
+import torch
+
+
+# %% tags=["solution"]
+def @@id(x: torch.Tensor) -> torch.Tensor:
+    """FILL: one line that says what it does.
+
+    Args:
+        x: (T,), floating point.
+
+    Returns:
+        (T,): FILL: what comes out.
+    """
+    ### BEGIN SOLUTION
+    return 2 * x  # FILL: the reference, in place of this line
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    # FILL: the lesson's example
+    assert @@id(torch.tensor([1.0, 3.0])).tolist() == [2.0, 6.0], "1, 3 should give 2, 6"
+    print("@@id: as the lesson says")

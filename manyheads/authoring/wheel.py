@@ -1,0 +1,79 @@
+"""The installed engine as one wheel, for a class repository or a course of one's own.
+
+It is packed again from what is installed here, an editable checkout or a wheel alike, and is the same bytes every time.
+The format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from ..course import CourseError
+from .templates import HERE
+
+NAME = "manyheads"
+ENGINE = Path(__file__).parents[1]
+HASH_FILE = "engine.sha256"  # one line, as sha256sum writes it
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can hold
+_ABOUT = ("METADATA", "entry_points.txt", "licenses/LICENSE")
+_WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def engine_files(*, templates: bool) -> Iterator[tuple[str, bytes]]:
+    """Every file of the package, by its path in the wheel. templates: with those of `course init` and its like."""
+    for path in sorted(ENGINE.rglob("*")):
+        if not templates and HERE in path.parents and path.parent != HERE:
+            continue
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".pyc", ".partial"):
+            yield f"{NAME}/{path.relative_to(ENGINE).as_posix()}", path.read_bytes()
+
+
+def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
+    """The wheel by its file name, and the file with its hash.
+
+    templates: with what `course init`, `course new` and `course release --out` need; students do not, and among them is
+    a whole course with its answers.
+
+    Raises CourseError where the engine is not installed.
+    """
+    installed = (each for each in metadata.distributions(name=NAME) if each.read_text("METADATA"))
+    distribution = next(installed, None)
+    if distribution is None:
+        raise CourseError(
+            f"{NAME} is not installed here. Next: pip install -e . in its repository, or pip install its wheel"
+        )
+    about = f"{NAME}-{distribution.version}.dist-info"
+    files = dict(engine_files(templates=templates))
+    for name in _ABOUT:
+        if (text := distribution.read_text(name)) is not None:
+            files[f"{about}/{name}"] = text.encode()
+    files[f"{about}/WHEEL"] = _WHEEL
+    files[f"{about}/RECORD"] = _record(files, f"{about}/RECORD")
+    name = f"{NAME}-{distribution.version}-py3-none-any.whl"
+    content = _zipped(files)
+    return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}
+
+
+def _record(files: dict[str, bytes], itself: str) -> bytes:
+    """Every file with its hash and size; the record alone has none."""
+    lines = []
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(content)}")
+    return "\n".join([*lines, f"{itself},,", ""]).encode()
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()

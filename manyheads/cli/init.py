@@ -1,0 +1,51 @@
+"""`course init` and `course new`: a course of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..course import CourseError
+from .options import CourseOption, instructors_course_of
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")],
+    title: Annotated[str, typer.Option(help="The course's, for its README.")] = "Averages",
+) -> None:
+    """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
+
+    Example: `course init ../my-course`
+    """
+    from ..authoring.init import init_course
+
+    made = init_course(folder, title)
+    console = Console(highlight=False)
+    console.print(f"{len(made)} files in {folder}. Next: cd {folder} && course release", soft_wrap=True, markup=False)
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
+    course: CourseOption = None,
+) -> None:
+    """Add the skeleton of an exercise, which works as it is and says in place what to fill.
+
+    Example: `course new averages/running_median`
+    """
+    from ..authoring.new import FILL, new_exercise
+
+    loaded = instructors_course_of(course, "new")
+    assignment, _, exercise = name.partition("/")
+    if not exercise:
+        raise CourseError(f"{name!r} names no assignment. Next: course new {loaded.assignments[0].id}/{name}")
+    console = Console(highlight=False)
+    for path in new_exercise(loaded, assignment, exercise):
+        console.print(str(path.relative_to(loaded.root)), soft_wrap=True, markup=False)
+    console.print(
+        f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}",
+        soft_wrap=True,
+        markup=False,
+    )
