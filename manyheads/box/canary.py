@@ -7,16 +7,18 @@ box, on the same path as an attempt; some are judged from out here.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from .connection import AttemptEnded
+from .contents import contents, places_in_box
 from .level import Box
 from .worker.limits import Limits
 from .worker.messages import Call, Load
@@ -49,14 +51,15 @@ class _Bait:
     name: str  # of the daemon
 
 
-def run_canary(box: Box, limits: Limits, root: Path) -> CanaryReport:
-    """Let the canary loose in a fresh attempt of this box. `root`: the course's folder."""
+def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
+    """Let the canary loose in a fresh attempt of this box. `root`: the course's folder; `hidden`: the files of the course
+    that no attempt may find, wherever copies of them stand."""
     with _planted(root) as bait:
         connection = box.attempt(limits)
         source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
         try:
             loaded = connection.ask(Load(source, "canary.py"), box.start_seconds + SECONDS)
-            reply = connection.ask(Call("escapes", tuple(_arguments(bait, limits))), SECONDS)
+            reply = connection.ask(Call("escapes", tuple(_arguments(bait, limits, hidden))), SECONDS)
         except AttemptEnded as ended:
             return CanaryReport((), f"the canary ended early: {ended}")
         finally:
@@ -74,6 +77,7 @@ def run_canary(box: Box, limits: Limits, root: Path) -> CanaryReport:
 # In the order in which canary_tricks.escapes answers.
 _TRICKS = (
     "read a planted secret",
+    "found a file of the course",
     "read the judge's environment",
     "connected over TCP",
     "sent over UDP",
@@ -89,8 +93,9 @@ _TRICKS = (
 )
 
 
-def _arguments(bait: _Bait, limits: Limits) -> Iterator[object]:
+def _arguments(bait: _Bait, limits: Limits, hidden: Sequence[Path]) -> Iterator[object]:
     yield "\n".join(bait.files)
+    yield "\n".join(_described(path) for path in hidden)
     yield PLANTED
     yield bait.tcp
     yield bait.udp
@@ -98,6 +103,12 @@ def _arguments(bait: _Bait, limits: Limits) -> Iterator[object]:
     yield limits.processes
     yield limits.files_mib
     yield bait.name
+
+
+def _described(path: Path) -> str:
+    """A file as `canary_tricks._finds` reads it."""
+    content = path.read_bytes()
+    return "\t".join([hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name])
 
 
 @contextmanager
@@ -112,7 +123,7 @@ def _planted(root: Path) -> Iterator[_Bait]:
                 path.write_text(token, encoding="ascii")
                 path.chmod(0o644)
                 stack.callback(path.unlink, missing_ok=True)
-                files.append(str(path))
+                files += [str(path), *places_in_box(path, contents().binds)]
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(("127.0.0.1", 0))

@@ -4,6 +4,7 @@ Never imported by the judge, which sends this file's text into the box.
 """
 
 import ctypes
+import hashlib
 import os
 import socket
 import threading
@@ -14,11 +15,12 @@ import torch
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def escapes(files, variable, tcp, udp, abstract, processes, files_mib, name):
+def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_mib, name):
     """A tensor with 1.0 for every trick that worked."""
     _daemon(name)
     tricks = (
         lambda: any(_reads(path) for path in files.split("\n")),
+        lambda: _finds(course_files),
         lambda: variable in os.environ,
         lambda: _connects(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", tcp)),
         lambda: _sends(udp),
@@ -60,8 +62,51 @@ def _daemon(name):
 
 
 def _reads(path):
-    with open(path) as file:
-        return bool(file.read())
+    try:
+        with open(path) as file:
+            return bool(file.read())
+    except OSError:  # the next path may still be readable
+        return False
+
+
+def _finds(course_files):
+    """Whether a file of the course stands anywhere: one of the same content, or one of the same name in such a folder.
+
+    Each line names a file: its SHA-256, its size, its folder's name and its own.
+    """
+    described = [line.split("\t") for line in course_files.split("\n") if line]
+    digests = {digest for digest, *_ in described}
+    sizes = {int(size) for _, size, *_ in described}
+    names = {tuple(name) for _, _, *name in described if name[-1] not in ("__init__.py", "conftest.py")}
+    for entry in _files("/"):
+        if entry.stat(follow_symlinks=False).st_size in sizes and _digest(entry.path) in digests:
+            return True
+        if (os.path.basename(os.path.dirname(entry.path)), entry.name) in names:
+            return True
+    return False
+
+
+def _files(*folders):
+    """Every regular file below these folders but for what the kernel itself shows."""
+    folders = list(folders)
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False):
+                        yield entry
+                    elif entry.is_dir(follow_symlinks=False) and entry.path not in ("/proc", "/sys", "/dev"):
+                        folders.append(entry.path)
+        except OSError:  # may not be read by anybody here
+            continue
+
+
+def _digest(path):
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _connects(family, kind, address):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import re
 import sys
 import sysconfig
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -35,30 +38,62 @@ class Contents:
     """The binds of a box, and the interpreter's path inside it, with the folder of its own library where it has one."""
 
     binds: tuple[Bind, ...]
+    emptied: tuple[str, ...]  # folders below a bind that are empty in the box
     symlinks: tuple[tuple[str, str], ...]  # (what it says, where it stands)
     python: str
     python_library: str = ""
 
 
+def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
+    """Every path in the box at which these binds show a path of the host, whatever links lead there."""
+    real = path.resolve()
+    found = {}
+    for bind in binds:
+        source = Path(os.path.realpath(bind.source))
+        if real.is_relative_to(source):
+            found[os.path.normpath(Path(bind.target, real.relative_to(source)))] = None
+    return tuple(found)
+
+
 @cache
 def contents() -> Contents:
     """Work out the box's contents on this machine."""
-    binds = [Bind("/usr", "/usr")]
-    symlinks = []
-    for name in ("bin", "lib", "lib32", "lib64", "libx32", "sbin"):
-        path = Path("/", name)
-        if path.is_symlink():
-            symlinks.append((os.readlink(path), str(path)))
-        elif path.is_dir():
-            binds.append(Bind(str(path), str(path)))
-    binds += [Bind(path, path) for path in SYSTEM_FILES if os.path.exists(path)]
     base, python = _interpreter()
-    if base is not None:
+    libraries = system_library_folders()
+    binds = [Bind(folder, folder) for folder in libraries]
+    symlinks = []
+    for folder in ("/lib", "/lib64", "/usr/lib64"):  # the path of the dynamic linker, which every program names
+        if os.path.islink(folder):
+            symlinks.append((os.readlink(folder), folder))
+        elif os.path.isdir(folder) and folder not in libraries and folder.endswith("64"):
+            binds.append(Bind(folder, folder))
+    binds += [Bind(path, path) for path in SYSTEM_FILES if os.path.exists(path)]
+    if base is None:
+        binds += [Bind(path, path) for path in (python, os.path.dirname(os.path.realpath(os.__file__)))]
+    else:
         binds.append(Bind(base, _PYTHON))
+    emptied = tuple(place for folder in _installed_packages(base) for place in places_in_box(folder, binds))
     for path in _package_paths(PACKAGES):
         binds.append(Bind(str(path), f"{SITE}/{path.name}"))
     binds.append(Bind(str(Path(__file__).parent / "worker"), f"{WORKER_PARENT}/{WORKER}"))
-    return Contents(tuple(binds), tuple(symlinks), python, _library(base))
+    return Contents(tuple(binds), emptied, tuple(symlinks), python, _library(base))
+
+
+def system_library_folders() -> tuple[str, ...]:
+    """Real paths of the folders that hold the C and C++ libraries, which the interpreter and torch need."""
+    for name in ("libc.so.6", "libstdc++.so.6", "libgcc_s.so.1"):
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(name)
+    loaded = re.findall(r" (/\S*/lib(?:c|stdc\+\+|gcc_s)\.so\.\S+)$", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    return tuple(dict.fromkeys(os.path.dirname(os.path.realpath(path)) for path in loaded))
+
+
+def _installed_packages(base: str | None) -> Iterator[Path]:
+    """Where the base installation keeps packages. The box has those that it needs elsewhere, so these folders are empty in
+    it: an installed package may hold anything, a course too."""
+    folder = Path(base) / "lib" if base else Path("/usr/lib")
+    for pattern in ("python3*/site-packages", "python3*/dist-packages", "python3/dist-packages"):
+        yield from folder.glob(pattern)
 
 
 def _interpreter() -> tuple[str | None, str]:

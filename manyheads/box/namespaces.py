@@ -15,7 +15,7 @@ from typing import Self
 
 from .cgroup import Cgroup, make_cgroup
 from .connection import Connection
-from .contents import SITE, WORKER, WORKER_PARENT, contents
+from .contents import SITE, WORKER, WORKER_PARENT, contents, places_in_box
 from .names import BoxUnavailable, Level
 from .nvidia import Equipment
 from .warm import start_attempt
@@ -115,8 +115,8 @@ def launch_request(
     arguments = [*_UNSHARE, *_BOUND]
     for i, bind in enumerate(binds):
         arguments += ["--ro-bind", f"{{{i}}}", bind.target]
-    if any(hidden.is_relative_to(bind.target) for bind in binds):
-        arguments += ["--tmpfs", str(hidden)]
+    for place in (*inside.emptied, *places_in_box(hidden, binds)):
+        arguments += ["--tmpfs", place]
     for says, stands in inside.symlinks:
         arguments += ["--symlink", says, stands]
     arguments += ["--proc", "/proc", "--tmpfs", "/dev"]

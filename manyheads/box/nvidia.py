@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .contents import Bind
+from .contents import Bind, contents, places_in_box
 
 CONTROL, UVM, UVM_TOOLS = "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"
 DRIVER = "libcuda.so.1"
@@ -145,7 +145,7 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
 
 def _libraries(library: str) -> Iterator[Bind]:
     """Those beside libcuda.so.1, where the box does not hold them anyway."""
-    if not library or os.path.realpath(os.path.dirname(library)).startswith("/usr/"):
+    if not library or places_in_box(Path(library).parent, contents().binds):
         return
     for path in sorted(Path(library).parent.glob("lib*.so*")):
         if path.name.startswith(LIBRARIES):

@@ -11,7 +11,7 @@ def prove(box: Box, course: Course, device: str = "cpu") -> None:
     """Run the canary at a level that promises to hold it. Raises BoxUnavailable, which says what leaked."""
     if box.level is Level.PROCESS:  # promises nothing but limits and a deadline
         return
-    report = run_canary(box, course.limits.for_worker(device), course.root)
+    report = run_canary(box, course.limits.for_worker(device), course.root, course.hidden_files())
     if report.leaks:
         leaked = "; ".join(report.leaks)
         raise BoxUnavailable(

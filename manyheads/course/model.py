@@ -205,6 +205,11 @@ class Course:
         """Of every assignment, in their order."""
         return tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
 
+    def hidden_files(self) -> list[Path]:
+        """What no student may see: every file of solutions/ and grader/ that says something."""
+        found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
+        return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip())
+
     @property
     def texts(self) -> Path:
         """The words for every misconception."""

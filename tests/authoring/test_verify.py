@@ -135,6 +135,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         USED: (4, 4),
         RECORDED: (7, 7),
         PAIRS: (13, 13),
+        "nothing is left to fill": (7, 7),
         STUB: (1, 1),
         WRONG: (1, 1),
         CHECKED: (3, 3),

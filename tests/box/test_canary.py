@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box import namespaces
+from manyheads.box import canary, namespaces
 from manyheads.box.canary import run_canary
+from manyheads.box.contents import Bind, contents
 from manyheads.box.level import BoxUnavailable, Level, open_box
+from manyheads.box.nvidia import Equipment
 from manyheads.box.proof import prove
 from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
 from manyheads.course import load_course
 
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -58,6 +61,61 @@ def test_a_box_that_binds_the_course_lets_a_secret_be_read(monkeypatch, folder_o
 
     leaks = canary_in_a_box_with(monkeypatch, folder_outside_tmp, bind_the_course)
     assert "read a planted secret" in leaks
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["by its own name", "by a link to it"])
+def test_a_course_below_a_folder_that_is_bound_elsewhere_is_not_seen(folder_outside_tmp, link):
+    course = folder_outside_tmp / "lib" / "course"
+    course.mkdir(parents=True)
+    (course / "answer.py").write_text("the answer")
+    (course.parent / "library.py").write_text("no answer")
+    named = folder_outside_tmp / "link" if link else course
+    if link:
+        named.symlink_to(course)
+    given = Equipment(binds=(Bind(str(course.parent), "/box/given"),))
+    source = "import os\ndef f():\n    return float(100 * len(os.listdir('/box/given')) + len(os.listdir('/box/given/course')))"
+    with namespaces.NamespaceBox(LIMITS, named, given) as box:
+        connection = box.attempt(LIMITS)
+        connection.ask(Load(source, "attempt.py"), 20.0)
+        (count,) = connection.ask(Call("f"), 20.0).outputs
+        connection.close()
+    assert count.tensor == 200, "two entries beside it, and nothing in the course"
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        pytest.param("notes.txt", "", id="a copy under another name"),
+        pytest.param("checks/test_running_mean.py", "# changed", id="a changed one in a folder of the same name"),
+    ],
+)
+def test_a_file_of_the_course_in_a_folder_that_is_bound_is_found(monkeypatch, folder_outside_tmp, name, more):
+    course = load_course(TINY)
+    planted = folder_outside_tmp / "package" / name
+    planted.parent.mkdir(parents=True)
+    planted.write_text((TINY / "grader/checks/test_running_mean.py").read_text() + more)
+    bind = Bind(str(folder_outside_tmp), "/box/site/another")
+    more_contents = dataclasses.replace(contents(), binds=(*contents().binds, bind))
+    monkeypatch.setattr(namespaces, "contents", lambda: more_contents)
+    with (
+        open_box(Level.NAMESPACES, LIMITS, TINY) as box,
+        pytest.raises(BoxUnavailable, match="found a file of the course"),
+    ):
+        prove(box, course)
+
+
+def test_the_canary_looks_where_a_bind_shows_the_course(monkeypatch, folder_outside_tmp):
+    bind = Bind(str(folder_outside_tmp), "/box/given")
+    more = dataclasses.replace(contents(), binds=(*contents().binds, bind))
+    monkeypatch.setattr(canary, "contents", lambda: more)
+
+    def bind_it(request):
+        end = request["arguments"].index("--remount-ro")
+        request["arguments"][end:end] = ["--ro-bind", f"{{{len(request['sources'])}}}", bind.target]
+        request["sources"].append(bind.source)
+        return request
+
+    assert "read a planted secret" in canary_in_a_box_with(monkeypatch, folder_outside_tmp, bind_it)
 
 
 def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
