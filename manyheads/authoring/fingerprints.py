@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -22,9 +24,12 @@ from ..checks.trusted import namespace_of
 from ..course import CourseError, Exercise
 from ..diagnosis import load_bank
 from ..judge.catalogue import Catalogue
+from ..public.aspects import Compared
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.fingerprint import Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of
 from ..submission import code_digest
+from .aspects import Groups, Subject, broken_aspects, choose, groups_of, within
+from .kill_matrix import kill_matrix
 
 PUBLIC = b"public inputs: drawn without the course's secret"
 NUDGE = 1e-9  # relative: what cannot be told from rounding
@@ -49,12 +54,21 @@ def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
     replies = [reference.execute(call) for call in calls]
     bank = load_bank(exercise)
     book = _TraceBook([fingerprint_of(reply) for reply in replies])
-    free = _free(exercise, calls, book)
-    mutants = [book.enter(m.id, _traces(LocalRunner(m.namespace), calls, book)) for m in bank.mutants]
+    expected = tuple(_first_output(reply) for reply in replies)
+    groups = {o.id: groups_of([i for i, e in enumerate(exchanges) if e.check == o.id], expected) for o in outcomes}
+    bench = _Bench(calls, book, expected, tuple(groups.values()))
+    right = [bench.right(path) for path in exercise.right_attempts()]
+    free = {facet for found in right for facet in found.free}
+    kills = kill_matrix(catalogue, exercise)
+    mutants, subjects = [], [found.subject for found in right]
+    for place, mutant in enumerate(bank.mutants):
+        traces = _traces(LocalRunner(mutant.namespace), calls, book)
+        mutants.append(book.enter(mutant.id, traces))
+        subjects.append(bench.mutant(mutant.namespace, kills.of(place), traces))
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),
-        checks=tuple(_checks(outcomes, exchanges, book, free)),
+        checks=tuple(_checks(outcomes, exchanges, book, free, groups, subjects)),
         traces=tuple(tuple(each) for each in book.traces),
         mutants=tuple(dict.fromkeys(mutants)),
         words={
@@ -63,7 +77,7 @@ def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
             if id_ in ALWAYS or any(m.id == id_ for m in mutants)
         },
     )
-    return save(Fingerprints(content, tuple(calls), tuple(_first_output(reply) for reply in replies)))
+    return save(Fingerprints(content, tuple(calls), expected))
 
 
 class _TraceBook:
@@ -87,24 +101,56 @@ class _TraceBook:
         return place
 
 
-def _free(exercise: Exercise, calls: Sequence[Call], book: _TraceBook) -> set[tuple[int, Facet]]:
-    """What right attempts do not agree about: facets of calls that nobody may be held to."""
-    free: set[tuple[int, Facet]] = set()
-    facets: tuple[Facet, ...] = ("outputs", *_FACETS)
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-        for path in exercise.right_attempts():
-            subject = LocalRecordingRunner(namespace_of(path))
-            for i, call in enumerate(calls):
-                right = book.traces[i][0]
-                found = fingerprint_beside(right, call, subject.execute(call))
-                free |= {(i, facet) for facet in facets if not found.agrees(right, (facet,))}
-    return free
+@dataclass(frozen=True)
+class _Right:
+    """free: the facets, with their calls, in which a right attempt is not as the reference: nobody may be held to them."""
+
+    subject: Subject
+    free: frozenset[tuple[int, Facet]]
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Puts every recorded call to trusted code."""
+
+    calls: Sequence[Call]
+    book: _TraceBook
+    expected: Sequence[Tensor | None]
+    groups: Sequence[Groups]
+
+    def right(self, path: Path) -> _Right:
+        """A right attempt: it fails no check."""
+        facets: tuple[Facet, ...] = ("outputs", *_FACETS)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
+            compared = self._compared(namespace_of(path))
+        free = {(i, f) for i, c in enumerate(compared) for f in facets if not c.found.agrees(c.right, (f,))}
+        return _Right(Subject(frozenset(), True, broken_aspects(compared, self.groups)), frozenset(free))
+
+    def mutant(
+        self, namespace: Mapping[str, object], fails: Sequence[str], traces: Sequence[ReplyFingerprint | None]
+    ) -> Subject:
+        """A mutant, which fails these checks. traces: None where chance or rounding decides a reply."""
+        compared = [c if t is not None else None for c, t in zip(self._compared(namespace), traces, strict=True)]
+        return Subject(frozenset(fails), False, broken_aspects(compared, self.groups))
+
+    def _compared(self, namespace: Mapping[str, object]) -> list[Compared]:
+        runner = LocalRecordingRunner(namespace)
+        found = []
+        for i, call in enumerate(self.calls):
+            right, reply = self.book.traces[i][0], runner.execute(call)
+            found.append(Compared(call, right, self.expected[i], reply, fingerprint_beside(right, call, reply)))
+        return found
 
 
 def _checks(
-    outcomes: Sequence[CheckOutcome], exchanges: Sequence[Exchange], book: _TraceBook, free: set[tuple[int, Facet]]
+    outcomes: Sequence[CheckOutcome],
+    exchanges: Sequence[Exchange],
+    book: _TraceBook,
+    free: set[tuple[int, Facet]],
+    groups: Mapping[str, Groups],
+    subjects: Sequence[Subject],
 ) -> list[PublicCheck]:
-    """A visible check for every hidden one that has recorded calls."""
+    """A public check for every hidden one that has recorded calls."""
     checks = []
     for outcome in outcomes:
         calls = tuple(i for i, e in enumerate(exchanges) if e.check == outcome.id and (i, "outputs") not in free)
@@ -119,6 +165,7 @@ def _checks(
                 points=outcome.points,
                 calls=calls,
                 facets=_facets(calls, book, free),
+                asks=choose(outcome.id, within(groups[outcome.id], calls), subjects),
             )
         )
     return checks

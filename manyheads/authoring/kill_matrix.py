@@ -42,23 +42,29 @@ def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
     return caught if caught.key == _key(exercise) else None
 
 
-def write_kill_matrix(catalogue: Catalogue, exercise: Exercise) -> None:
-    """Write the record, unless it is current. Costs seconds, for the largest bank most of a minute."""
-    if read_kill_matrix(exercise) is not None:
-        return
+def kill_matrix(catalogue: Catalogue, exercise: Exercise) -> KillMatrix:
+    """The record where it is current; otherwise it is made, which takes seconds, for the largest bank most of a minute."""
+    if (recorded := read_kill_matrix(exercise)) is not None:
+        return recorded
     reference = catalogue.reference(exercise)
     mutants = (
         bits(catalogue.run(exercise, LocalRecordingRunner(mutant.namespace), reference, INPUTS, exercise.id))
         for mutant in load_bank(exercise).mutants
     )
-    caught = KillMatrix(
+    return KillMatrix(
         key=_key(exercise),
         checks=tuple(check.id for check in catalogue.checks(exercise)),
         mutants=tuple(mutants),
     )
+
+
+def write_kill_matrix(catalogue: Catalogue, exercise: Exercise) -> None:
+    """Write the record, unless it is current."""
+    if read_kill_matrix(exercise) is not None:
+        return
     path = exercise.kill_matrix
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(caught.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    path.write_text(kill_matrix(catalogue, exercise).model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:

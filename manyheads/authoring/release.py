@@ -52,11 +52,11 @@ def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | N
     Beside them, for instructors: the diagnosis tables, and the bank as a page.
     exercises: only the files of these, and nothing is taken away.
     """
+    for exercise in course.exercises:  # all of them: the page shows every exercise
+        write_kill_matrix(catalogue, exercise)
     files = list(released_files(course, catalogue, exercises))
     for exercise in exercises or course.exercises:
         catalogue.tables.write(exercise)
-    for exercise in course.exercises:  # for the page shows them all
-        write_kill_matrix(catalogue, exercise)
     for file in files:
         if not file.is_in_step():
             file.path.parent.mkdir(parents=True, exist_ok=True)

@@ -47,7 +47,7 @@ class Contents:
 def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
     """Every path in the box at which these binds show a path of the host, whatever links lead there."""
     real = path.resolve()
-    found = {}
+    found: dict[str, None] = {}
     for bind in binds:
         source = Path(os.path.realpath(bind.source))
         if real.is_relative_to(source):

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from ..box.connection import AttemptEnded, End
 from ..box.worker.answers import Reply
-from ..checks.asserts import assert_matches
 from ..checks.explain import kind_of
-from ..checks.implementation import Answer, AttemptRaised, CheckFailed
+from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.local import LocalRecordingRunner
-from ..checks.marks import Layer
 from ..checks.sanitize import sanitize
 from ..judge.attempt import AttemptRunner
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
+from .aspects import Compared, compare
 from .describe_exception import describe_exception
 from .file import Fingerprints, PublicCheck, Words
 from .fingerprint import Facet, ReplyFingerprint, fingerprint_beside
-from .metamorphic import broken_relation, setting_of
-
-# Once values are known to be wrong, checks of hygiene do not hold them against the attempt again.
-_VALUES: tuple[Facet, ...] = ("outputs", "gradients")
 
 
 @dataclass(frozen=True)
@@ -38,18 +32,11 @@ def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalReco
     """The result of an attempt's visible checks, with the misconceptions that its answers show."""
     content = fingerprints.content
     seen: dict[int, _Seen] = {}
-    checks: list[CheckResult] = []
-    values_fail = False
-    for check in sorted(content.checks, key=lambda c: c.layer):
-        facets = (
-            tuple(f for f in check.facets if f not in _VALUES)
-            if values_fail and check.layer == Layer.HYGIENE
-            else check.facets
-        )
-        checks.append(_check(fingerprints, check, facets, attempt, seen))
-        values_fail |= checks[-1].outcome != "passed" and check.layer < Layer.HYGIENE
+    checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
+    passed = all(result.outcome == "passed" for result in checks)
+    if not passed:
+        _ask_the_rest(fingerprints, attempt, seen)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
-    passed = all(r.outcome == "passed" for r in results)
     return ExerciseResult(
         id=content.exercise,
         score=sum(r.score for r in results),
@@ -61,7 +48,7 @@ def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalReco
 
 def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
     """The result of an attempt that cannot be imported."""
-    checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.checks)
+    checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.visible)
     named = (_named(fingerprints, misconception),) if misconception else ()
     return ExerciseResult(
         id=fingerprints.content.exercise,
@@ -75,22 +62,17 @@ def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misc
 def _check(
     fingerprints: Fingerprints,
     check: PublicCheck,
-    facets: tuple[Facet, ...],
     attempt: AttemptRunner | LocalRecordingRunner,
     seen: dict[int, _Seen],
 ) -> CheckResult:
-    """One visible check, held to these facets."""
+    """One visible check, aspect by aspect."""
     attempt.check = check.id
     try:
         for index in check.calls:
-            reply = attempt.execute(fingerprints.calls[index])
-            seen[index] = _Seen(
-                reply, fingerprint_beside(fingerprints.content.right(index), fingerprints.calls[index], reply)
-            )
-        if check.layer == Layer.CAUSALITY:
-            facets = _without_numbers(fingerprints, check, facets, seen)
-        for index in check.calls:
-            _compare(fingerprints, check, facets, index, seen[index])
+            seen[index] = _see(fingerprints, index, attempt)
+        for ask in check.asks:
+            for group in ask.calls:
+                compare(ask.aspect, [_compared(fingerprints, index, seen[index]) for index in group])
     except AttemptEnded as ended:
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended))
     except AttemptRaised as error:
@@ -100,75 +82,26 @@ def _check(
     return _result(check, "passed", "")
 
 
-def _without_numbers(
-    fingerprints: Fingerprints, check: PublicCheck, facets: tuple[Facet, ...], seen: dict[int, _Seen]
-) -> tuple[Facet, ...]:
-    """What is left to compare where edits reach what they should. Raises CheckFailed where they do not."""
-    by_setting: dict[str, list[int]] = {}
-    for index in check.calls:
-        by_setting.setdefault(setting_of(fingerprints.calls[index]), []).append(index)
-    said = [
-        broken_relation([fingerprints.expected[i] for i in calls], [_only_output(seen[i].reply) for i in calls])
-        for calls in by_setting.values()
-    ]
-    for sentence in filter(None, said):
-        raise CheckFailed(sentence)
-    return facets if None in said else tuple(facet for facet in facets if facet != "outputs")
-
-
-def _only_output(reply: Reply) -> Tensor | None:
-    return reply.outputs[0].tensor if len(reply.outputs) == 1 else None
-
-
-def _compare(
-    fingerprints: Fingerprints, check: PublicCheck, facets: tuple[Facet, ...], index: int, seen: _Seen
+def _ask_the_rest(
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, _Seen]
 ) -> None:
-    """Raise CheckFailed, with evidence, where the reply is not the recorded one."""
-    right = fingerprints.content.right(index)
-    if right.raised == "refused" and seen.reply.raised is None:
-        raise CheckFailed(
-            "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
-        )
-    if seen.trace.agrees(right, facets) or (right.raised is None and _suffices(check.layer, seen.reply, right)):
-        return
-    if seen.reply.raised is not None:
-        raise AttemptRaised(seen.reply.raised)
-    expected = fingerprints.expected[index]
-    if expected is not None and "outputs" in facets:
-        assert_matches(Answer(fingerprints.calls[index], seen.reply), expected)
-    raise CheckFailed(_difference(seen.trace, right, check))
+    """Put the calls that decide no visible check: a diagnosis has more to go by."""
+    with contextlib.suppress(AttemptEnded):
+        for check in fingerprints.content.checks:
+            for index in check.calls:
+                if index not in seen:
+                    seen[index] = _see(fingerprints, index, attempt)
 
 
-def _suffices(layer: int, reply: Reply, right: ReplyFingerprint) -> bool:
-    """Whether a check of a low layer asks for no more than this: a shape, or finite numbers."""
-    if reply.raised is not None or len(reply.outputs) != len(right.outputs):
-        return False
-    shapes = all(mine.shape == want.shape for mine, want in zip(reply.outputs, right.outputs, strict=True))
-    if layer == Layer.FINITE:
-        return shapes and all(o.tensor is None or bool(o.tensor.isfinite().all()) for o in reply.outputs)
-    return layer == Layer.SHAPE and shapes
+def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> _Seen:
+    call = fingerprints.calls[index]
+    reply = attempt.execute(call)
+    return _Seen(reply, fingerprint_beside(fingerprints.content.right(index), call, reply))
 
 
-def _difference(mine: ReplyFingerprint, right: ReplyFingerprint, check: PublicCheck) -> str:
-    """What differs, where it is not the values."""
-    if "dtype" in check.facets and mine.dtype != right.dtype:
-        return f"the output should be {right.dtype[0]}; yours is {mine.dtype[0]}"
-    if "parameters" in check.facets and mine.parameters != right.parameters:
-        extra, lacking = (
-            mine.parameters.keys() - right.parameters.keys(),
-            right.parameters.keys() - mine.parameters.keys(),
-        )
-        if extra or lacking:
-            return f"parameters too many: {sorted(extra) or 'none'}; parameters missing: {sorted(lacking) or 'none'}"
-        return "the parameters have other shapes than asked for"
-    if "mutated" in check.facets and mine.mutated != right.mutated:
-        return "an argument was changed in place: the caller still needs it, so compute a new tensor"
-    if "gradients" in check.facets and mine.gradients != right.gradients:
-        cut = [name for name, g in mine.gradients.items() if g is None and right.gradients.get(name) is not None]
-        return f"no gradient reaches {', '.join(cut)}" if cut else "the gradients differ from the expected ones"
-    if "fused" in check.facets and mine.fused != right.fused:
-        return "the fused function is used where the math should be written out, or the other way round"
-    return "the module is not left as it was found"
+def _compared(fingerprints: Fingerprints, index: int, seen: _Seen) -> Compared:
+    right, expected = fingerprints.content.right(index), fingerprints.expected[index]
+    return Compared(fingerprints.calls[index], right, expected, seen.reply, seen.trace)
 
 
 def _diagnosis(fingerprints: Fingerprints, seen: dict[int, _Seen]) -> list[Diagnosed]:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ..box.worker import wire
 from ..box.worker.messages import Call
 from ..course import CourseError
+from .aspects import Aspect
 from .fingerprint import Facet, ReplyFingerprint
 
 
@@ -23,8 +24,19 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
+class Ask(_Model):
+    """An aspect, and the groups of calls of which it is asked: one call, or two that are held together."""
+
+    aspect: Aspect
+    calls: tuple[tuple[int, ...], ...]
+
+
 class PublicCheck(_Model):
-    """A visible check: the recorded calls that belong to it."""
+    """A hidden check's recorded calls, and what of them is asked on a student's machine.
+
+    asks: empty where recordings cannot give the hidden check's verdict; its calls then serve the diagnosis alone.
+    facets: by which a mutant is recognised in the replies.
+    """
 
     id: str
     title: str
@@ -33,6 +45,7 @@ class PublicCheck(_Model):
     points: float
     calls: tuple[int, ...]
     facets: tuple[Facet, ...]
+    asks: tuple[Ask, ...]
 
 
 class RecordedMutant(_Model):
@@ -53,13 +66,18 @@ class Words(_Model):
 class Content(_Model):
     """The JSON part of a fingerprint file."""
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     exercise: str
     stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
     traces: tuple[tuple[ReplyFingerprint, ...], ...]  # of each call, each different one once; the reference's first
     mutants: tuple[RecordedMutant, ...]
     words: dict[str, Words]
+
+    @property
+    def visible(self) -> tuple[PublicCheck, ...]:
+        """The checks that `course check` runs."""
+        return tuple(check for check in self.checks if check.asks)
 
     def right(self, call: int) -> ReplyFingerprint:
         """How the reference answers."""

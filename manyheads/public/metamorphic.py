@@ -1,40 +1,56 @@
-"""Causality and independence: not the numbers of the answers, but which of them an edit of the input reaches.
+"""Metamorphic relations: not the numbers of the answers, but how the answers to several calls belong together.
 
-The calls of such a check differ in an edit. Where the reference's answers stay as they are, an attempt's must stay; where
-they move, along each axis, an attempt's must move; where they are 0, an attempt's must be. So who only scales wrongly is
-not told that the future is seen.
+The calls of a check of causality or independence differ in an edit of the input, or one asks for a part of what another
+asks for. What holds between the reference's answers must hold between an attempt's: so an attempt that only scales
+wrongly is not told that it sees the future.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations, permutations, product
 
 from torch import Tensor
-
-from ..box.worker.messages import Call
 
 _STAYS, _SAME = 1e-5, 1e-6  # of the largest value: in an attempt's answers, in the reference's
 _MOVES = 1e-9
 
+Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
 
-def broken_relation(expected: Sequence[Tensor | None], found: Sequence[Tensor | None]) -> str | None:
-    """What an edit does that it should not, or does not do; "" where all is well.
 
-    None where nothing can be said this way: no two answers have anything in common, or one is not what is asked at all.
-    """
-    pairs = list(_pairs(expected, found))
-    if not pairs:
-        return None
-    for want, have in zip(expected, found, strict=True):
-        missed, zeros = _zeros_missed(want, have)
+def are_related(first: Tensor, second: Tensor) -> bool:
+    """Whether the reference's answers to two calls have a relation to which an attempt's can be held."""
+    return any(
+        True for _ in chain(_places(first, second), _places(second, first), _edits([(first, first), (second, second)]))
+    )
+
+
+def zeros_missed(answers: Sequence[Pair]) -> str:
+    """What to say where numbers are not 0 that are 0 in the reference's answers; "" where there are none."""
+    for expected, found in answers:
+        zero = expected == 0
+        missed = int((zero & (found.abs() > _STAYS * found.abs().max())).sum()) if found.numel() else 0
         if missed:
-            return f"{missed} of {zeros} numbers that should be 0 are not"
-    for same, before, after in pairs:
+            return f"{missed} of {int(zero.sum())} numbers that should be 0 are not"
+    return ""
+
+
+def moves_too_much(answers: Sequence[Pair]) -> str:
+    """What to say where numbers differ between two calls that are the same in the reference's answers."""
+    for same, before, after in _edits(answers):
         apart, largest = (before - after).abs(), float(before.abs().max())
         moved = int(((apart > _STAYS * largest) & same).sum())
         if moved:
+            if bool(same.all()):
+                return f"two calls that should give the same differ in {moved} of {int(same.sum())} numbers"
             return f"the input was edited, and {moved} of {int(same.sum())} numbers that should stay have moved"
+    return ""
+
+
+def moves_too_little(answers: Sequence[Pair]) -> str:
+    """What to say where an edit moves nothing at an index, along any axis, at which it moves the reference's answers."""
+    for same, before, after in _edits(answers):
+        apart, largest = (before - after).abs(), float(before.abs().max())
         for axis in range(same.dim()):
             others = [d for d in range(same.dim()) if d != axis]
             asked = (~same).sum(others) > 0 if others else ~same
@@ -44,39 +60,31 @@ def broken_relation(expected: Sequence[Tensor | None], found: Sequence[Tensor | 
     return ""
 
 
-def setting_of(call: Call) -> str:
-    """What is called, and with which attributes set: only answers of one setting are held against each other."""
-    if isinstance(call.subject, str):
-        return call.subject
-    return f"{call.subject.target} {sorted(call.subject.attributes.items())}"
+def parts_differ(answers: Sequence[Pair]) -> str:
+    """What to say where one answer is a part of another in the reference's answers and not in an attempt's."""
+    for (whole, found), (part, found_alone) in permutations(answers, 2):
+        for index in _places(whole, part):
+            inside = found[index]
+            if bool(((inside - found_alone).abs() > _STAYS * found.abs().max()).any()):
+                return "a part of the input gives something else when it stands alone"
+    return ""
 
 
-def _zeros_missed(expected: Tensor | None, found: Tensor | None) -> tuple[int, int]:
-    """How many numbers are not 0 where the reference's are, and of how many."""
-    if expected is None or found is None:
-        return 0, 0
-    zero = expected == 0
-    return int((zero & (found.abs() > _STAYS * found.abs().max())).sum()), int(zero.sum())
-
-
-def _pairs(
-    expected: Sequence[Tensor | None], found: Sequence[Tensor | None]
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """(where the reference's two answers are the same, an attempt's two), for answers that have something in common."""
-    answers = [
-        (want.double(), have.double())
-        for want, have in zip(expected, found, strict=True)
-        if want is not None and have is not None and want.shape == have.shape and _is_finite(want) and _is_finite(have)
-    ]
-    if len(answers) < len(expected):
+def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
+    """Indices of the leading axes, one at most, at which the reference's whole answer holds the part."""
+    leading = whole.dim() - part.dim()
+    if leading <= 0 or whole.shape[leading:] != part.shape or not part.numel():
         return
+    for index in product(*(range(size) for size in whole.shape[:leading])):
+        if bool(((whole[index] - part).abs() <= _SAME * whole.abs().max()).all()):
+            yield index
+            return
+
+
+def _edits(answers: Sequence[Pair]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """(where the reference's two answers are the same, an attempt's two), for answers that have something in common."""
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
             same = (first - second).abs() <= _SAME * first.abs().max()
             if bool(same.any()):
                 yield same, before, after
-
-
-def _is_finite(answer: Tensor) -> bool:
-    """Whether its numbers can be held against a part of the largest. A mask's -inf cannot, and may be written finitely."""
-    return bool(answer.isfinite().all())

@@ -133,6 +133,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         CAUGHT: (7, 7),
         NAMED: (7, 7),
         USED: (4, 4),
+        "every visible check gives the hidden check's verdict": (28, 28),
         RECORDED: (7, 7),
         PAIRS: (13, 13),
         "nothing is left to fill": (7, 7),
@@ -215,6 +216,7 @@ TANGLED = """\
             {
                 PAGE: [PAGE_FILE],
                 RECORDED: ["='x.mean().view(1)') is caught otherwise"],
+                RELEASED: ["exercises/averages/fingerprints/01_running_mean.safetensors"],
             },
             id="a record that is not true",
         ),
@@ -287,7 +289,7 @@ def test_a_fault_breaks_its_claim_and_no_other(
             id="a misconception without words",
         ),
         pytest.param(
-            edit(TEXTS, '"Which line moved an axis?"', '""'),
+            edit(TEXTS, "counts_all:", 'unused:\n  title: ""\n  explanation: ""\n  hints: ["", "", ""]\ncounts_all:'),
             {},
             id="no words for a misconception that no mutant has",
         ),
@@ -400,7 +402,7 @@ def assert_broken(found: list[Claim], expected: dict[str, list[str]]) -> None:
         pytest.param(edit(BANK, 'edit(COUNTS, "len(x)")', '{"count": "all"}'), CourseError, "a function make(**knobs) is needed",
                      id="knobs without make"),
         pytest.param(edit(BANK, "import edit", "import edti"), BrokenReference, "edti", id="a bank that fails"),
-        pytest.param(edit(TEXTS, "  hints:\n    - \"Does python", "  hint:\n    - \"Does python"), CourseError,
+        pytest.param(edit(TEXTS, "  hints:\n    - \"How many numbers are in", "  hint:\n    - \"How many numbers are in"), CourseError,
                      "texts.yaml", id="words with a misspelt entry"),
         pytest.param(edit(CHECKS, '    """lets gradients through"""\n', ""), GraderFault, "test_gradients needs to be a function with @check",
                      id="a check without a sentence"),

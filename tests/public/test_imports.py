@@ -65,4 +65,4 @@ def test_a_students_own_check_says_it(run_course: Run, tiny_copy: Path) -> None:
     done = run_course("check", "running_mean", cwd=tiny_copy)
     assert done.returncode == 1
     assert "pytest is imported on line 1, and is not there where attempts are graded" in " ".join(done.stdout.split())
-    assert "The file cannot be imported." in done.stdout
+    assert "Your file cannot be imported." in done.stdout

@@ -40,7 +40,7 @@ def chosen(
     """The looks at these calls; each belongs to a check of its layer, by default of values."""
     names = range(len(recorded))
     checks = [
-        PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",))
+        PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",), asks=())
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]
     traces = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)

@@ -13,11 +13,14 @@ from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, diagnose, load_bank
 from ...diagnosis.table import Table
 from ...judge.catalogue import Catalogue
-from ...result import Diagnosed
+from ...public.check import check_attempt
+from ...public.file import read
+from ...result import CheckResult, Diagnosed
 from ..kill_matrix import INPUTS, bits, read_kill_matrix
 from .claim import Claim
 
 PAIR_SHARE = 0.9
+VERDICT_SHARE = 0.98  # chance, and what recordings do not hold, decide the rest
 RECORDED_SHARE = 0.98  # another version of torch may raise where the recorded one did not
 
 
@@ -26,7 +29,9 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     bank = load_bank(exercise)
     table = catalogue.tables.of(exercise)
     trial = _Trial(catalogue, exercise, bank, catalogue.reference(exercise), table)
+    fingerprints = read(exercise.fingerprints)
     caught, named, failed, seen = [], [], set(), []
+    verdicts: list[str] = []
     outcomes = {}
     for mutant in bank.mutants:
         found, diagnosis = trial.run(mutant.namespace)
@@ -36,6 +41,8 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
         if not bad:
             caught.append(f"{_label(mutant)} passes every check")
         seen.append(bits(found))
+        visible = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace)).checks
+        verdicts += _verdicts(_label(mutant), found, visible)
         if not _is_first(mutant, diagnosis):
             named.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
     total = len(bank.mutants)
@@ -49,8 +56,26 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     add = f"add one that fails it to {bank_file}, or take the check out"
     says = "every check is failed by a mutant"
     yield Claim(exercise.id, says, len(checks) - len(idle), len(checks), tuple(idle), next=add)
+    otherwise = tuple(verdict for verdict in verdicts if verdict)
+    yield Claim(
+        exercise.id,
+        "every visible check gives the hidden check's verdict",
+        len(verdicts) - len(otherwise),
+        len(verdicts),
+        otherwise,
+        VERDICT_SHARE,
+        f"course release {exercise.id}",
+    )
     yield _recorded(course, exercise, bank, seen)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
+
+
+def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[CheckResult]) -> Iterator[str]:
+    """For each visible check what is wrong with its verdict on a mutant: "" where it is the hidden check's."""
+    passes = {outcome.id: outcome.outcome == "passed" for outcome in hidden}
+    for check in visible:
+        same = passes[check.id] == (check.outcome == "passed")
+        yield "" if same else f"{mutant}: {check.id} {'passes' if passes[check.id] else 'fails'} when graded alone"
 
 
 class _Trial:

@@ -1,0 +1,119 @@
+"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of the hidden check.
+
+Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix says which checks each
+mutant fails. An aspect is asked where it fails mutants that the hidden check fails, and of no call on which it would fail
+a right attempt, or more than a few mutants that the hidden check passes. A check whose verdict cannot be given this way,
+for it needs chance or more than recordings hold, is left to the grading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import get_args
+
+from torch import Tensor
+
+from ..checks.implementation import CheckFailed
+from ..public.aspects import Aspect, Compared, compare
+from ..public.file import Ask
+from ..public.metamorphic import are_related
+
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)  # in the order in which they are asked
+OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
+OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
+OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
+HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
+MISSED_SHARE = 0.25  # of the mutants that fail the hidden check; above it, the visible one would say too little
+
+Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Trusted code whose verdicts are known. broken: the aspects, with the calls, in which it is not as the reference."""
+
+    fails: frozenset[str]
+    is_right: bool
+    broken: frozenset[tuple[Aspect, tuple[int, ...]]]
+
+
+def groups_of(calls: Sequence[int], expected: Sequence[Tensor | None]) -> Groups:
+    """The calls to which each aspect can be put: one by one, or two whose answers are related."""
+    answers = {i: answer.double() for i in calls if (answer := expected[i]) is not None and _is_comparable(answer)}
+    related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
+    single = [(i,) for i in calls]
+    return {aspect: related if aspect in OF_PAIRS else single for aspect in ASPECTS}
+
+
+def within(groups: Groups, calls: Sequence[int]) -> Groups:
+    """The groups of these calls alone."""
+    return {aspect: [group for group in found if set(group) <= set(calls)] for aspect, found in groups.items()}
+
+
+def broken_aspects(
+    compared: Sequence[Compared | None], groups: Sequence[Groups]
+) -> frozenset[tuple[Aspect, tuple[int, ...]]]:
+    """Where a subject is not as the reference. None stands for a reply that chance or rounding decides."""
+    differs = {i for i, one in enumerate(compared) if one is not None and not one.found.is_same(one.right)}
+    found = set()
+    for each in groups:
+        for aspect, of_aspect in each.items():
+            for group in of_aspect:
+                calls = [one for i in group if (one := compared[i]) is not None]
+                may_differ = aspect == "device" or not differs.isdisjoint(group)  # fingerprints say nothing of devices
+                if may_differ and len(calls) == len(group) and _breaks(aspect, calls):
+                    found.add((aspect, group))
+    return frozenset(found)
+
+
+def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """What the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
+    failing = {i for i, subject in enumerate(subjects) if check in subject.fails}
+    if not failing:
+        return _of_any_check(groups, subjects)
+    left, wrongly, asks = set(failing), set[int](), []
+    for aspect in ASPECTS:
+        fair = [group for group in groups[aspect] if _is_fair(aspect, group, failing, subjects, wrongly)]
+        broken = {i for group in fair for i in _breaking(aspect, group, subjects)}
+        mistakes = broken - failing - wrongly
+        is_needed = len(broken & left) > HITS_FOR_A_MISTAKE * len(mistakes)
+        if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
+            asks.append(Ask(aspect=aspect, calls=tuple(fair)))
+            left -= broken
+            wrongly |= mistakes
+    return tuple(asks) if len(left) <= MISSED_SHARE * len(failing) else ()
+
+
+def _is_fair(
+    aspect: Aspect, group: tuple[int, ...], failing: set[int], subjects: Sequence[Subject], wrongly: set[int]
+) -> bool:
+    """Whether it fails no right attempt, and few mutants that pass the hidden check."""
+    broken = _breaking(aspect, group, subjects)
+    mistakes = broken - failing - wrongly
+    if any(subjects[i].is_right for i in broken):
+        return False
+    return len(mistakes) * HITS_FOR_A_MISTAKE <= len(broken & failing)
+
+
+def _breaking(aspect: Aspect, group: tuple[int, ...], subjects: Sequence[Subject]) -> set[int]:
+    return {i for i, subject in enumerate(subjects) if (aspect, group) in subject.broken}
+
+
+def _of_any_check(groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """What is asked where no mutant fails the hidden check: whatever nobody lacks."""
+    asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
+    return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
+
+
+def _breaks(aspect: Aspect, calls: Sequence[Compared]) -> bool:
+    try:
+        compare(aspect, calls)
+    except CheckFailed:
+        return True
+    return False
+
+
+def _is_comparable(answer: Tensor) -> bool:
+    return answer.dim() > 0 and bool(answer.isfinite().all())

@@ -1,0 +1,186 @@
+"""What a visible check compares, aspect by aspect: whether a call is answered, with which shape, with which numbers…
+
+A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the calls that each is
+asked of; `authoring.aspects` chooses them so that both give the same verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
+from ..checks.asserts import assert_finite, assert_matches, assert_shape
+from ..checks.implementation import Answer, AttemptRaised, CheckFailed
+from .fingerprint import Facet, ReplyFingerprint
+from .metamorphic import Pair, moves_too_little, moves_too_much, parts_differ, zeros_missed
+
+Aspect = Literal[
+    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "values",
+    "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients", "fused", "attributes",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One recorded call: how the reference answered it, and how an attempt did.
+
+    expected: the reference's first output, None where it has none.
+    """
+
+    call: Call
+    right: ReplyFingerprint
+    expected: Tensor | None
+    reply: Reply
+    found: ReplyFingerprint
+
+
+def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
+    """Hold an attempt to one aspect of the reference's replies. Raises CheckFailed, with evidence."""
+    if aspect in _RELATIONS:
+        _relation(_RELATIONS[aspect], calls)
+        return
+    for each in calls:
+        if aspect in ("answered", "refused") or (each.right.raised is None and each.reply.raised is None):
+            _OF_ONE_CALL[aspect](each)
+
+
+def _answered(each: Compared) -> None:
+    if each.right.raised is None and each.reply.raised is not None:
+        raise AttemptRaised(each.reply.raised)
+
+
+def _refused(each: Compared) -> None:
+    if each.right.raised != "refused":
+        return
+    if each.reply.raised is None:
+        raise CheckFailed(
+            "this should be refused, and is accepted in silence: raise a ValueError that names the numbers"
+        )
+    if each.found.raised != "refused":
+        raise AttemptRaised(each.reply.raised)
+
+
+def _kind(each: Compared) -> None:
+    if [o.kind for o in each.found.outputs] != [o.kind for o in each.right.outputs]:
+        _ = Answer(each.call, each.reply).outputs
+        raise CheckFailed("another number of results was expected")
+
+
+def _shape(each: Compared) -> None:
+    for mine, right in zip(each.reply.outputs, each.right.outputs, strict=False):
+        if mine.tensor is not None and right.shape is not None:
+            assert_shape(mine.tensor, right.shape)
+
+
+def _finite(each: Compared) -> None:
+    if each.expected is not None and bool(each.expected.isfinite().all()):
+        for output in each.reply.outputs:
+            if output.tensor is not None:
+                assert_finite(output.tensor)
+
+
+def _values(each: Compared) -> None:
+    if each.found.agrees(each.right, ("outputs",)):
+        return
+    if each.expected is not None:
+        assert_matches(Answer(each.call, each.reply), each.expected)
+    raise CheckFailed("the output is not the expected one")
+
+
+def _dtype(each: Compared) -> None:
+    if each.found.dtype != each.right.dtype and each.right.dtype:
+        mine = each.found.dtype[0] if each.found.dtype else None
+        raise CheckFailed(f"the output should be {each.right.dtype[0]}; yours is {mine or 'none'}")
+
+
+def _parameters(each: Compared) -> None:
+    mine, right = each.found.parameters, each.right.parameters
+    extra, missing = sorted(mine.keys() - right.keys()), sorted(right.keys() - mine.keys())
+    if extra or missing:
+        raise CheckFailed(f"parameters too many: {extra or 'none'}; parameters missing: {missing or 'none'}")
+    if mine != right:
+        raise CheckFailed("the parameters have other shapes than asked for")
+
+
+def _mutated(each: Compared) -> None:
+    if each.found.mutated != each.right.mutated:
+        raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new tensor")
+
+
+def _gradients_arrive(each: Compared) -> None:
+    mine = each.found.gradients
+    cut = [name for name, g in each.right.gradients.items() if g is not None and mine.get(name) is None]
+    if cut:
+        raise CheckFailed(f"no gradient reaches {', '.join(cut)}")
+
+
+def _gradients(each: Compared) -> None:
+    wanted = each.right.gradients
+    mine = {name: each.found.gradients.get(name) for name in wanted}
+    if not each.found.model_copy(update={"gradients": mine}).agrees(each.right, ("gradients",)):
+        raise CheckFailed("the gradients differ from the expected ones")
+
+
+def _device(each: Compared) -> None:
+    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
+    if not any(output.shape is not None and not output.projections for output in each.right.outputs):
+        return
+    seen = each.reply.operations
+    if seen is not None and seen.mixed:
+        raise CheckFailed("tensors on two devices meet; one of them was made on a fixed device, or taken to one")
+    for output in each.reply.outputs:
+        if output.device not in (None, "meta"):
+            raise CheckFailed(f"the output is on {output.device} wherever the arguments are")
+
+
+def _is_as_recorded(facet: Facet, evidence: str) -> Callable[[Compared], None]:
+    def compare_facet(each: Compared) -> None:
+        if not each.found.agrees(each.right, (facet,)):
+            raise CheckFailed(evidence)
+
+    return compare_facet
+
+
+def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Compared]) -> None:
+    """Hold the answers to these calls together. A mask's −inf, which an attempt may write as a low finite number, cannot be
+    held against a part of the largest number: where the reference's answer is not finite, nothing is asked."""
+    pairs = []
+    for each in calls:
+        if each.reply.raised is not None or each.expected is None or not bool(each.expected.isfinite().all()):
+            return
+        mine = Answer(each.call, each.reply).output
+        assert_shape(mine, each.expected.shape)
+        pairs.append((each.expected.double(), mine.double()))
+    if evidence := says(pairs):
+        raise CheckFailed(evidence)
+
+
+_RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
+    "zeros": zeros_missed,
+    "stays": moves_too_much,
+    "moves": moves_too_little,
+    "parts": parts_differ,
+}
+_OF_ONE_CALL: dict[Aspect, Callable[[Compared], None]] = {
+    "answered": _answered,
+    "refused": _refused,
+    "kind": _kind,
+    "shape": _shape,
+    "finite": _finite,
+    "values": _values,
+    "dtype": _dtype,
+    "parameters": _parameters,
+    "mutated": _mutated,
+    "gradients_arrive": _gradients_arrive,
+    "gradients": _gradients,
+    "device": _device,
+    "fused": _is_as_recorded(
+        "fused", "the fused function is used where the math should be written out, or the other way round"
+    ),
+    "attributes": _is_as_recorded("attributes", "the module is not left as it was found"),
+}

@@ -1,0 +1,70 @@
+"""A visible check asks what gives the hidden check's verdict."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from manyheads.authoring.aspects import OF_EVERY_CHECK, Groups, Subject, choose, groups_of
+from manyheads.public.aspects import Aspect
+
+CALLS = (0, 1)
+EXPECTED = (torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 3.0]]))
+GROUPS: Groups = groups_of(CALLS, EXPECTED)
+
+
+def right(*broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+    return Subject(frozenset(), True, frozenset(broken))
+
+
+def mutant(fails: bool, *broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+    return Subject(frozenset({"check"} if fails else ()), False, frozenset(broken))
+
+
+def chosen(*subjects: Subject) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """The aspects that are asked, with their calls, but for those of every check."""
+    asks = {ask.aspect: ask.calls for ask in choose("check", GROUPS, subjects)}
+    return {aspect: calls for aspect, calls in asks.items() if aspect not in OF_EVERY_CHECK}
+
+
+def test_calls_are_held_together_where_the_reference_relates_their_answers() -> None:
+    assert GROUPS["stays"] == [(0, 1)]
+    assert groups_of((0, 1), (EXPECTED[0], EXPECTED[1] + 9))["stays"] == []
+    assert GROUPS["values"] == [(0,), (1,)]
+
+
+def test_it_asks_what_fails_the_mutants_that_the_hidden_check_fails() -> None:
+    assert chosen(mutant(True, ("values", (0,))), mutant(False, ("dtype", (0,)))) == {"values": ((0,), (1,))}
+
+
+def test_it_asks_nothing_twice() -> None:
+    assert chosen(mutant(True, ("shape", (0,)), ("values", (0,)))) == {"shape": ((0,), (1,))}
+
+
+def test_a_call_on_which_a_right_attempt_differs_is_not_asked() -> None:
+    asks = chosen(right(("values", (0,))), mutant(True, ("values", (0,)), ("values", (1,))))
+    assert asks == {"values": ((1,),)}
+
+
+def test_an_aspect_that_mutants_lack_which_pass_the_hidden_check_is_not_asked() -> None:
+    passes = [mutant(False, ("values", (0,)), ("values", (1,))) for _ in range(3)]
+    fails = mutant(True, ("values", (0,)), ("values", (1,)), ("stays", (0, 1)))
+    assert chosen(*passes, fails) == {"stays": ((0, 1),)}
+
+
+@pytest.mark.parametrize(("missed", "asked"), [(1, True), (2, False)], ids=["one in four", "two in four"])
+def test_a_check_whose_verdict_recordings_cannot_give_is_left_to_the_grading(missed: int, asked: bool) -> None:
+    subjects = [mutant(True, *[("values", (0,))] * (i >= missed)) for i in range(4)]
+    assert bool(choose("check", GROUPS, subjects)) is asked
+
+
+def test_where_no_mutant_says_what_a_check_asks_it_asks_for_the_recorded_values() -> None:
+    asks = chosen(right(("values", (1,))), mutant(False))
+    assert asks == {"values": ((0,),)}
+
+
+def test_every_check_asks_for_answers_but_where_who_gives_none_passes_the_hidden_one() -> None:
+    passes = mutant(False, ("answered", (1,)))
+    asks = {ask.aspect: ask.calls for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])}
+    assert asks["answered"] == ((0,),)
+    assert asks["kind"] == ((0,), (1,))

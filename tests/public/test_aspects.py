@@ -1,0 +1,113 @@
+"""Each aspect fails what differs in it, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.messages import Build, Call
+from manyheads.checks.implementation import AttemptRaised, CheckFailed, LocalRunner
+from manyheads.public.aspects import Aspect, Compared, compare
+from manyheads.public.fingerprint import fingerprint_of
+
+X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
+
+
+class Layer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.W = torch.nn.Linear(2, 2, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.W(x)
+
+
+class WithBias(Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.W = torch.nn.Linear(2, 2)
+
+
+class Wider(Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.W = torch.nn.Linear(2, 3, bias=False)
+
+
+def refuses(x: Tensor) -> Tensor:
+    raise ValueError("two rows and no more")
+
+
+def breaks(x: Tensor) -> Tensor:
+    raise KeyError("x")
+
+
+def in_place(x: Tensor) -> Tensor:
+    return x.mul_(2)
+
+
+def ask(function: Callable[..., object], call: Call) -> Reply:
+    return LocalRunner({"f": function, "Layer": function}).execute(call)
+
+
+def compared(right: Callable[..., object], mine: Callable[..., object], call: Call) -> Compared:
+    want, have = ask(right, call), ask(mine, call)
+    expected = want.outputs[0].tensor if want.outputs else None
+    return Compared(call, fingerprint_of(want), expected, have, fingerprint_of(have))
+
+
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+CALL = Call("f", (X,))
+GRADIENT = Call("f", (X,), cotangent=torch.ones(2, 2, dtype=torch.float64))
+ON_META = Call("f", (X.to("meta"),))
+BUILD = Call(Build("Layer"), only_build=True)
+ONE_CALL = [
+    ("answered", doubled, breaks, CALL, "KeyError"),
+    ("refused", refuses, doubled, CALL, "this should be refused, and is accepted in silence"),
+    ("refused", refuses, breaks, CALL, "KeyError"),
+    ("kind", doubled, lambda x: (x, x), CALL, "a tensor was expected; yours returned a tuple"),
+    ("shape", doubled, lambda x: x[0], CALL, r"should have shape \(2, 2\); yours has \(2,\)"),
+    ("finite", doubled, lambda x: x / 0, CALL, "4 of 4 values are infinite"),
+    ("zeros", lambda x: x - 1, doubled, CALL, "1 of 1 numbers that should be 0 are not"),
+    ("values", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
+    ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
+    ("device", doubled, lambda x: torch.ones(2, 2), ON_META, "the output is on cpu wherever the arguments are"),
+    ("parameters", Layer, WithBias, BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
+    ("parameters", Layer, Wider, BUILD, "other shapes than asked for"),
+    ("mutated", doubled, in_place, CALL, "changed in place"),
+    ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches args.0"),
+    ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
+]
+
+
+@pytest.mark.parametrize(
+    ("aspect", "right", "wrong", "call", "evidence"), ONE_CALL, ids=[f"{a}: {e[:30]}" for a, *_, e in ONE_CALL]
+)
+def test_an_aspect_fails_what_differs_in_it(
+    aspect: Aspect, right: Callable[..., object], wrong: Callable[..., object], call: Call, evidence: str
+) -> None:
+    compare(aspect, [compared(right, right, call)])
+    with pytest.raises(CheckFailed, match=evidence):
+        compare(aspect, [compared(right, wrong, call)])
+
+
+@pytest.mark.parametrize("aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"])
+def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_answer(aspect: Aspect) -> None:
+    compare(aspect, [compared(doubled, breaks, CALL)])
+    with pytest.raises(AttemptRaised):
+        compare("answered", [compared(doubled, breaks, CALL)])
+
+
+def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
+    """A right attempt may hide with a low finite number: its answers are finite where the recorded ones are not."""
+    hides = [Call("f", (X,)), Call("f", (X + 1,))]
+    with_infinity = lambda x: x.masked_fill(torch.eye(2).bool(), -torch.inf)  # noqa: E731
+    with_number = lambda x: x.masked_fill(torch.eye(2).bool(), -1e9)  # noqa: E731
+    compare("moves", [compared(with_infinity, with_number, call) for call in hides])
