@@ -16,6 +16,8 @@ from manyheads.diagnosis import Mutant, load_bank
 from manyheads.judge.grade import Judge, Settings
 from manyheads.submission import AttemptSource
 
+from .one_file import one_file
+
 SAMPLE = 12  # mutants of each exercise, spread over its bank
 ROOT = Path(__file__).parents[1]
 
@@ -42,9 +44,9 @@ def _grade(course: Course, judge: Judge, sample: int) -> None:
 
 
 def _as_attempt(exercise: Exercise, mutant: Mutant) -> AttemptSource:
-    text = exercise.misconceptions.read_text(encoding="utf-8")
     if mutant.source:
         return AttemptSource(f"{mutant.id}.py", mutant.source)
+    text = one_file(exercise.misconceptions)
     knobs = ", ".join(f"{name}={value!r}" for name, value in mutant.faults.items())
     return AttemptSource(f"{mutant.id}.py", f"{text}\n\nglobals().update(make({knobs}))\n")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Mutant, load_bank
 
+from ..one_file import one_file
 from ..places import REPOSITORY
 
 GOLDEN = REPOSITORY / "tests" / "golden" / "examples.json"
@@ -90,7 +91,7 @@ class _Attempts:
         wrong = course.root / "grader" / "wrong" / exercise.id
         self._unlisted = [path.read_text(encoding="utf-8") for path in sorted(wrong.glob("*.py"))]
         self._untouched = exercise.script.read_text(encoding="utf-8")
-        self._source = exercise.misconceptions.read_text(encoding="utf-8")
+        self._source = one_file(exercise.misconceptions)
         self._mutants = load_bank(exercise).mutants
         self._examples = list(_examples(exercise))
         self._kinds: Mapping[str, Callable[[random.Random], File]] = {

@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
 
 from bench.graders import PlainPytest
+from bench.one_file import one_file
 from bench.peers.checks import CHECKS, RIGHT, WRONG, WRONG_EARNS
 from bench.peers.cost import Cost, NotMeasured, Running
 from bench.peers.forms import ALLCLOSE, ASSERT_CLOSE, assignment
@@ -19,6 +20,8 @@ from bench.peers.handed_in import HandedIn
 from bench.peers.page import rewrite
 from bench.peers.spread import in_turn, spread
 from bench.places import REPOSITORY, environment
+from manyheads.course import load_course
+from manyheads.diagnosis import load_bank
 
 ORPHAN = """
 import os, signal, time
@@ -108,6 +111,14 @@ def test_a_new_measurement_takes_the_place_of_the_old_one_and_of_no_other(tmp_pa
 def test_the_page_has_a_place_for_every_measurement():
     page = (REPOSITORY / "docs" / "performance.md").read_text()
     assert [page.count(f"<!-- measured: {name} -->") for name in ("peers", "floor", "flat", "full")] == [1] * 4
+
+
+def test_a_mutant_is_handed_in_with_all_that_its_bank_shares_with_others():
+    for exercise in load_course(REPOSITORY).exercises:
+        names: dict[str, object] = {}
+        exec(one_file(exercise.misconceptions), names)
+        for mutant in load_bank(exercise).mutants[::50]:
+            assert mutant.source or names["make"](**mutant.faults).keys() == mutant.namespace.keys()
 
 
 def test_a_class_of_the_full_course_has_every_exercise_and_as_many_faults_as_asked():

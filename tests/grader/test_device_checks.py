@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from importlib import util
 from pathlib import Path
 from types import ModuleType
 
@@ -24,7 +24,7 @@ from manyheads.checks.implementation import AttemptRaised, CheckFailed, Implemen
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.mixed_precision import TOLERANCES
 from manyheads.checks.outcome import CheckOutcome
-from manyheads.checks.trusted import namespace_of
+from manyheads.checks.trusted import namespace_of, namespace_of_source
 from manyheads.course import Course, Exercise, load_course
 from manyheads.judge.check_run import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
@@ -53,13 +53,8 @@ def exercise(course: Course, request: pytest.FixtureRequest) -> Exercise:
 
 def checks_of(course: Course, exercise: Exercise) -> ModuleType:
     """The exercise's checks, as a module of our own."""
-    path = exercise.checks
-    spec = util.spec_from_file_location(f"own_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    names = namespace_of_source(exercise.checks.read_text(encoding="utf-8"), exercise.checks)
+    return sys.modules[str(names["__name__"])]
 
 
 def reference(course: Course, exercise: Exercise) -> Implementation:
