@@ -1,0 +1,285 @@
+"""A CausalSelfAttention with a fused projection, right but for its knobs; shared by exercises 7 and 8."""
+
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ._attention import CUTS, LATE_MASKS, MASKS, MERGES, MIXES, PROJS, SCALES, SOFTMAXES, SOURCES, SPLITS, lower
+
+# The right value of each knob: of those that __init__ reads, and of those that forward reads.
+OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "awake": True}
+OF_FORWARD = {
+    "scale": "sqrt_hd", "scale_place": "scores", "mask": "causal", "late_mask": "none", "softmax": "keys",
+    "softmax_of": "queries_by_keys", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
+    "attend_over": "tokens", "source": "own", "mix": "matmul", "proj": "linear", "context": "checked", "dropout": "both",
+    "output_dropout": "there", "cut_gradient": "no", "entrance": "plain", "returned": "tensor", "fixed": None,
+    "holder_in_use": "buffer",
+}  # fmt: skip
+
+
+def known(knobs, right):
+    """These knobs, and the right value for every other one. right: the knobs that there are."""
+    assert knobs.keys() <= right.keys(), knobs.keys() - right.keys()
+    return SimpleNamespace(**{**right, **knobs})
+
+
+class Sizes:
+    """B, T, C, nh, hd and block of one call, with those that are written into the code."""
+
+    def __init__(self, x, nh, block, fixed):
+        self.B, self.T, self.C = x.shape
+        self.nh, self.block = nh, block
+        for name, value in fixed.items():
+            setattr(self, name, block if value == "block" else value)
+        if "hd" not in fixed:
+            self.hd = self.C // self.nh
+        if "hd" in fixed and "nh" not in fixed:
+            self.nh = self.C // self.hd
+
+
+class Weight(nn.Module):
+    """A linear layer that keeps its weight where parameters() does not see it."""
+
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        object.__setattr__(self, "weight", torch.randn(n_out, n_in) / n_in**0.5)
+
+    def _apply(self, fn, recurse=True):
+        object.__setattr__(self, "weight", fn(self.weight))
+        return super()._apply(fn, recurse)
+
+    def forward(self, x):
+        return F.linear(x, self.weight)
+
+
+class Attention(nn.Module):
+    """Right, but for its knobs. A subclass may choose the knobs of each call (`knobs_now`), and what is done with q, k
+    and v (`gather`)."""
+
+    knobs = None
+
+    def __init__(self, n_embd, n_head, block_size, dropout=0.0):
+        super().__init__()
+        k = self.knobs
+        if n_embd % n_head and k.divisibility == "checked":
+            raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
+        self.n_head, self.block_size, self.p = n_head, block_size, dropout
+        make_layers(self, k.params, n_embd, block_size)
+        self.drop, self.drop_output = nn.Dropout(dropout), nn.Dropout(dropout)
+        self.hold_mask(k.holder)
+
+    def hold_mask(self, holder):
+        seen = lower(self.block_size)
+        if holder in ("buffer", "whole", "whole_stretched", "rows_only", "cut_to_tokens"):
+            self.register_buffer("seen", seen, persistent=False)
+        elif holder == "attribute":
+            self.seen = seen
+        elif holder == "list":
+            self.held = [seen]
+        elif holder == "bool_parameter":
+            self.seen = nn.Parameter(seen, requires_grad=False)
+        elif holder in ("parameter", "float_parameter"):
+            self.seen = nn.Parameter(seen.float(), requires_grad=holder == "float_parameter")
+
+    def mask_for(self, x, holder, s):
+        """The mask for x: scores, or queries."""
+        T = x.shape[2]
+        if holder == "cut_to_tokens":
+            return self.seen[: s.T, : s.T]
+        if holder == "whole":
+            return self.seen
+        if holder == "whole_stretched":
+            return self.seen.expand(*x.shape[:2], T, T)
+        if holder == "rows_only":
+            return self.seen[:T]
+        if holder == "made_on_default_device":
+            return lower(T)
+        if holder == "made_on_cpu":
+            return torch.ones(T, T, device="cpu").tril().bool()
+        if holder == "made_in_forward":
+            return lower(T).to(x.device)
+        if holder == "list":
+            return self.held[0][:T, :T]
+        return self.seen[:T, :T].bool()
+
+    def knobs_now(self):
+        return self.knobs
+
+    def forward(self, x):
+        k = self.knobs_now()
+        if x.shape[1] > self.block_size:
+            if k.context == "checked":
+                raise ValueError(f"T = {x.shape[1]} tokens do not fit block_size = {self.block_size}")
+            if k.context == "cut":
+                x = x[:, : self.block_size]
+        given, x = x, ENTRANCES[k.entrance](x)
+        s = Sizes(x, self.n_head, self.block_size, k.fixed or {})
+        cut = CUTTERS[k.cut_gradient]
+        y = cut("y", self.attend(cut("x", x), s, k))
+        out = PROJS[k.proj](y, cut("proj", self.weight_of("proj")))
+        if self.knobs.params in ("proj_bias", "both_biases"):
+            out = out + self.proj.bias
+        out = cut("out", self.dropped_output(out, k))
+        if k.entrance in EXITS:
+            EXITS[k.entrance](given, out)
+        return RETURNS[k.returned](out)
+
+    def weight_of(self, name):
+        params = self.knobs.params
+        if params == "renamed":
+            name = {"qkv": "c_attn", "proj": "c_proj"}[name]
+        if params in ("recreated", "anew") or (params in ("proj_recreated", "proj_anew") and name == "proj"):
+            C = self.C
+            return nn.Linear(C, 3 * C if name == "qkv" else C, bias=False).weight.to(self.marker)
+        if params == "separate" and name == "qkv":
+            return torch.cat([self.W_query.weight, self.W_key.weight, self.W_value.weight])
+        if params == "bare" and name == "qkv":
+            return self.qkv
+        return getattr(self, name).weight
+
+    def attend(self, x, s, k):
+        cut = CUTTERS[k.cut_gradient]
+        W = cut("W", self.weight_of("qkv"))
+        z = F.linear(x, W)
+        if self.knobs.params in ("qkv_bias", "both_biases"):
+            z = z + self.qkv.bias
+        parts = CUTS[k.cut](z, x, W, s)
+        ways = [k.split if name in k.split_of else "heads" for name in "qkv"]
+        q, key, v = (t if t.dim() == 4 else SPLITS[way](t, s) for t, way in zip(parts, ways, strict=True))
+        q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
+        if k.attend_over == "heads":
+            q, key, v = (t.transpose(1, 2) for t in (q, key, v))
+        y = self.gather(cut("q", q), cut("k", key), cut("v", v), s, k)
+        if k.attend_over == "heads":
+            y = y.transpose(1, 2)
+        return MERGES[k.merge](y, s)
+
+    def gather(self, q, key, v, s, k):
+        return self.weigh(q, key, v, s, k)
+
+    def weigh(self, q, key, v, s, k):
+        scores = q @ key.transpose(-2, -1)
+        if k.softmax_of == "keys_by_queries":
+            scores = scores.transpose(-2, -1)
+        factor = self.factor(s, k)
+        seen = self.mask_for(scores, k.holder_in_use, s)
+        if k.scale_place not in ("after_softmax", "after_mask"):
+            scores = scores * factor
+        scores = CUTTERS[k.cut_gradient]("scores", scores)
+        if k.dropout == "scores_before_mask":
+            scores = self.drop(scores)
+        scores = MASKS[k.mask](scores, seen)
+        if k.scale_place == "after_mask":
+            scores = scores * factor
+        if k.dropout == "scores":
+            scores = self.drop(scores)
+        weights = LATE_MASKS[k.late_mask](SOFTMAXES[k.softmax](scores), seen)
+        if k.scale_place in ("after_softmax", "both_sides"):
+            weights = weights * factor
+        weights = CUTTERS[k.cut_gradient]("weights", weights)
+        y = MIXES[k.mix](self.dropped_weights(weights, k), v)
+        return y * factor if k.scale_place == "output" else y
+
+    def factor(self, s, k):
+        return SCALES[k.scale](s) if isinstance(k.scale, str) else k.scale
+
+    def dropped_weights(self, weights, k):
+        if k.dropout in ("missing", "weights_missing", "scores", "scores_before_mask"):
+            return weights
+        if k.dropout in ("functional", "weights_functional", "ungated"):
+            return F.dropout(weights, self.p)
+        if k.dropout == "kept_training":
+            self.drop.train()
+        return self.drop(weights)
+
+    def dropped_output(self, out, k):
+        if k.dropout in ("missing", "output_missing") or k.output_dropout == "missing":
+            return out
+        if k.dropout in ("functional", "output_functional"):
+            return F.dropout(out, self.p)
+        return self.drop_output(out)
+
+
+def make_layers(self, params, C, block):
+    """The two layers, as `params` says."""
+    if params == "renamed":
+        self.c_attn, self.c_proj = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
+        return
+    if params in ("recreated", "proj_recreated", "anew", "proj_anew"):
+        self.C = C
+        self.register_buffer("marker", torch.zeros(()), persistent=False)
+    if params == "recreated":
+        return
+    if params == "separate":
+        self.W_query, self.W_key, self.W_value = (nn.Linear(C, C, bias=False) for _ in range(3))
+    elif params == "bare":
+        self.qkv = nn.Parameter(torch.randn(3 * C, C) / C**0.5)
+    elif params in ("unregistered", "qkv_unregistered"):
+        self.qkv = Weight(C, 3 * C)
+    elif params == "in_list":
+        object.__setattr__(self, "qkv", nn.Linear(C, 3 * C, bias=False))
+    else:
+        self.qkv = nn.Linear(C, 3 * C, bias=params in ("qkv_bias", "both_biases"))
+    if params in ("unregistered", "proj_unregistered"):
+        self.proj = Weight(C, C)
+    elif params != "proj_recreated":
+        self.proj = nn.Linear(C, C, bias=params in ("proj_bias", "both_biases"))
+    if params == "temperature":
+        self.temperature = nn.Parameter(torch.ones(1))
+    elif params == "layer_norm":
+        self.norm = nn.LayerNorm(C)
+    elif params == "positions":
+        self.positions = nn.Parameter(torch.zeros(block + 1, C))
+    elif params == "extra_layer":
+        self.query = nn.Linear(C, C, bias=False)
+
+
+def late_super(cls):
+    """A class whose __init__ sets a layer and does not call super().__init__()."""
+
+    def __init__(self, n_embd, *args, **options):
+        self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)
+
+    return type("CausalSelfAttention", (cls,), {"__init__": __init__})
+
+
+def by_sdpa(self, q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0.0, is_causal=True)
+
+
+# What forward does with x at its end, (x, output), and what it makes of x at its start.
+EXITS = {
+    "zeroed": lambda x, out: x.zero_(),
+    "overwritten": lambda x, out: x.copy_(out),
+    "residual": lambda x, out: x.add_(out),
+    "scaled": lambda x, out: x.mul_(x.shape[-1] ** -0.5),
+}
+ENTRANCES = dict.fromkeys(EXITS, torch.clone) | {
+    "plain": lambda x: x,
+    "float32": lambda x: x.float(),
+    "float64": lambda x: x.double(),
+    "half": lambda x: x.half(),
+    "cuda": lambda x: x.cuda(),
+    "cpu": lambda x: x.cpu(),
+    "cpu_back": lambda x: x + torch.zeros(x.shape, dtype=x.dtype),
+}
+RETURNS = {
+    "tensor": lambda out: out,
+    "with_nothing": lambda out: (out, None),
+    "tuple": lambda out: (out,),
+    "list": lambda out: [out],
+    "nothing": lambda out: None,
+    "numpy": lambda out: out.detach().numpy(),
+    "float32": lambda out: out.float(),
+}
+
+
+def cutter(*places):
+    return lambda where, t: t.detach() if where in places else t
+
+
+# Where gradients stop, (name of a place, tensor there) -> tensor.
+CUTTERS = {place: cutter(place) for place in ("x", "W", "q", "k", "v", "scores", "weights", "y", "proj", "out")}
+CUTTERS |= {"no": cutter(), "qk": cutter("q", "k"), "kv": cutter("k", "v"), "both_weights": cutter("W", "proj")}

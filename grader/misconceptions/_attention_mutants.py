@@ -1,0 +1,91 @@
+"""Mutants that exercises 7 and 8 have in common, in runs that stand in both lists in the same order."""
+
+from itertools import product
+
+from ._attention import CUTS, FILLS, WEAK
+
+WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
+PARTS = ("v", "q", "k", "qk", "qv", "kv")
+CONSTANTS = (0.125, 0.5, 0.25, 8.0, 0.1, 64.0, 1 / 64, 32**-0.5, 12**-0.5, 1 / 12, 1 / 3, 3**-0.5, 0.2, 5**-0.5)
+CONSTANTS += (6**-0.5, 2**-0.5, 10**-0.5, 7**-0.5, 1 / 16, 1 / 32, 768**-0.5, 1 / 768, 2.0, 4.0, 10.0, 16.0, 0.01)
+CONSTANTS += (0.05, 24**-0.5)
+
+
+def each(id_, **knobs):
+    """A mutant for each combination of values. A knob with several has a tuple or a list of them."""
+    values = (value if isinstance(value, tuple | list) else (value,) for value in knobs.values())
+    return [(id_, dict(zip(knobs, chosen, strict=True))) for chosen in product(*values)]
+
+
+def named(form, numbers):
+    """The names of masks with these numbers, such as plus_-10."""
+    return [f"{form}_{number:g}" for number in numbers]
+
+
+WRONG_AXES = (
+    *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "all", "per_batch")),
+    *each("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
+)
+WRONG_AXES_FINITE = (
+    *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "all", "per_batch"), mask="causal_finite"),
+    ("softmax_query_axis", {"softmax": "queries", "mask": "causal_finite"}),
+)
+NO_SOFTMAX = (
+    *each("softmax_missing", softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid")),
+    *each("softmax_missing", softmax=("none", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
+    *each("softmax_missing", softmax=("norm", "tokens")),
+)
+FILLED = (
+    *each("mask_zero_fill", mask=named("filled", FILLS[1:])),
+    *each("mask_weak_fill", mask=named("filled", WEAK)),
+    *each("mask_weak_fill", mask=named("plus", (*WEAK, -50.0))),
+)
+LATE_NAN = ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large")
+ADDED = (
+    *each("mask_added", mask=("added", "added_future", "added_upper", "subtracted")),
+    *each("mask_added", mask=("added", "added_future", "subtracted"), scale_place="after_mask"),
+    *each("mask_weak_fill", mask=named("filled", WEAK[:3]), scale_place="after_mask"),
+    *each("mask_weak_fill", mask=named("plus", WEAK[:3]), scale_place="after_mask"),
+)
+NOT_SLICED = (
+    ("mask_not_sliced", {"holder": "rows_only"}),
+    ("mask_not_sliced", {"holder": "rows_only", "mix": "einsum"}),
+    ("mask_not_sliced", {"holder": "whole_stretched"}),
+    ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),
+    ("mask_not_sliced", {"holder": "whole", "mix": "einsum", "merge": "flattened"}),
+)
+WRONG_CUTS = (
+    *each("wrong_view", cut=("stacked_straight", "three_outermost", "three_outermost_straight")),
+    *each("wrong_view", cut=("three_before_tokens", "three_before_tokens_straight", "heads_before_tokens")),
+    *each("wrong_view", cut=("heads_then_three", "along_tokens")),
+    *each("wrong_view_both", cut=("three_outermost_straight", "heads_before_tokens"), merge="straight"),
+)
+HEADS_ASTRAY = (
+    *each("heads_reversed", split=("reversed", "rolled"), split_of="v"),
+    *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
+    *each("heads_mix_batch", split="batch_after_heads", merge=("batch_joined", "heads_from_batch")),
+    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
+)
+PACKED = (
+    *each("qkv_packed_per_head", cut=("per_channel", "per_head_last", "hd_first")),
+    *each("qkv_packed_per_head", cut=("three_last_heads_innermost", "every_third_row")),
+    *each("qkv_packed_per_head", cut=[way for way in CUTS if way.startswith("per_head_") and len(way) == 12]),
+    *each("qkv_sliced_by_columns", cut=[way for way in CUTS if way.startswith("columns")]),
+    *each("weight_not_transposed", cut=[way for way in CUTS if way.startswith("untransposed")]),
+)
+PARAMS = (
+    *each("params_not_registered", params=("unregistered", "qkv_unregistered", "proj_unregistered", "in_list")),
+    *each("params_not_registered", params=("recreated", "proj_recreated", "anew", "proj_anew")),
+    *each("params_extra", params=("renamed", "separate", "bare", "temperature", "layer_norm", "positions")),
+    ("params_extra", {"params": "extra_layer"}),
+)
+HARD_CODED = (
+    *each("hard_coded_shape", fixed=[{"nh": nh} for nh in (4, 2, 8, 12, 6, 3)]),
+    *each("hard_coded_shape", fixed=[{"hd": hd} for hd in (64, 16, 8, 4)]),
+    *each("hard_coded_shape", fixed=[{"B": B} for B in (1, 2, 4, 8)]),
+    *each("hard_coded_shape", fixed=[{"T": T} for T in (4, 6, 8, 10, 16)]),
+    *each("hard_coded_shape", fixed=[{"C": C} for C in (64, 12, 768)]),
+    *each("hard_coded_shape", fixed=[{"T": "block"}, {"B": 2, "T": 8, "C": 64, "nh": 4}]),
+    *each("hard_coded_device", holder=("made_on_default_device", "made_on_cpu")),
+    *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
+)
