@@ -1,0 +1,1 @@
+"""The hidden checks: a package, so that they can import what they share from files whose names begin with an underscore."""

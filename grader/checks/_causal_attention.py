@@ -1,0 +1,391 @@
+"""What the checks of exercises 7 and 8 share: they judge a CausalSelfAttention that has one path, or two.
+
+paths: the name of each path, as the evidence writes it, and the options that choose it. A single path has no name.
+"""
+
+import re
+from itertools import product
+from types import SimpleNamespace
+
+import torch
+
+from manyheads.checks import (
+    CheckFailed,
+    assert_finite,
+    assert_gradients_match,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    expect,
+    is_cut,
+    weights_without_effect,
+)
+
+ONE_PATH = {"": {}}
+USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
+
+
+def sizes_of(draw):
+    """B, T, nh, hd, C and block that differ pairwise, so that no two axes can be mixed up unseen.
+
+    None is usual in lessons, so that an attempt with a hard-coded size fails every check.
+    """
+    while True:
+        s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6], block=[13, 17])
+        s.C = s.nh * s.hd
+        if len({*vars(s).values(), 3 * s.C}) == 7:
+            return s
+
+
+def large_sizes_of(draw):
+    """The same, larger: more heads and tokens than anybody tries by hand."""
+    while True:
+        s = draw.sizes(B=(2, 3), T=(40, 64), nh=(9, 12), hd=(3, 5))
+        s.C, s.block = s.nh * s.hd, s.T + draw.integer(1, 3)
+        if len({*vars(s).values(), 3 * s.C}) == 7:
+            return s
+
+
+def weights_of(draw, C):
+    return {"qkv.weight": draw.weights(3 * C, C), "proj.weight": draw.weights(C, C)}
+
+
+def layer(candidate, C, nh, block, weights, **options):
+    made = candidate.module("CausalSelfAttention", C, nh, block, **options).loaded(weights)
+    return made.with_attributes(flash=options["flash"]) if "flash" in options else made
+
+
+def module(candidate, s, weights, **options):
+    return layer(candidate, s.C, s.nh, s.block, weights, **options)
+
+
+def deep(draw, B, T, C, nh):
+    """Weights and an input with which all scores of all heads are near -44: channel 0 is 1 in every token."""
+    weights, x, directions = weights_of(draw, C), draw(B, T, C), draw(nh, C // nh)
+    directions *= (44 * (C / nh) ** 0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
+    weights["qkv.weight"][: 2 * C] *= 0.1
+    weights["qkv.weight"][: 2 * C, 0] = torch.cat([directions.flatten(), -directions.flatten()])
+    x[..., 0] = 1.0
+    return weights, x
+
+
+def steep(draw, s):
+    """Weights and an input whose scores climb from -45 to 45 with the key's position, in every head."""
+    q, k = torch.zeros(s.C, s.C, dtype=torch.float64), torch.zeros(s.C, s.C, dtype=torch.float64)
+    q[:: s.hd, 0] = 45 * s.hd**0.5
+    k[:: s.hd, 1] = 1.0
+    x = draw(s.B, s.T, s.C)
+    place = torch.arange(s.T, dtype=torch.float64)
+    x[..., 0], x[..., 1] = 1.0, (2 * place - (s.T - 1)) / (s.T - 1)  # its middle is 0 on every processor
+    return {"qkv.weight": torch.cat([q, k, draw.weights(s.C, s.C)]), "proj.weight": draw.weights(s.C, s.C)}, x
+
+
+def on(path, evidence):
+    """The evidence, with the path's name before it where there are two."""
+    return f"{path}: {evidence}" if path else evidence
+
+
+def judge_shape(attempt, draw, s, others, paths=ONE_PATH):
+    """others: more sizes to try, (B, T, nh) each."""
+    for path, options in paths.items():
+
+        def fault(B, T, nh, C, block, options=options):
+            answer = layer(attempt, C, nh, block, weights_of(draw, C), **options)(draw(B, T, C))
+            if answer.raised is None and tuple(answer.output.shape) == (B, T, C):
+                return None
+            return answer
+
+        wrong = fault(s.B, s.T, s.nh, s.C, s.block)
+        if wrong is not None:
+            size = works_for_one_size_only(fault, wrong)
+            expect(not size, f"it works with {size}, and not with another: read the sizes off x", "hard_coded_shape")
+            assert_shape(wrong, (s.B, s.T, s.C), path or "the output")
+        for B, T, nh in others:
+            wrong = fault(B, T, nh, s.C, s.block)
+            if wrong is not None:
+                assert_shape(wrong, (B, T, s.C), path or "the output")
+
+
+def works_for_one_size_only(fault, wrong):
+    """The size from USUAL, in words, with which alone the attempt works: that size is written into its code."""
+    if wrong.raised is not None and not re.search(
+        r"is invalid for|must match|cannot be multiplied|split", wrong.message
+    ):
+        return ""
+    right = {"B": 3, "T": 7, "nh": 3, "C": 15}  # no size twice, and none that is usual
+    if fault(**right, block=7) is None:
+        return ""
+    for name, usual in USUAL.items():
+        for value in usual:
+            sizes = {**right, name: value}
+            if name == "nh":
+                sizes["C"] = 5 * value
+            if name == "C":
+                sizes["nh"] = 4
+            if fault(**sizes, block=sizes["T"]) is None:
+                return f"{name} = {value}"
+    for B, T, (C, nh) in product((1, 2, 4), (4, 8, 10), ((64, 4), (12, 3), (12, 2))):
+        if len({B, T, nh, C // nh, C}) == 5 and fault(B, T, nh, C, T) is None:
+            return f"x of shape ({B}, {T}, {C})"
+    return ""
+
+
+def judge_causal(attempt, draw, paths=ONE_PATH):
+    """Editing a token moves no output before it."""
+    s = sizes_of(draw)
+    ordinary, large = (weights_of(draw, s.C), draw(s.B, s.T, s.C)), steep(draw, s)
+    for start, kind, (weights, x) in (
+        (1, "", ordinary),
+        (s.T - 2, "", ordinary),
+        (s.T // 2, " of large scores", large),
+    ):
+        edited = x.clone()
+        edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
+        for path, options in paths.items():
+            before, after = (module(attempt, s, weights, **options)(each).output for each in (x, edited))
+            assert_shape(before, x.shape)
+            assert_finite(before, on(path, "the output"))
+            moved = (before - after).abs().amax(dim=(0, 2)) > 1e-5 * before.abs().max()
+            first = int(moved.nonzero()[0]) if moved.any() else s.T
+            change = f"editing positions {start}…{s.T - 1}{kind} changes the output of position {first}"
+            expect(first >= start, on(path, change))
+            assert_finite(after, on(path, "the output"))
+
+
+def judge_independent(attempt, draw, paths=ONE_PATH):
+    """Editing one batch entry, or one head's weights, changes no other entry and no other head."""
+    s = sizes_of(draw)
+    weights, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, draw(s.B, s.T, s.C)
+    edited = x.clone()
+    edited[-1] = draw(s.T, s.C)
+    h = s.nh - 1  # the last one: with heads in another order its channels are others
+    mine = slice(h * s.hd, (h + 1) * s.hd)
+    rows = weights["qkv.weight"].clone().view(3, s.C, s.C)
+    rows[:, mine] = draw.weights(3, s.hd, s.C)
+    for path, options in paths.items():
+        base = module(attempt, s, weights, **options)(x).output
+        assert_shape(base, x.shape)
+        other = module(attempt, s, weights, **options)(edited).output
+        assert_same(base[:-1], other[:-1], on(path, "editing the last batch entry changes the output of another"))
+        after = module(attempt, s, {**weights, "qkv.weight": rows.view(-1, s.C)}, **options)(x).output
+        moved = ((base - after).abs().amax(dim=(0, 1)) > 1e-5 * base.abs().max()).nonzero().flatten().tolist()
+        should = f"with the identity for proj, another q, k, v in head {h} should move channels"
+        does = f"{len(moved)} channels, {moved[0]}…{moved[-1]}" if moved else "none of yours"
+        expect(
+            moved == list(range(s.C))[mine],
+            on(path, f"{should} {mine.start}…{mine.stop - 1} of {s.C}; it moves {does}"),
+        )
+
+
+def judge_gradients(attempt, reference, draw, paths=ONE_PATH):
+    """They reach x and both weights, and are the reference's."""
+    s = sizes_of(draw)
+    (weights, x), g = deep(draw, s.B, s.T, s.C, s.nh), draw(s.B, s.T, s.C)
+    for path, options in paths.items():
+        got, want = (module(c.asking(cotangent=g, random=True), s, weights, **options)(x) for c in (attempt, reference))
+        try:
+            assert_gradients_match(got, want, "args.0", *weights)
+        except CheckFailed as fault:
+            if got.raised is not None:
+                raise
+
+            def output(w, x, options=options):
+                return module(attempt, s, w, **options)(x).output
+
+            cut = is_cut(output, weights, x, g, got)
+            raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
+
+
+def judge_parameters(attempt, draw, paths=ONE_PATH):
+    """There are two weights, and nothing else."""
+    s = sizes_of(draw)
+    found = attempt.module("CausalSelfAttention", s.C, s.nh, s.block).built().module.parameters
+    wanted = {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
+    extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
+    masks = [name for name in extra if found[name].shape[-2:] == (s.block, s.block)]
+    expect(not masks, "the mask is among the parameters: an optimiser would change it", "mask_is_parameter")
+    biases = sorted(name for name in extra if name in ("qkv.bias", "proj.bias"))
+    expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
+    count = sum(torch.Size(found[name].shape).numel() for name in found)
+    expect(
+        not missing or count >= 4 * s.C**2,
+        f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would not train it",
+        "params_not_registered",
+    )
+    expect(
+        not extra, f"{count} parameters in {len(found)} tensors; 4C² = {4 * s.C**2} in two are enough", "params_extra"
+    )
+    for name, shape in wanted.items():
+        expect(found[name].shape == shape, f"{name} should have shape {shape}; yours has {found[name].shape}")
+    for options in paths.values():
+        module(attempt, s, weights_of(draw, s.C), **options)(draw(s.B, s.T, s.C)).must_return()
+
+
+def judge_refuses_indivisible(attempt, draw, paths=ONE_PATH):
+    """An n_embd that n_head does not divide is refused, and one that it divides is not."""
+    nh, hd = 5, 7
+    answer = attempt.module("CausalSelfAttention", nh * hd + 1, nh, 8).built()
+    assert_refused(answer, f"n_embd = {nh * hd + 1} with n_head = {nh}", suspect="divisibility_unchecked")
+    for options in paths.values():
+        even = layer(attempt, nh * hd, nh, 8, weights_of(draw, nh * hd), **options)
+        even(draw(2, 8, nh * hd)).must_return()  # an attempt that refuses everything fails
+
+
+def judge_refuses_too_long(attempt, draw, paths=ONE_PATH):
+    """As many tokens as block_size are taken, and more are refused."""
+    s = sizes_of(draw)
+    for path, options in paths.items():
+        T, made = s.block + draw.integer(1, 3), module(attempt, s, weights_of(draw, s.C), **options)
+        made(draw(s.B, s.block, s.C)).must_return()
+        answer = made(draw(s.B, T, s.C))
+        what = f"T = {T} with block_size = {s.block}" + (f" and {path}" if path else "")
+        assert_refused(answer, what, also=("RuntimeError",), suspect="context_unchecked")
+
+
+def judge_moves(attempt, draw, paths=ONE_PATH):
+    """The module works on the device that it was moved to."""
+    s = sizes_of(draw)
+    for options in paths.values():
+        for device in {"meta", attempt.device} - {"cpu"}:
+            moved = module(attempt.asking(watch=True), s, weights_of(draw, s.C), **options).on(device)
+            answer = moved(torch.empty(s.B, s.T, s.C, device="meta") if device == "meta" else draw(s.B, s.T, s.C))
+            expect_moved(answer, device)
+            if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
+                module(attempt, s, weights_of(draw, s.C), **options)(draw(s.B, s.T, s.C)).must_return()
+
+
+def expect_moved(answer, device):
+    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
+    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
+    where = answer.reply.outputs[0].device if answer.reply.outputs else None
+    seen = answer.reply.operations
+    stays = (seen is not None and seen.mixed) or where not in (None, device)
+    stays = stays or re.search("on the expected device|the same device", answer.message)
+    if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
+        behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
+        expect(False, behind, "mask_not_moved")
+    alone = "hard_coded_device" if registered(answer) else ""
+    expect(not stays, "a tensor is made on a device of its own, not on that of x", alone)
+
+
+def registered(answer):
+    """Whether both weights are parameters. One that is not cannot follow the module, which is another fault."""
+    return not answer.reply.modules or {"qkv.weight", "proj.weight"} <= answer.module.parameters.keys()
+
+
+def judge_dtype_and_argument(attempt, draw, paths=ONE_PATH):
+    """The output has the dtype of x, which does not change."""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
+    for options in paths.values():
+        answers = {
+            dtype: module(attempt.asking(dtype=dtype), s, weights, **options)(x) for dtype in ("float32", "float64")
+        }
+        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+        for dtype, answer in answers.items():
+            suspect = "hard_coded_dtype" if registered(answer) else ""
+            expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", suspect)
+            follows = answer.dtype in (dtype, answer.kind)
+            expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
+            assert_unmutated(answer, suspect="input_mutated")
+
+
+def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
+    """Dropout does nothing in eval mode, and nothing where it is not given."""
+    s = sizes_of(draw)
+    weights, x, asked = weights_of(draw, s.C), draw(s.B, s.T, s.C), attempt.asking(random=True)
+
+    def output(seed, training=False, **options):
+        made = module(asked.asking(seed=seed), s, weights, **options)
+        return (made.training() if training else made)(x).output.nan_to_num()
+
+    for path, options in paths.items():
+        first = output(1, **options, dropout=0.5)
+        if not torch.equal(first, output(2, **options, dropout=0.5)):
+            always_on = torch.equal(output(1, **options), output(2, **options))
+            deaf = not always_on and weights_without_effect(
+                lambda w, options=options: module(asked, s, w, **options)(x), weights
+            )
+            suspect = "dropout_always_on" if always_on else "params_not_registered" if deaf else ""
+            whatever = f", whatever {deaf[0]} is" if deaf else ""
+            expect(False, on(path, f"two runs in eval mode differ{whatever}"), suspect)
+        differs = "eval mode with dropout differs from training without: eval should do nothing at all"
+        assert_same(output(1, training=True, **options), first, on(path, differs))
+
+
+DROP = 0.25
+COPIES = 192
+
+
+def dropped(attempt, draw, *, same_values, T=12, **options):
+    """An output in training and in eval mode, the former for many copies of one sequence; position 0 sees one token.
+
+    With same_values every value is 1, so that weights which sum to 1 leave no trace.
+    """
+    s = SimpleNamespace(C=6, nh=2, block=12)
+    weights, x = weights_of(draw, s.C), draw(1, T, s.C).expand(COPIES, T, s.C).clone()
+    x[..., 0] = 1.0
+    if same_values:
+        weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
+    weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
+    attempt = attempt.asking(random=True)
+    still = module(attempt, s, weights, **options)(x[:1]).output
+    drawn = module(attempt, s, weights, dropout=DROP, **options).training()(x).output
+    assert_shape(still, x[:1].shape)
+    assert_shape(drawn, x.shape)
+    assert_finite(still, "the output in eval mode")
+    expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
+    nan = "the output in training is NaN, in eval mode it is not: 0 · -inf, where a masked score was dropped"
+    expect(bool(drawn.isfinite().all()), nan, "dropout_before_softmax")
+    return drawn / still
+
+
+def silenced(ratio):
+    """The share of zeros where at least four keys are seen in either direction: nothing but the output's dropout."""
+    return float((ratio[:, 6:9] == 0).double().mean())
+
+
+def varies(ratio):
+    """Whether what is left takes many values there."""
+    left = ratio[:, 6:9][ratio[:, 6:9] != 0]
+    return left.numel() > 0 and float(left.max() - left.min()) > 1e-3 * float(left.abs().mean())
+
+
+def expect_weights_dropped(attempt, draw, ratio, path="", **options):
+    """In training the weights are dropped: neither the scores, nor the output alone."""
+    if not varies(ratio):
+        in_scores = varies(dropped(attempt, draw, same_values=False, **options))
+        sums = "the weights still sum to 1 in training: it is the scores that are dropped"
+        expect(not in_scores, on(path, sums), "dropout_before_softmax")
+        alone = "the output is dropped and the weights are not"
+        expect(not silenced(ratio), on(path, alone), "dropout_on_output_only")
+        expect(False, on(path, "training and eval mode give the same: nothing is dropped"), "dropout_missing")
+
+
+def expect_share_dropped(ratio, path=""):
+    """The share of zeros in the output is the given probability."""
+    zeros, error = silenced(ratio), (DROP * (1 - DROP) / ratio[:, 6:9].numel()) ** 0.5
+    share = f"with dropout = {DROP}, {zeros:.0%} of the output is 0 in training"
+    expect(abs(zeros - DROP) <= 8 * error, on(path, share))
+
+
+def expect_scaled_up(attempt, draw, dropouts, path="", **options):
+    """A single token's output is scaled up by this number of dropouts."""
+    alone = float(dropped(attempt, draw, same_values=True, T=1, **options).max())
+    survivor = 1 / (1 - DROP) ** dropouts
+    scaled = f"what survives in a single token should be scaled by {survivor:.4g}; yours is scaled by {alone:.4g}"
+    expect(abs(alone - survivor) < 1e-4 * survivor, on(path, f"with dropout = {DROP}, {scaled}"))
+
+
+def expect_written_out(answer, fused, unseen):
+    """No fused function did the work. One that was not seen is known by its missing second derivative.
+
+    fused, unseen: the evidence where one did, and where no operation was seen at all.
+    """
+    seen = answer.reply.operations
+    in_kernel = answer.raised is not None and re.search("derivative for .*(attention|flash)", answer.message)
+    expect(not in_kernel and not (seen and seen.fused), fused, "delegated")
+    if answer.raised is not None and answer.raised.stage != "gradient":
+        answer.must_return()
+    expect(seen.made, unseen, "delegated")
