@@ -1,0 +1,92 @@
+"""What wrong attempts at causal attention share: masks, softmaxes, and a short form for lists of mutants."""
+
+import math
+
+import torch
+
+INF = math.inf
+
+# Which keys a query may see, from the (n, n) table of key index − query index.
+VISIBLE = {
+    "causal": lambda ahead: ahead <= 0,
+    "none": lambda ahead: ahead == ahead,
+    "reversed": lambda ahead: ahead >= 0,
+    "future_only": lambda ahead: ahead > 0,
+    "excludes_self": lambda ahead: ahead < 0,
+    "excludes_self_later": lambda ahead: (ahead < 0) | (ahead >= 0).all(-1, keepdim=True),  # query 0 sees all
+    "peeks_one": lambda ahead: ahead <= 1,
+    "peeks_two": lambda ahead: ahead <= 2,
+}
+
+# How a score is hidden, given the scores and where they are visible. See `hidden` for other ways.
+HIDE = {
+    "missing": lambda scores, seen: scores,
+    "zero_row": lambda scores, seen: scores.masked_fill(~seen, -INF),
+    "multiply": lambda scores, seen: scores * seen,
+    "add_seen": lambda scores, seen: scores + seen,
+    "add_hidden": lambda scores, seen: scores + ~seen,
+    "subtract_seen": lambda scores, seen: scores - seen.to(scores.dtype),
+    "subtract_hidden": lambda scores, seen: scores - (~seen).to(scores.dtype),
+    "nan_product": lambda scores, seen: scores + (~seen).to(scores.dtype) * -INF,
+    "nan_products": lambda scores, seen: scores * seen + (~seen).to(scores.dtype) * -INF,
+    "nan_factor": lambda scores, seen: scores * torch.where(seen, 1.0, -INF).to(scores.dtype),
+}
+
+# What some ways of hiding do to the weights, after the softmax.
+AFTER = {
+    "zero_row": lambda weights, seen: weights.nan_to_num(0.0),
+    "after_softmax": lambda weights, seen: weights * seen,
+    "by_hand": lambda weights, seen: SOFTMAX["sum"](weights * seen),  # a softmax over what may be seen
+    "after_softmax_inf": lambda weights, seen: weights.masked_fill(~seen, -INF),
+    "after_softmax_inf_and_sum": lambda weights, seen: SOFTMAX["sum"](weights.masked_fill(~seen, -INF)),
+    "after_softmax_nan_product": lambda weights, seen: weights + (~seen).to(weights.dtype) * -INF,
+}
+
+# Scores to weights.
+SOFTMAX = {
+    "keys": lambda s: s.softmax(-1),
+    "queries": lambda s: s.softmax(-2),
+    "heads": lambda s: s.softmax(1),
+    "batch": lambda s: s.softmax(0),
+    "square": lambda s: s.flatten(-2).softmax(-1).view_as(s),
+    "sequence": lambda s: s.flatten(1).softmax(-1).view_as(s),
+    "everything": lambda s: s.flatten().softmax(0).view_as(s),
+    "missing": lambda s: s,
+    "missing_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0),
+    "sum": lambda s: s / s.sum(-1, keepdim=True),
+    "sum_zero_filled": lambda s: SOFTMAX["sum"](SOFTMAX["missing_zero_filled"](s)),
+    "sum_of_sizes": lambda s: s / s.abs().sum(-1, keepdim=True),
+    "tokens": lambda s: s / s.shape[-1],
+    "exp": lambda s: s.exp(),
+    "log": lambda s: s.log_softmax(-1),
+    "sigmoid": lambda s: s.sigmoid(),
+}
+
+
+def visible(which, n, device=None):
+    """(n, n): which keys each query may see."""
+    place = torch.arange(n, device=device)
+    return VISIBLE[which](place[None] - place[:, None])
+
+
+def hidden(scores, seen, how):
+    """The scores with what may not be seen hidden.
+
+    how: a number to fill in, ("add", a number), or a name of HIDE; one of AFTER alone leaves them as they are.
+    """
+    if isinstance(how, tuple):
+        return scores + (~seen).to(scores.dtype) * how[1]
+    if isinstance(how, str):
+        return HIDE[how](scores, seen) if how in HIDE else scores
+    return scores.masked_fill(~seen, how)
+
+
+def weighed(scores, seen, how, softmax):
+    """Weights from hidden scores."""
+    weights = SOFTMAX[softmax](scores)
+    return AFTER[how](weights, seen) if how in AFTER else weights
+
+
+def each(misconception, knob, *ways, **others):
+    """One mutant for each of these values of the knob; others: further knobs that all of them have."""
+    return tuple((misconception, {knob: way, **others}) for way in ways)
