@@ -162,6 +162,18 @@ def test_what_is_no_check_is_refused_in_one_sentence(tmp_path, text, says):
     assert "Next: pytest grader/checks --collect-only" in str(caught.value)
 
 
+def test_checks_import_what_stands_beside_them_in_their_own_course(tmp_path):
+    check = "@check(points=POINTS, layer=Layer.SHAPE)\ndef test_f(attempt):\n    'f'\n"
+    for course, points in (("one", 1), ("two", 2)):
+        folder = tmp_path / course / "checks"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+        (folder / "_shared.py").write_text(f"POINTS = {points}\n")
+        file = folder / "test_f.py"
+        file.write_text(f"from manyheads.checks import Layer, check\n\nfrom ._shared import POINTS\n\n{check}")
+        assert [found.points for found in HiddenChecks([file]).unattempted(file)] == [points]
+
+
 HANGING = """
 import torch
 from pathlib import Path

@@ -1,0 +1,347 @@
+"""What the checks of causal attention with W_query, W_key and W_value share: with one head and with several."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import torch
+
+from manyheads.checks import (
+    assert_finite,
+    assert_gradients_match,
+    assert_matches,
+    assert_refused,
+    assert_shape,
+    assert_unmutated,
+    contradicts_itself,
+    expect,
+    moved,
+    weights_without_effect,
+)
+
+LAYERS = ("W_query", "W_key", "W_value")
+MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
+STRIDES = re.compile("view size is not compatible")
+DEEP = 44.0  # how far below 0 scores can lie: what hides the future must lie deeper
+STRANDED = re.compile(r"expected device|same device|CUDA|NVIDIA")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The module that an exercise asks for, and the sizes that it is tried with.
+
+    sizes: pairwise different, so that no two axes can be mixed up unseen; T is shorter than the context, ctx. None is
+    usual in lessons: whoever hard-codes one is found in every check.
+    large_sizes: the same, larger than anybody tries by hand.
+    several: heads, nh of them, with an output projection.
+    """
+
+    name: str
+    sizes: Callable[..., SimpleNamespace]
+    large_sizes: Callable[..., SimpleNamespace]
+    several: bool = False
+
+    @property
+    def layers(self):
+        """The names of the linear layers."""
+        return (*LAYERS, "out_proj") if self.several else LAYERS
+
+    def arguments(self, s):
+        """The constructor's, by name."""
+        heads = {"num_heads": s.nh} if self.several else {}
+        return {"d_in": s.d_in, "d_out": s.d_out, "context_length": s.ctx, **heads}
+
+    def weights(self, draw, s, bias=True):
+        """Weights by name, every bias non-zero."""
+        weights = {f"{name}.weight": draw.weights(s.d_out, s.d_in) for name in LAYERS}
+        weights |= {f"{name}.bias": draw(s.d_out, scale=0.5) for name in LAYERS if bias}
+        if self.several:
+            weights |= {"out_proj.weight": draw.weights(s.d_out, s.d_out), "out_proj.bias": draw(s.d_out)}
+        return weights
+
+    def drawn(self, draw, tokens="T", more=0):
+        """Sizes, weights and an input of T or ctx tokens, or a few more."""
+        s = self.sizes(draw)
+        return s, self.weights(draw, s), draw(s.B, getattr(s, tokens) + more, s.d_in)
+
+    def deep(self, draw, s, T, bias=True):
+        """Weights and an input with which every score, in every head, lies near −DEEP.
+
+        Channel 0 of the input is 1 in every token.
+        """
+        state, x = self.weights(draw, s, bias), draw(s.B, T, s.d_in)
+        x[..., 0] = 1.0
+        heads = s.nh if self.several else 1
+        directions = draw(heads, s.d_out // heads)
+        directions *= (DEEP * (s.d_out // heads) ** 0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
+        for name, sign in (("W_query", 1.0), ("W_key", -1.0)):
+            state |= {key: 0.05 * tensor for key, tensor in state.items() if key.startswith(name)}
+            state[f"{name}.weight"][:, 0] = sign * directions.flatten()
+        return state, x
+
+    def module(self, candidate, s, state, *, bias=True, **options):
+        """The module of these sizes with these weights."""
+        return candidate.module(self.name, *self.arguments(s).values(), qkv_bias=bias, **options).loaded(state)
+
+
+def works(answer, shape):
+    """Whether a tensor of this shape came back."""
+    out = answer.reply.outputs
+    return answer.raised is None and bool(out) and out[0].shape == tuple(shape)
+
+
+def has_fixed_sizes(subject, attempt, draw, familiar):
+    """Whether it works for some familiar sizes."""
+    for B, T, d_in, d_out, *nh in familiar:
+        module = attempt.asking(random=True).module(subject.name, d_in, d_out, T, *nh)
+        if works(module(draw(B, T, d_in)), (B, T, d_out)):
+            return True
+    return False
+
+
+def judge_shape(subject, attempt, draw, familiar):
+    """The output has the right shape. familiar: rows of B, T, d_in, d_out and perhaps nh that are often written in."""
+    s = subject.sizes(draw)
+    state = subject.weights(draw, s, bias=False)
+    for B, T, *nh in ((s.B, s.ctx, s.nh), (1, 1, 1)) if subject.several else ((s.B, s.ctx), (1, 1)):
+        answer = attempt.module(subject.name, s.d_in, s.d_out, T, *nh).loaded(state)(draw(B, T, s.d_in))
+        wrong = not works(answer, (B, T, s.d_out)) and not STRIDES.search(answer.message)
+        if wrong and has_fixed_sizes(subject, attempt, draw, familiar):
+            case = f"B = {B}, T = {T}, num_heads = {nh[0]}" if nh else f"B = {B} with T = {T}"
+            expect(False, f"it works for some sizes, but not for {case}", "hard_coded_shape")
+        assert_shape(answer, (B, T, s.d_out))
+
+
+def judge_shorter(subject, attempt, draw):
+    """Fewer tokens than the context are taken."""
+    s, state, x = subject.drawn(draw, "ctx")
+    module = subject.module(attempt, s, state)
+    answer = module(x[:, : s.T])
+    if not works(answer, (s.B, s.T, s.d_out)) and works(module(x), (s.B, s.ctx, s.d_out)):
+        misfit = MISFIT.search(answer.message)
+        evidence = f"a full context of {s.ctx} tokens works; {s.T} tokens do not"
+        expect(False, evidence, "mask_not_sliced" if misfit else "")
+    assert_shape(answer, (s.B, s.T, s.d_out))
+
+
+def judge_finite(subject, attempt, draw):
+    """No NaN comes out."""
+    s, state, x = subject.drawn(draw)
+    assert_finite(subject.module(attempt, s, state)(x))
+
+
+def judge_future(subject, attempt, draw):
+    """The past stays when the future is edited."""
+    s = subject.sizes(draw)
+    state, x = subject.deep(draw, s, s.T)
+    module = subject.module(attempt, s, state)
+    for cut in (1, s.T - 2):
+        edited = x.clone()
+        edited[:, cut:, 1:] = 2 * draw(s.B, s.T - cut, s.d_in - 1)
+        before, after = module(x).output, module(edited).output
+        assert_shape(before, (s.B, s.T, s.d_out))
+        changed = (moved(before, after)[:, :cut] > 1e-5).any(0).nonzero().flatten().tolist()
+        expect(
+            not changed, f"the tokens from position {cut} on were edited, and the answers at positions {changed} moved"
+        )
+
+
+def judge_sees_past(subject, attempt, draw):
+    """A token is seen by itself and by the later ones of its sequence, and by no other sequence."""
+    s, state, x = subject.drawn(draw)
+    module, edited = subject.module(attempt, s, state), x.clone()
+    edited[0, 1] = draw(s.d_in)
+    before, after = module(x).output, module(edited).output
+    assert_shape(before, (s.B, s.T, s.d_out))
+    moves = moved(before, after)
+    others = (moves[1:] > 1e-5).any(1).nonzero().flatten().tolist()
+    expect(not others, "one sequence of the batch was edited, and the answers for another one moved")
+    blind = (moves[0, 1:] < 1e-9).nonzero().flatten().tolist()
+    expect(
+        not blind, f"the token at position 1 was edited, and the answers at positions {[t + 1 for t in blind]} stayed"
+    )
+
+
+def judge_hidden_for_good(subject, attempt, draw):
+    """The future stays hidden where all scores are low."""
+    s = subject.sizes(draw)
+    state, x = subject.deep(draw, s, s.T)
+    module, edited = subject.module(attempt, s, state), x.clone()
+    edited[:, 2:, 1:] = draw(s.B, s.T - 2, s.d_in - 1)
+    leak = moved(module(x).output, module(edited).output)[:, :2].max()
+    expect(leak <= 1e-5, "with low scores everywhere the future shows through: what hides it is not low enough")
+
+
+def judge_values(subject, attempt, reference, draw, first_token):
+    """The numbers are the reference's. first_token: what is said where token 0, which sees itself alone, is wrong."""
+    ordinary, low, large = subject.sizes(draw), subject.sizes(draw), subject.large_sizes(draw)
+    for s, (state, x) in (
+        (ordinary, (subject.weights(draw, ordinary), draw(ordinary.B, ordinary.T, ordinary.d_in))),
+        (low, subject.deep(draw, low, low.T)),
+        (large, (subject.weights(draw, large), draw(large.B, large.T, large.d_in))),
+    ):
+        got, want = (subject.module(candidate, s, state)(x).output for candidate in (attempt, reference))
+        assert_shape(got, want.shape)
+        own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
+        assert_matches(got, want, "the output" if own else f"{first_token}; the output")
+
+
+def judge_square(subject, attempt, reference, draw, s):
+    """The same without biases, for as many tokens as the context. s: sizes with d_in = d_out."""
+    state, x = subject.deep(draw, s, s.ctx, bias=False)
+    got, want = (subject.module(candidate, s, state, bias=False)(x) for candidate in (attempt, reference))
+    assert_matches(got, want)
+
+
+def judge_gradients(subject, attempt, reference, draw):
+    """The gradients of x and of every weight are the reference's."""
+    s = subject.sizes(draw)
+    (state, x), g = subject.deep(draw, s, s.T), draw(s.B, s.T, s.d_out)
+    got, want = (subject.module(c.asking(cotangent=g), s, state)(x) for c in (attempt, reference))
+    assert_shape(got, g.shape)
+    names = [*(name for name in state if name in got.module.parameters), "args.0"]
+    target = {name: want.gradient(name) for name in names}
+    try:
+        assert_gradients_match(got, want, *names)
+    except AssertionError as failure:
+        again = subject.module(attempt.asking(seed=1), s, state)(x)
+        steady = torch.equal(again.output, got.output)  # weights made anew in forward have no gradients to compare
+        if steady and contradicts_itself(
+            lambda w, y: subject.module(attempt, s, w)(y), got, names, state, x, target, g
+        ):
+            expect(False, f"{failure}; your gradients are not those of your own output", "gradient_cut")
+        raise
+
+
+def parameters_of(subject, attempt, draw, s, bias):
+    """The parameters of the module as it is made, or after one call."""
+    module = attempt.module(subject.name, **subject.arguments(s), dropout=0.0, qkv_bias=bias)
+    facts = module.built().module
+    if not facts.parameters:
+        module(draw(s.B, s.ctx, s.d_in)).must_return()  # perhaps nothing is written yet
+    return facts.parameters
+
+
+def shapes_of(subject, s, bias):
+    """The shapes that the parameters should have, by name."""
+    shapes = {f"{name}.weight": (s.d_out, s.d_in) for name in LAYERS}
+    shapes |= {f"{name}.bias": (s.d_out,) for name in LAYERS if bias}
+    return shapes | ({"out_proj.weight": (s.d_out, s.d_out), "out_proj.bias": (s.d_out,)} if subject.several else {})
+
+
+def judge_names(found, wanted, ctx, asked):
+    """Names exactly as wanted; what differs says which fault it is."""
+    missing, extra = [n for n in wanted if n not in found], [n for n in found if n not in wanted]
+    masks = [n for n in extra if found[n].shape[-2:] == (ctx, ctx)]
+    expect(not masks, "a tensor of the mask's shape is among the parameters: it would be trained", "mask_is_parameter")
+    strays = [n for n in extra if n.rpartition(".")[0] in LAYERS and n.endswith(".bias")]
+    expect(not strays, f"{asked}, and {', '.join(strays)} is there all the same", "proj_bias")
+    silent = [n for n in missing if n.endswith(".bias") and n.replace(".bias", ".weight") in found]
+    expect(not silent, f"{asked}, and there is no {', '.join(silent)}", "proj_bias")
+    lost = f"{', '.join(missing)} cannot be found among the parameters"
+    absent = all(n.startswith("out_proj") for n in missing)  # hidden, or never made? The values tell
+    suspect = "" if absent else "params_not_registered"
+    expect(not missing or extra, f"{lost}: no optimiser will ever see them", suspect)
+    expect(not missing, f"{lost}, though {len(extra)} of other names can", "params_extra")
+    layers = "four" if "out_proj.weight" in wanted else "three"
+    expect(not extra, f"there are {len(extra)} parameters beyond those of the {layers} layers", "params_extra")
+
+
+def judge_refuses_beyond_context(subject, attempt, draw):
+    """More tokens than the context are refused."""
+    s, state, x = subject.drawn(draw, "ctx", more=1)
+    module = subject.module(attempt, s, state)
+    module(x[:, 1:]).must_return()
+    what = f"T = {s.ctx + 1} with a context of {s.ctx}"
+    assert_refused(module(x), what, also=("RuntimeError",), suspect="context_unchecked")
+
+
+def judge_dropout_sleeps(subject, attempt, draw):
+    """Dropout does nothing in eval mode."""
+    s, state, x = subject.drawn(draw)
+    answer = subject.module(attempt.asking(runs=2), s, state)(x)
+    plain, again = answer.outputs
+    steady = answer.reply.mutated or (moved(plain, again) <= 1e-5).all()
+    if not steady:
+        deaf = weights_without_effect(lambda w: subject.module(attempt.asking(random=True), s, w)(x), state)
+        told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
+        fault = "params_not_registered" if deaf else ""
+        expect(False, f"even without dropout the same input gives two answers{told}", fault)
+    answer = subject.module(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
+    for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
+        same = once.shape == plain.shape and bool((moved(plain, once) <= 1e-5).all())
+        expect(same, "in eval mode dropout = 0.5 changes the output", "dropout_always_on")
+
+
+COPIES, P = 512, 0.25
+
+
+def dropped(ask, x):
+    """COPIES of one sequence in training, and what eval mode makes of it: (COPIES, T, d), (1, T, d).
+
+    ask: gives the module for a dropout.
+    """
+    awake = ask(dropout=P).training()(x.expand(COPIES, *x.shape[1:]).contiguous()).output
+    asleep = ask(dropout=0.0)(x).output
+    assert_shape(awake, (COPIES, *asleep.shape[1:]))
+    return awake, asleep
+
+
+def near(a, b):
+    """Entry by entry, to 1e-4 of the largest of b."""
+    return (a - b).abs() <= 1e-4 * b.abs().max()
+
+
+def judge_misplaced(ask, x, unmoved, heads):
+    """Name where dropout acts, if not on the weights; x has two tokens."""
+    awake, asleep = dropped(ask, x)
+    if unmoved and near(awake, asleep).all():
+        eval_too = ask(dropout=0.9)(x.expand(64, *x.shape[1:]).contiguous()).output
+        suspect = "dropout_missing" if near(eval_too, asleep).all() else ""
+        expect(False, "in training nothing is ever dropped", suspect)
+    outcomes = len((awake.nan_to_num(1e3)[:, -1] / asleep.abs().max()).mul(1e4).round().unique(dim=0))
+    scores = unmoved and outcomes <= 4**heads
+    expect(not scores, "scores are dropped, not weights: what is left sums to 1", "dropout_before_softmax")
+    scattered = (near(awake, 0 * asleep) | near(awake, asleep / (1 - P))).all()
+    told = "single channels of the answer are dropped, not whole weights"
+    expect(unmoved or not scattered, told, "dropout_on_output_only")
+
+
+def judge_mean(ask, x):
+    """On average dropout changes nothing."""
+    awake, asleep = dropped(ask, x)
+    error = 8 * awake.std(0) / COPIES**0.5 + 1e-5 * asleep.abs().max()
+    expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
+
+
+def judge_moves(subject, attempt, draw):
+    """Nothing stays behind when the module moves to another device."""
+    s = subject.sizes(draw)
+    state = subject.weights(draw, s)
+    subject.module(attempt, s, state)(draw(s.B, s.ctx, s.d_in)).must_return()  # what does not run at home cannot move
+    module = subject.module(attempt.asking(watch=True), s, state).on("meta")
+    answer = module(torch.empty(s.B, s.ctx, s.d_in, dtype=torch.float64, device="meta"))
+    seen, ends = answer.reply.operations, {out.device for out in answer.reply.outputs} - {None}
+    if not STRANDED.search(answer.message) and not (seen and seen.mixed) and ends <= {"meta"}:
+        return
+    facts = answer.reply.modules[0] if answer.reply.modules else None
+    plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]
+    expect(not plain, f"the module moved, and a plain tensor {plain and plain[0]} stayed behind", "mask_not_moved")
+    registered = facts is None or all(f"{name}.weight" in facts.parameters for name in subject.layers)
+    evidence = "the module moved, and some tensor is made on, or stays on, another device"
+    expect(False, evidence, "hard_coded_device" if registered else "")
+
+
+def judge_dtype_and_argument(subject, attempt, draw):
+    """The output has the input's dtype, and the input stays as it was."""
+    s, state, x = subject.drawn(draw)
+    answers = {dtype: subject.module(attempt.asking(dtype=dtype), s, state)(x) for dtype in ("float32", "float64")}
+    failing = [dtype for dtype, answer in answers.items() if answer.raised is not None]
+    registered = all(f"{name}.weight" in answers["float32"].module.parameters for name in subject.layers)
+    suspect = "hard_coded_dtype" if registered else ""
+    expect(len(failing) != 1, f"it works in one dtype, and not in {''.join(failing)}", suspect)
+    for dtype, answer in answers.items():
+        assert_shape(answer, (s.B, s.T, s.d_out))
+        expect(answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", suspect)
+        assert_unmutated(answer, suspect="input_mutated")
