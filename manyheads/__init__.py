@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing itself takes time, before Ctrl-C is heard
+TYPE_CHECKING = False  # importing typing takes time, and Ctrl-C is not handled before
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 

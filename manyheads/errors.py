@@ -2,4 +2,4 @@
 
 
 class CourseFault(Exception):
-    """Wrong usage, or a fault of the grader's own. The text says what is wrong and which command to run next."""
+    """Wrong usage, or a fault of the grader. The text says what is wrong and which command to run next."""

@@ -18,7 +18,7 @@ class _Model(BaseModel):
 
 
 class CheckResult(_Model):
-    """One check of one attempt."""
+    """The outcome of one check for one attempt."""
 
     id: str
     title: str
@@ -30,7 +30,7 @@ class CheckResult(_Model):
 
 
 class Diagnosed(_Model):
-    """A misconception that explains what was seen."""
+    """A misconception that explains an attempt's answers. alternatives: ids of others that give the same answers."""
 
     id: str
     title: str
@@ -39,7 +39,7 @@ class Diagnosed(_Model):
 
 
 class ExerciseResult(_Model):
-    """One attempt."""
+    """The result of one attempt."""
 
     id: str
     score: float = Field(ge=0)
@@ -50,7 +50,7 @@ class ExerciseResult(_Model):
 
 
 class Result(_Model):
-    """One submission, graded."""
+    """The result of one submission."""
 
     student: str
     assignment: str
@@ -64,19 +64,19 @@ class Result(_Model):
 
 
 class ResultsError(CourseFault):
-    """A folder holds no results, or a file in it is none. The text ends with what to do next."""
+    """A folder holds no results, or one of its files is not a result. The text ends with what to do next."""
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Every result in a folder, in the order of their students. Raises ResultsError, also where one cannot be read."""
-    found, broken = read_what_can_be(folder)
+    """Every result in a folder, ordered by student. Raises ResultsError where there is none or one cannot be read."""
+    found, broken = read_results_and_errors(folder)
     if broken:
         raise broken[0]
     return found
 
 
-def read_what_can_be(folder: Path) -> tuple[list[Result], list[ResultsError]]:
-    """Every result that can be read, and an error for every file that cannot. Raises ResultsError where none is there."""
+def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsError]]:
+    """Every result that can be read, and an error for every file that cannot. Raises ResultsError if there are no files."""
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
         raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {folder}")
@@ -96,7 +96,7 @@ def result_path(folder: Path, student: str, assignment: str) -> Path:
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write DIR/<student>/<assignment>.json, whole or not at all: also when the power fails."""
+    """Write DIR/<student>/<assignment>.json atomically, so that a crash or a power cut leaves no partial file."""
     path = result_path(folder, result.student, result.assignment)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".json.partial")

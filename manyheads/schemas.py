@@ -1,4 +1,4 @@
-"""The JSON Schemas that ship with the project, made from its models. `python -m manyheads.schemas` writes them."""
+"""The JSON Schemas that ship with the project, generated from its models. `python -m manyheads.schemas` writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMAS: dict[Path, type[BaseModel]] = {
 
 
 def schema_text(model: type[BaseModel]) -> str:
-    """The schema as it stands in its file."""
+    """The text of the schema's file."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 

@@ -15,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..submission.notebook import OURS
+from ..submission.notebook import METADATA_KEY
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
@@ -74,7 +74,7 @@ def _graded_cell(exercise: str, group: Group) -> NotebookNode:
 def _autograded(exercise: str, group: Group, lines: Sequence[str]) -> NotebookNode:
     metadata = {
         "nbgrader": {**_nbgrader(f"{exercise}-{group.id}", locked=True, grade=True), "points": group.points},
-        OURS: {"checks": list(group.checks)} if group.checks else {"visible": True},
+        METADATA_KEY: {"checks": list(group.checks)} if group.checks else {"visible": True},
         "editable": False,
         "deletable": False,
     }

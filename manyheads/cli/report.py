@@ -11,7 +11,7 @@ from rich.console import Console
 from ..report.aggregate import class_view
 from ..report.rows import row_of
 from ..report.terminal import class_table, exercise_view
-from ..result import read_what_can_be
+from ..result import read_results_and_errors
 from .options import CourseOption, course_of
 from .pictures import draw_class
 
@@ -36,7 +36,7 @@ def report(
     """
     from ..report.pages import write_pages
 
-    found, broken = read_what_can_be(results)
+    found, broken = read_results_and_errors(results)
     if not found:
         raise broken[0]
     console = Console(highlight=False)

@@ -1,4 +1,4 @@
-"""course.yaml as frozen models, and where the course keeps its files."""
+"""Read course.yaml into frozen models, which know where the course keeps its files."""
 
 from .load import CourseError, find_course, load_course
 from .model import Assignment, Course, Exercise

@@ -1,4 +1,4 @@
-"""What course.yaml says. The JSON Schema that editors use is made from these models."""
+"""The contents of course.yaml. The JSON Schema that editors use is generated from these models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Model(BaseModel):
 
 
 class CourseLimits(_Model):
-    """What one attempt may use."""
+    """The resources that one attempt may use."""
 
     seconds_per_call: float = Field(5.0, gt=0, description="from a question to the end of its answer")
     seconds_per_attempt: float = Field(20.0, gt=0, description="all questions to one attempt together")
@@ -39,7 +39,7 @@ class CourseLimits(_Model):
     source_kib: int = Field(1024, ge=1, description="the largest attempt that is read")
 
     def for_worker(self, device: str = "cpu") -> WorkerLimits:
-        """The part that the box enforces, for attempts that compute there."""
+        """The limits that the box enforces, for attempts that compute on this device."""
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
@@ -68,7 +68,7 @@ class ExerciseRow(_Model):
 
 
 class AssignmentRow(_Model):
-    """Exercises in the order in which they are done."""
+    """Exercises, in the order in which students do them."""
 
     id: Identifier
     title: str = Field(min_length=1)
@@ -90,7 +90,7 @@ class CourseFile(_Model):
     @model_validator(mode="after")
     def _ids_differ(self) -> CourseFile:
         _must_differ("assignment", [assignment.id for assignment in self.assignments])
-        # Checks, mutants and commands know an exercise by its id alone.
+        # Checks, mutants and commands refer to an exercise by its id alone.
         _must_differ("exercise", [exercise.id for assignment in self.assignments for exercise in assignment.exercises])
         return self
 

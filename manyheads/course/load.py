@@ -1,4 +1,4 @@
-"""Read course.yaml; every error names the file and the line."""
+"""Read course.yaml. Every error names the file and the line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NAME = "course.yaml"
 
 
 class CourseError(CourseFault):
-    """course.yaml, or a file it calls for, is missing or wrong. The text ends with what to do next."""
+    """course.yaml, or a file that it needs, is missing or wrong. The text ends with what to do next."""
 
 
 def find_course(start: Path) -> Path:
-    """The nearest folder, from `start` upwards, that holds a course.yaml. Raises CourseError."""
+    """The nearest folder that holds a course.yaml: `start` or one above it. Raises CourseError."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():
@@ -28,7 +28,7 @@ def find_course(start: Path) -> Path:
 
 
 def load_course(root: Path) -> Course:
-    """The course in that folder. Raises CourseError."""
+    """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
         text = path.read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def load_course(root: Path) -> Course:
 
 
 def _line(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
-    """The line (from 1) of the deepest part of `location` that stands in the file."""
+    """The line (from 1) of the deepest part of `location` that the file contains."""
     line = 1 if node is None else node.start_mark.line + 1
     for part in location:
         if isinstance(node, yaml.MappingNode):
@@ -67,7 +67,7 @@ def _line(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
 
 
 def _problem(error: yaml.YAMLError) -> str:
-    """ ":line: what is wrong". Something that is never closed is wrong where it was opened."""
+    """ ":line: what is wrong". For a bracket or quote that is never closed: the line that opens it."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return ": not YAML"
     if error.context_mark is not None and "end of stream" in (error.problem or ""):

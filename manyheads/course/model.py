@@ -1,4 +1,4 @@
-"""A course as the rest of the engine knows it: assignments, exercises, and where each keeps its files."""
+"""A course as the rest of the engine uses it: assignments, exercises, and where each keeps its files."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Exercise:
     row: ExerciseRow
 
     def __hash__(self) -> int:
-        """Of the ids, which are unique in a course: a row holds a mapping, which has no hash."""
+        """Hash the ids, which are unique in a course. A row cannot be hashed, because it holds a mapping."""
         return hash((self.assignment, self.row.id))
 
     @property
     def id(self) -> str:
-        """Such as reshape_dance."""
+        """For example reshape_dance."""
         return self.row.id
 
     @property
     def stem(self) -> str:
-        """The file name without its ending, such as 04_reshape_dance."""
+        """The file name without its suffix, for example 04_reshape_dance."""
         return f"{self.number:02d}_{self.id}"
 
     @property
@@ -54,11 +54,11 @@ class Exercise:
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """The names of the functions and classes of which course.yaml gives the shapes."""
+        """The names of the functions and classes whose shapes course.yaml gives."""
         return tuple(self.row.shapes)
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
-        """What the function or class of that name takes and gives, in every way that course.yaml lists."""
+        """The signatures that course.yaml lists for the function or class of that name."""
         listed = self.row.shapes.get(name, ())
         return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
 
@@ -79,12 +79,12 @@ class Exercise:
 
     @property
     def notebook(self) -> Path:
-        """The same as a notebook."""
+        """The stub as a notebook."""
         return self.assignment.exercises_folder / f"{self.stem}.ipynb"
 
     @property
     def fingerprints(self) -> Path:
-        """What a student's machine knows of the answers."""
+        """The fingerprint file: what a student's machine knows about the answers."""
         return self._recorded("fingerprints")
 
     @property
@@ -94,17 +94,17 @@ class Exercise:
 
     @property
     def curve(self) -> Path:
-        """How the reference learned, and what it had learned in the end."""
+        """How the reference learned (`course train`), and its weights at the end."""
         return self._recorded("curves")
 
     @property
     def checks(self) -> Path:
-        """The hidden checks."""
+        """The file of hidden checks."""
         return self.root / "grader" / "checks" / f"test_{self.id}.py"
 
     @property
     def misconceptions(self) -> Path:
-        """The mutants."""
+        """The file of mutants."""
         return self.root / "grader" / "misconceptions" / f"{self.id}.py"
 
     @property
@@ -114,23 +114,23 @@ class Exercise:
 
     @property
     def kill_matrix(self) -> Path:
-        """Which check catches which mutant."""
+        """The record of which check fails which mutant."""
         return self.root / "grader" / "tables" / f"{self.id}.kill_matrix.json"
 
     def check_sources(self) -> list[Path]:
-        """The hidden checks, and what several exercises' checks share: files whose names begin with an underscore."""
+        """The hidden checks, and the files that several exercises' checks share: their names begin with an underscore."""
         return [self.checks, *sorted(self.checks.parent.glob("_*.py"))]
 
     def mutant_sources(self) -> list[Path]:
-        """The mutants, and what several exercises' mutants share: files whose names begin with an underscore."""
+        """The mutants, and the files that several exercises' mutants share: their names begin with an underscore."""
         return [self.misconceptions, *sorted(self.misconceptions.parent.glob("_*.py"))]
 
     def right_attempts(self) -> list[Path]:
-        """Attempts that must score full."""
+        """Attempts that must earn all points."""
         return sorted((self.root / "grader" / "right" / self.id).glob("*.py"))
 
     def wrong_attempts(self) -> list[Path]:
-        """Attempts that must lose points, and that no mutant describes."""
+        """Attempts that must lose points, and that no mutant reproduces."""
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
     def _recorded(self, what: str) -> Path:
@@ -139,18 +139,18 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Assignment:
-    """Exercises in the order in which they are done."""
+    """Exercises, in the order in which students do them."""
 
     root: Path  # the course's folder
     row: AssignmentRow
 
     def __hash__(self) -> int:
-        """Of the folder and the id."""
+        """Hash the folder and the id."""
         return hash((self.root, self.row.id))
 
     @property
     def id(self) -> str:
-        """Such as multi_head_attention."""
+        """For example multi_head_attention."""
         return self.row.id
 
     @property
@@ -165,24 +165,24 @@ class Assignment:
 
     @property
     def points(self) -> float:
-        """The most that a submission can earn."""
+        """The most points that a submission can earn."""
         return sum(exercise.points for exercise in self.exercises)
 
     @property
     def exercises_folder(self) -> Path:
-        """What students get."""
+        """The folder that students get."""
         return self.root / "exercises" / self.id
 
 
 @dataclass(frozen=True)
 class Course:
-    """A course and the folder that it stands in."""
+    """A course, and the folder that holds it."""
 
     root: Path
     file: CourseFile
 
     def __hash__(self) -> int:
-        """Of the folder."""
+        """Hash the folder."""
         return hash(self.root)
 
     @property
@@ -192,7 +192,7 @@ class Course:
 
     @property
     def limits(self) -> CourseLimits:
-        """What one attempt may use."""
+        """The resources that one attempt may use."""
         return self.file.limits
 
     @cached_property
@@ -202,7 +202,7 @@ class Course:
 
     @property
     def exercises(self) -> tuple[Exercise, ...]:
-        """Of every assignment, in their order."""
+        """The exercises of all assignments, in their order."""
         return tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
 
     def hidden_files(self) -> list[Path]:
@@ -212,5 +212,5 @@ class Course:
 
     @property
     def texts(self) -> Path:
-        """The words for every misconception."""
+        """The file with the texts of every misconception."""
         return self.root / "grader" / "texts.yaml"

@@ -1,6 +1,6 @@
 """The course secret, from which hidden inputs are drawn.
 
-Made on first use, readable by its owner alone, never released.
+It is made on first use, only its owner can read it, and no release contains it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FOLDER = ".course"  # beside course.yaml, ignored by git
 
 
 def course_secret(root: Path) -> bytes:
-    """The secret of the course in that folder. Raises CourseError where it can be neither read nor made."""
+    """The secret of the course in this folder, made if there is none. Raises CourseError if that fails."""
     path = root / FOLDER / "secret"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)

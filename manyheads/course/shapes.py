@@ -1,9 +1,9 @@
-"""What an exercise's functions take and give, with their axes named: `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
+"""Signatures of an exercise's functions with named axes: `(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)`.
 
-Written as Python writes a signature. A tensor is annotated with its shape, a number with the axis that it measures
-(by default the one of its own name) or with `float` where it measures none, an object with the axes that its
-attributes measure (`{n_head: nh}`), a module with the name of the entry that says how it is made. An axis may be a
-product, as in `n_embd: nh * hd`. A class has two pairs of brackets, for its constructor and its forward:
+They use Python's syntax. A tensor is annotated with its shape. A number is annotated with the axis whose size it is (by
+default the axis of the same name), or with `float` if it is not a size. An object is annotated with the axes whose
+sizes its attributes are (`{n_head: nh}`), a module with the name of the entry that gives its constructor. An axis may be
+a product, as in `n_embd: nh * hd`. A class has two pairs of brackets, for its constructor and its forward:
 `(n_embd: C, n_head: nh)(x: (B, T, C)) -> (B, T, C)`.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-NO_AXIS = "float"  # what a number is annotated with that is no size: a temperature
+NO_AXIS = "float"  # the annotation of a number that is not a size, such as a temperature
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Parameter:
-    """`shape`: of a tensor. `axis`: what a number measures. `attributes`: what those of an object measure."""
+    """`shape`: of a tensor. `axis`: the axis whose size a number is. `attributes`: the axes of an object's attributes."""
 
     name: str
     shape: tuple[Axis, ...] | None = None
@@ -34,7 +34,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Signature:
-    """A function's, or a module's. `build`: the constructor's parameters, None for a function."""
+    """The signature of a function or a module. `build`: the constructor's parameters, None for a function."""
 
     call: tuple[Parameter, ...]
     returns: tuple[Axis, ...]
@@ -42,7 +42,7 @@ class Signature:
 
 
 def parse_signature(text: str) -> Signature:
-    """The signature in this text. Raises ValueError with one sentence."""
+    """Parse a signature. Raises ValueError with one sentence."""
     try:
         first, second = _brackets(text)
         if not second:
@@ -57,7 +57,7 @@ def parse_signature(text: str) -> Signature:
 
 
 def _brackets(text: str) -> tuple[str, str]:
-    """The first pair of brackets and what follows it; the second part is empty where no other pair follows at once."""
+    """Split off the first pair of brackets. The second part is empty unless another pair follows directly."""
     depth = 0
     for i, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..course import CourseError, Exercise
 from ..result import ExerciseResult
-from ..submission.notebook import OURS
+from ..submission.notebook import METADATA_KEY
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class KnownCell:
     @property
     def checks(self) -> tuple[str, ...]:
         """The ids of the hidden checks that share its points."""
-        return tuple(self.metadata.get(OURS, {}).get("checks", ()))
+        return tuple(self.metadata.get(METADATA_KEY, {}).get("checks", ()))
 
     def score(self, result: ExerciseResult) -> float:
         """What its checks earned; never more than its points, which floating-point sums may pass by a hair."""

@@ -1,4 +1,4 @@
-"""Submissions as data: found, read, never run."""
+"""Find submissions and read them as data. Nothing here runs student code."""
 
 from .find import Submission, SubmissionError, find_submissions
 from .misnamed import misnamed

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..course import Assignment, Course
 from ..errors import CourseFault
 
-_NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` begins a command to a CI runner
+_NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
 
 
 class SubmissionError(CourseFault):
@@ -19,7 +19,7 @@ class SubmissionError(CourseFault):
 
 @dataclass(frozen=True)
 class Submission:
-    """What one student handed in for one assignment: a folder, not yet read."""
+    """The folder that one student handed in for one assignment, not read yet."""
 
     student: str
     assignment: Assignment
@@ -27,9 +27,9 @@ class Submission:
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[str]]:
-    """All submissions below a folder, in the order of their students, and a sentence for each name that is refused.
+    """All submissions below a folder, ordered by student, and a sentence for each folder name that is refused.
 
-    Raises SubmissionError where there is none.
+    Raises SubmissionError if there is none.
     """
     if not submitted.is_dir():
         raise SubmissionError(

@@ -1,4 +1,4 @@
-"""Files that somebody meant to hand in under another name: `02_causal_mask (1).ipynb`, `causal_mask_final.py`."""
+"""Files that look like an exercise under a wrong name: `02_causal_mask (1).ipynb`, `causal_mask_final.py`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ENDINGS = (".py", ".ipynb")
 
 
 def misnamed(submission: Submission, exercises: tuple[str, ...] = ()) -> Iterator[str]:
-    """A sentence for each file whose name holds an exercise's id and is not its name, where that exercise is missing.
+    """A sentence for each file whose name contains the id of an exercise that is missing.
 
-    exercises: only these ids; all where it is empty.
+    exercises: look only for these ids; empty means all.
     """
     assignment = submission.assignment
     stems = {exercise.id: exercise.stem for exercise in assignment.exercises}

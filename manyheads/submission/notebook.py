@@ -1,4 +1,4 @@
-"""A notebook's code cells as one Python source. Data in, data out: nothing is executed."""
+"""Join a notebook's code cells into one Python source. Nothing is executed."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import json
 import re
 
 CELL_LIMIT = 2000
-CODE_LIMIT = 200_000  # characters in all cells: parsing takes some thousand times as many bytes
-OURS = "manyheads"  # the metadata of the cells that a release adds to the lesson's
+CODE_LIMIT = 200_000  # characters in all cells together: parsing takes about a thousand bytes of memory for each
+METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
 _OTHER_LANGUAGES = frozenset(
     "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
 )
-_MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # a `%` before a blank or a number is arithmetic
+_MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # `%` followed by a blank or a number is arithmetic
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
 
 
 class NotebookError(Exception):
-    """Not a notebook that can be read; the text is the sentence for the student."""
+    """This is not a notebook that can be read. The text is the sentence for the student."""
 
 
 def source_of_notebook(text: str) -> str:
-    """The code cells joined in their order. Magics and `!` lines become blank, so that line numbers stay."""
+    """Join the code cells in their order. Magics and `!` lines are blanked, which keeps line numbers."""
     try:
         cells = json.loads(text)["cells"]
         sources = [
             _text(cell["source"]) for cell in cells if cell["cell_type"] == "code" and not _is_visible_check(cell)
         ]
-        if b"\0" in "".join(sources).encode():  # which also finds half a character: JSON can spell both
+        if b"\0" in "".join(sources).encode():  # encode() also fails on a lone surrogate, which JSON can contain
             raise ValueError("not text")
     except (ValueError, KeyError, TypeError, RecursionError):
         raise NotebookError("This is not a notebook that can be read: save it again from Jupyter.") from None
@@ -41,9 +41,9 @@ def source_of_notebook(text: str) -> str:
 
 
 def _is_visible_check(cell: dict[str, object]) -> bool:
-    """Whether the cell calls the visible checks: no part of an attempt, for it needs the grader's package."""
+    """Whether this is the cell that calls the visible checks. It is no part of the attempt: the box has no engine."""
     metadata = cell.get("metadata")
-    ours = metadata.get(OURS) if isinstance(metadata, dict) else None
+    ours = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
     return isinstance(ours, dict) and ours.get("visible") is True
 
 
@@ -56,7 +56,7 @@ def _text(source: object) -> str:
 
 
 def _without_magics(source: str) -> str:
-    """The cell as Python. A cell that parses as it stands is left alone: `%` may begin a line of arithmetic."""
+    """The cell as Python. A cell that parses is not changed: a line of it may start with the operator `%`."""
     if _parses(source):
         return source
     lines = source.splitlines()
@@ -66,10 +66,10 @@ def _without_magics(source: str) -> str:
             return "\n" * (len(lines) - 1)
         lines[first] = ""
     kept: list[str] = []
-    goes_on = False  # a magic that ends with a backslash takes the next line with it
+    continues = False  # a magic that ends with a backslash includes the next line
     for line in lines:
-        kept.append("" if goes_on else _without_magic(line))
-        goes_on = line.endswith("\\") and (goes_on or _is_magic(line))
+        kept.append("" if continues else _without_magic(line))
+        continues = line.endswith("\\") and (continues or _is_magic(line))
     return "\n".join(kept)
 
 

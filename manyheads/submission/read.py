@@ -1,4 +1,4 @@
-"""Read one exercise's file of a submission: a regular file of bounded size, as text, or one sentence why not."""
+"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from .notebook import NotebookError, source_of_notebook
 
-_READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))  # Windows
-# has the last one alone, by which a Ctrl-Z does not end the file
+# Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
+_READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 BOTH = "Both {} and {} were worked on: the .py counts."
 
 
@@ -19,9 +19,9 @@ BOTH = "Both {} and {} were worked on: the .py counts."
 class AttemptSource:
     """What a student handed in for one exercise.
 
-    problem: where the file cannot be an attempt, one sentence that says why (and `source` is empty).
-    missing: no file is there at all.
-    note: what the student should know about how the file was chosen or read.
+    problem: one sentence that says why the file cannot be an attempt; then `source` is empty.
+    missing: whether there is no file.
+    note: what the student should know about which file was read.
     """
 
     name: str
@@ -32,27 +32,26 @@ class AttemptSource:
 
     @property
     def digest(self) -> str:
-        """A hash of all that decides the verdict: same digest, same attempt."""
+        """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
         return hashlib.sha256("\0".join((self.name, self.source, self.problem)).encode()).hexdigest()
 
 
 class Unreadable(Exception):
-    """The file cannot be an attempt; the text is the sentence for the student."""
+    """The file cannot be an attempt. The text is the sentence for the student."""
 
 
 def code_digest(source: str) -> str:
-    """A hash of the code alone: a script and its notebook have the same, remarks and blank lines do not count."""
+    """A hash of the code without comments and blank lines. A script and its notebook have the same."""
     lines = (line.rstrip() for line in source.splitlines())
     code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
     return hashlib.sha256(code.encode()).hexdigest()
 
 
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
-    """The attempt at `stem` in a submission's folder.
+    """Read the attempt `stem` in a submission's folder.
 
-    Where both a .py and a notebook are there, the .py counts unless its code is that of the stub;
-    where somebody worked on both, the note says which one counts.
-    `untouched` is the stub's code_digest, None where it is not known.
+    If there are both a .py and a notebook, the .py counts unless its code is the stub's. If both were worked on,
+    the note says which one counts. `untouched` is the stub's code_digest, None if it is not known.
     """
     script, notebook = folder / f"{stem}.py", folder / f"{stem}.ipynb"
     has_script, has_notebook = _is_there(script), _is_there(notebook)
@@ -77,7 +76,7 @@ def _is_there(path: Path) -> bool:
 
 
 def read_file(path: Path, limit_kib: int) -> AttemptSource:
-    """The attempt in this very file, a .py or a notebook."""
+    """Read the attempt in this file, a .py or a notebook."""
     try:
         text = read_text(path, limit_kib)
         if path.suffix == ".ipynb":
@@ -88,7 +87,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:
-    """What a regular file holds. Opens it once, so that what is checked is what is read. Raises Unreadable."""
+    """The content of a regular file. It is opened once, so that what is read is what was checked. Raises Unreadable."""
     try:
         descriptor = os.open(path, _READ_ONLY)
     except OSError:
