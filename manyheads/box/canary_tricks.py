@@ -1,6 +1,6 @@
-"""Runs inside the box, as an attempt: each function tries one way out and says whether it worked.
+"""Code that runs in the box as an attempt: each function tries one way out and returns whether it worked.
 
-Never imported by the judge, which sends this file's text into the box.
+The judge never imports this file; it sends the text into the box.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_
         lambda: _fills(files_mib),
         lambda: _libc.unshare(0x10000000) == 0,
         lambda: _libc.ptrace(0, 0, 0, 0) == 0,
-        lambda: os.getpgrp() != os.getpid(),  # a signal to the group would reach who else is in it
+        lambda: os.getpgrp() != os.getpid(),  # a signal to the group would reach its other processes
     )
     return torch.tensor([float(_works(trick)) for trick in tricks])
 
@@ -45,7 +45,7 @@ def _works(trick):
 
 
 def _daemon(name):
-    """A process that would outlive us, in a session of its own where it can have one."""
+    """Start a process that tries to outlive this one, in its own session if it can make one."""
     try:
         child = os.fork()
     except OSError:
@@ -58,7 +58,7 @@ def _daemon(name):
             _libc.prctl(15, name.encode(), 0, 0, 0)
             time.sleep(60)
     finally:
-        os._exit(0)  # whatever happens, there is one canary
+        os._exit(0)  # the child must never return into the canary
 
 
 def _reads(path):
@@ -128,7 +128,7 @@ def _opens(path):
 
 
 def _starts_more_than(processes):
-    """Threads count as processes do."""
+    """The limit on processes counts threads too."""
     done, started = threading.Event(), 0
     try:
         for _ in range(processes + 2):
@@ -156,7 +156,8 @@ def _creates(folder):
 
 
 def _fills(files_mib):
-    """Four files of nearly the limit each. The kernel counts pages by CPU and lets a few too many through: not twice."""
+    """Write four files of nearly the limit each. Twice the limit means a leak: the kernel counts pages for each CPU, so it
+    lets a few too many through."""
     block = b"x" * (1 << 20)
     for folder in ("/tmp", "/dev/shm"):
         written = 0

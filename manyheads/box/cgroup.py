@@ -1,6 +1,6 @@
-"""A control group for one box, where this machine lets us make one: memory and processes, whatever an attempt forks.
+"""A control group for one box, where this machine allows it: bounds memory and processes of an attempt and its forks.
 
-RLIMIT_AS binds each process by itself; only a cgroup binds all of them together.
+RLIMIT_AS bounds each process by itself; only a cgroup bounds all of them together.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ ZYGOTE_PROCESSES = 8
 
 @dataclass(frozen=True)
 class Cgroup:
-    """Folders of one box's cgroup: one in version 2, one for each controller in version 1."""
+    """The folders of one box's cgroup: one in version 2, one for each controller in version 1."""
 
     folders: tuple[Path, ...]
 
     @property
     def entrances(self) -> list[str]:
-        """Files that a process writes its pid to, to enter."""
+        """The files to which a process writes its pid to join."""
         return [str(folder / "cgroup.procs") for folder in self.folders]
 
     def remove(self) -> None:
-        """Take it down. Its processes must have ended; the kernel may need a moment to notice."""
+        """Remove the cgroup. Its processes must have ended; the kernel may need a moment to notice."""
         for folder in self.folders:
             for _ in range(50):
                 try:
@@ -44,8 +44,8 @@ class Cgroup:
 
 
 def make_cgroup(limits: Limits) -> Cgroup:
-    """A cgroup with these limits; one without folders where none can be made."""
-    _sweep()
+    """Make a cgroup with these limits. It has no folders if this machine does not allow one."""
+    _remove_stale()
     memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
@@ -58,8 +58,8 @@ def make_cgroup(limits: Limits) -> Cgroup:
     return Cgroup(tuple(folder for folder in made if folder is not None))
 
 
-def _sweep() -> None:
-    """Remove what judges that were killed left behind. The kernel keeps what still holds a process."""
+def _remove_stale() -> None:
+    """Remove the cgroups of judges that were killed. The kernel refuses where a process is left."""
     for parent in {ROOT / "memory", ROOT / "pids", _parent_v2()}:
         for folder in parent.glob(f"{PREFIX}*"):
             if not Path("/proc", folder.name.removeprefix(PREFIX).partition("-")[0]).exists():
@@ -68,7 +68,7 @@ def _sweep() -> None:
 
 
 def _make(folder: Path, settings: dict[str, str]) -> Path | None:
-    """The folder with these settings, or None. A setting that this kernel lacks is left out."""
+    """Make the folder with these settings; None if that fails. Settings that this kernel lacks are skipped."""
     try:
         folder.mkdir()
     except OSError:
@@ -85,7 +85,7 @@ def _make(folder: Path, settings: dict[str, str]) -> Path | None:
 
 
 def _parent_v2() -> Path:
-    """The root for root; for others the group that they stand in, which systemd may have delegated to them."""
+    """For root, the root cgroup; for others their own cgroup, which systemd may have delegated to them."""
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             (ROOT / "cgroup.subtree_control").write_text("+memory +pids")

@@ -1,4 +1,4 @@
-"""The judge's end of one attempt's socket: every byte on the judge's clock, every length capped."""
+"""The judge's end of one attempt's socket. Every read has a deadline on the judge's clock, and every length a cap."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .worker.messages import Batch, Message
 
 Answer = TypeVar("Answer")
 
-_WINDOWS_ERROR = 0xC  # how an exit code begins there that is an NTSTATUS of severity error
+_WINDOWS_ERROR = 0xC  # the first digit of an exit code that is an NTSTATUS of severity error
 _WINDOWS_REASONS = {
     0xC0000005: " (a crash in native code)",
     0xC00000FD: " (its stack is full: is there an endless recursion?)",
 }
-GRACE = 2.0  # seconds for the kernel to take an attempt down and say how it ended
+GRACE = 2.0  # seconds for the kernel to end an attempt and report its exit status
 
 
 class End(StrEnum):
-    """Why an attempt's process answers no more."""
+    """Why an attempt's process no longer answers."""
 
     TIMEOUT = "timeout"
     CRASHED = "crashed"
@@ -34,7 +34,7 @@ class End(StrEnum):
 
 
 class AttemptEnded(Exception):
-    """The attempt's process is gone. `str()` is one sentence that a student may read."""
+    """The attempt's process has ended. `str()` is one sentence that a student may read."""
 
     def __init__(self, end: End, sentence: str) -> None:
         super().__init__(sentence)
@@ -42,10 +42,10 @@ class AttemptEnded(Exception):
 
 
 class Connection:
-    """Ask one attempt's process. After AttemptEnded it is of no further use."""
+    """Sends messages to one attempt's process and reads its replies. Unusable after AttemptEnded."""
 
     def __init__(self, data: socket.socket, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
-        """`exit_code(seconds)` ends the process if need be and says how it ended as Popen does, None if it cannot tell."""
+        """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown."""
         self._data, self._limits, self._exit_code = data, limits, exit_code
 
     def ask(self, message: Message, seconds: float) -> Reply:
@@ -53,7 +53,7 @@ class Connection:
         return self.ask_for(read_reply, message, seconds)
 
     def ask_all(self, messages: Sequence[Message], seconds: float) -> list[Reply]:
-        """Send messages together and read the reply to each, in so many seconds for all. Raises AttemptEnded."""
+        """Send messages together and read the reply to each. `seconds` is for all of them. Raises AttemptEnded."""
         data = b"".join([wire.encode(message) for message in (Batch(len(messages)), *messages)])
         return self._exchange(lambda payload: read_replies(payload, len(messages)), data, seconds)
 
@@ -123,7 +123,7 @@ class Connection:
 
 
 def _left(deadline: float) -> float:
-    """Seconds until then. Raises TimeoutError where there are none."""
+    """The seconds until the deadline. Raises TimeoutError if none are left."""
     if (left := deadline - time.monotonic()) <= 0:
         raise TimeoutError
     return left

@@ -1,4 +1,4 @@
-"""Starting CUDA in an attempt's process, before anything of a student's stands in it: its time is not the attempt's."""
+"""Start CUDA in an attempt's process before student code is loaded, so that its time does not count as the attempt's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SOURCE = """
 import torch
 
 def starts():
-    with torch.enable_grad():  # a call computes without
+    with torch.enable_grad():  # calls run without gradients
         x = torch.ones(64, 64, device="cuda", requires_grad=True)
         (x @ x).sum().backward()
     return x.grad.sum()
@@ -20,7 +20,7 @@ _ANSWER = 2 * 64.0**3  # each entry of x is in 2 · 64 products
 
 
 def start_cuda(connection: Connection) -> None:
-    """Raises BoxUnavailable, with what CUDA said, where it does not start and compute."""
+    """Start CUDA and compute something. Raises BoxUnavailable, with CUDA's message, if that fails."""
     try:
         connection.ask(Load(_SOURCE, "starts.py"), CUDA_SECONDS)
         reply = connection.ask(Call("starts"), CUDA_SECONDS)

@@ -1,7 +1,7 @@
-"""The `process` level by forking ourselves: `import torch` is paid once, by us, and every attempt is a few milliseconds.
+"""The `process` level, by forking this process: torch is imported once, and each attempt costs a few milliseconds.
 
-Only for a student's own check. An attempt starts with a copy of our memory, so nothing secret may be in it: the judge,
-which holds the hidden checks, never uses this box.
+This box is only for a student's own check. An attempt starts with a copy of this process's memory, which therefore must
+hold nothing secret: the judge, which holds the hidden checks, never uses this box.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .worker.wire import READY
 
 
 def open_own_box() -> Box:
-    """A box for the student's own check: forked where that is safe, a new interpreter for every attempt elsewhere."""
-    return ForkedBox() if threading.active_count() == 1 and _can_watch() else ProcessBox()
+    """A box for the student's own check. It forks where that is safe, else it starts a new interpreter for each attempt."""
+    return ForkedBox() if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
 
 
-def _can_watch() -> bool:
-    """Whether the keeper of an attempt can wait for its end: Linux 5.3."""
+def _has_pidfd() -> bool:
+    """Whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can since 5.3."""
     if not hasattr(os, "pidfd_open"):
         return False
     try:
@@ -39,13 +39,13 @@ def _can_watch() -> bool:
 
 
 class ForkedBox:
-    """Forks once, at the start, what then forks the attempts. From then on we compute with one thread, too."""
+    """Forks a zygote at the start, which then forks the attempts. It sets torch to one thread in this process too."""
 
     level = Level.PROCESS
     start_seconds = 1.0
 
     def __init__(self) -> None:
-        torch.set_num_threads(1)  # a process in which OpenMP has started threads has children that hang
+        torch.set_num_threads(1)  # after OpenMP has started threads, forked children hang
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._zygote = os.fork()
         if self._zygote == 0:
@@ -67,11 +67,11 @@ class ForkedBox:
 
 
 def _serve(control: socket.socket) -> None:
-    """The zygote: never returns."""
-    from .worker.zygote import main  # not at the top: what it imports is there on Linux alone
+    """Run the zygote. Never returns."""
+    from .worker.zygote import main  # imported late, because it needs modules that only Linux has
 
     try:
-        os.setsid()  # Ctrl-C is for the command, which then ends us
+        os.setsid()  # Ctrl-C reaches only the command, which then ends this process
         os.environ.clear()
         os.environ.update(ENVIRONMENT, PATH=os.defpath)
         main(control.detach(), Level.PROCESS)

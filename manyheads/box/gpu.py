@@ -1,4 +1,4 @@
-"""The `namespaces` level on a GPU, which one box has at a time."""
+"""The `namespaces` level on a GPU. One box uses a GPU at a time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from .connection import Connection
 from .cuda import start_cuda
 from .names import BoxUnavailable
 from .namespaces import NamespaceBox, uid_for_box
-from .nvidia import Driver, Gpu, apart, equipment, find_driver, missing
+from .nvidia import Driver, Gpu, equipment, find_driver, missing, separate_gpus
 from .worker.limits import Limits
 
 
 class GpuLock:
-    """A GPU that is ours until we let go of it or end: an abstract address on this machine, which one process can have."""
+    """An exclusive lock on a GPU until it is released or this process ends: an abstract socket address, which only one
+    process on this machine can bind."""
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
-        """Take the first that is free. Raises BoxUnavailable where none is."""
+        """Lock the first GPU that is free. Raises BoxUnavailable if none is."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         for gpu in gpus:
             try:
@@ -34,32 +35,32 @@ class GpuLock:
             "Next: the same command again, once that one has ended"
         )
 
-    def end(self) -> None:
-        """Let others have it."""
+    def release(self) -> None:
+        """Let other processes have the GPU."""
         self._socket.close()
 
 
 class GpuBox(NamespaceBox):
-    """A box with a GPU. Its warm process never touches CUDA, which does not survive a fork: each attempt starts it anew."""
+    """A box with a GPU. CUDA does not survive a fork, so the zygote never uses it and each attempt starts it anew."""
 
     def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
-        """Raises BoxUnavailable where something is missing, or another box has the GPU."""
+        """Raises BoxUnavailable if something is missing or another box has the GPU."""
         driver = driver or find_driver()
         for says, command in missing(driver, uid_for_box()):
             raise BoxUnavailable(f"{says}. Next: {command}")
-        self._turn = GpuLock(apart(driver))
+        self._lock = GpuLock(separate_gpus(driver))
         try:
-            super().__init__(limits, hidden, equipment(driver, self._turn.gpu))
+            super().__init__(limits, hidden, equipment(driver, self._lock.gpu))
         except BaseException:
-            self._turn.end()
+            self._lock.release()
             raise
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process in which CUDA has started. Raises BoxUnavailable where it does not start."""
+        """A connection to a new process in which CUDA has started. Raises BoxUnavailable if it does not start."""
         connection = super().attempt(limits)
         start_cuda(connection)
         return connection
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         super().__exit__(kind, error, tb)
-        self._turn.end()
+        self._lock.release()

@@ -1,7 +1,7 @@
-"""A fresh interpreter with a connection to us, and its end: what Unix and Windows do differently is here.
+"""Start and end a fresh interpreter that is connected to this process. What Unix and Windows do differently is here.
 
-On Unix it inherits a descriptor, and is ended with all of its session. Windows has neither: there it calls back over the
-loopback, with a password from its standard input, and is ended alone.
+On Unix the interpreter inherits a descriptor, and is killed with all of its session. Windows has neither: there the
+interpreter connects over the loopback, with a password from its standard input, and is killed alone.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Code = Callable[[int | None], str]  # what the interpreter runs, given its descr
 
 
 def start(code: Code, folder: str, environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """The process and our end of the connection. Raises BoxUnavailable."""
+    """Start it. Returns the process and this end of the connection. Raises BoxUnavailable."""
     return _inheriting(code, folder, environment) if IS_UNIX else _calling_back(code, folder, environment)
 
 
 def end(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """End it now. Its exit code in the form of Popen, None where that would be what we gave it ourselves."""
+    """End it now. Returns its exit code as Popen has it, None on Windows, where killing decides the code."""
     if not IS_UNIX:
         process.kill()
         process.wait(seconds)
@@ -70,7 +70,9 @@ def _calling_back(
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # Ctrl-C is for the command, which then ends us
+            creationflags=getattr(
+                subprocess, "CREATE_NO_WINDOW", 0
+            ),  # Ctrl-C reaches only the command, which then ends the interpreter
             env={**environment, **{name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}},
         )
         assert process.stdin is not None
@@ -84,7 +86,7 @@ def _calling_back(
 
 
 def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.socket:
-    """The first connection that knows the password. Raises TimeoutError."""
+    """The first connection that sends the password. Raises TimeoutError."""
     while (left := deadline - time.monotonic()) > 0:
         server.settimeout(left)
         caller = server.accept()[0]

@@ -1,8 +1,8 @@
-"""Become nobody, then become bubblewrap. Run as a script of its own, before any student code exists.
+"""Drop to an unprivileged uid, then exec bubblewrap. Runs as a script of its own, before any student code exists.
 
-Bubblewrap run by root is no sandbox, so root drops to a uid that owns nothing. That uid may be unable to reach
-the interpreter (a virtual environment below /root, say): root therefore first binds what the box will hold to a
-place of its own, in a mount namespace that ends with this process.
+Bubblewrap run by root is not a sandbox, so root drops to a uid that owns nothing. That uid may be unable to reach the
+interpreter (for example in a virtual environment below /root). Root therefore first bind-mounts the box's contents to
+a folder that everybody can enter, in a mount namespace that ends with this process.
 
 Arguments: a JSON object with `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command`
 (what to run in the box), `sources` (paths), `uid` (or null, when not root) and `cgroups` (files to write our pid to).
@@ -21,7 +21,7 @@ _STAGES = ("/mnt", "/media", "/srv", "/run", "/tmp")
 
 
 def main() -> None:
-    """Never returns."""
+    """Start the box. Never returns."""
     request = json.loads(sys.argv[1])
     sources: list[str] = request["sources"]
     for path in request["cgroups"]:
@@ -35,7 +35,7 @@ def main() -> None:
     arguments = [a.format(*sources) if a.startswith("{") else a for a in request["arguments"]]
     reader, writer = os.pipe()
     os.set_inheritable(reader, True)
-    if os.fork() == 0:  # the arguments are longer than a pipe's buffer may be
+    if os.fork() == 0:  # a child writes the arguments, which may be longer than the pipe's buffer
         os.close(reader)
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(b"".join(a.encode() + b"\0" for a in arguments))
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _stage(sources: list[str]) -> list[str]:
-    """Bind every source below one directory that anybody may enter."""
+    """Bind-mount every source below one folder that everybody may enter. Returns the new paths."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What every box offers."""
+"""The interface of a box, and how to open one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["Box", "BoxUnavailable", "Level", "open_box"]
 
 
 class Box(Protocol):
-    """Opens connections to fresh attempts' processes, one at a time."""
+    """Starts a fresh process for each attempt, one at a time."""
 
     level: Level
-    start_seconds: float  # what a fresh process may take before it reads its first message
+    start_seconds: float  # how long a fresh process may take before it reads its first message
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process that no student code has touched."""
+        """A connection to a new process that has run no student code."""
 
     def __enter__(self) -> Self: ...
 
@@ -30,7 +30,7 @@ class Box(Protocol):
 
 
 def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
-    """The box of that level. `hidden`: the course's folder, of which nothing is seen inside. Raises BoxUnavailable."""
+    """Open a box of this level. `hidden`: the course's folder, which is not visible inside. Raises BoxUnavailable."""
     if level is Level.NAMESPACES and limits.device == CUDA:
         from .gpu import GpuBox
 

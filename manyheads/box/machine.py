@@ -1,4 +1,4 @@
-"""What this machine offers to a box."""
+"""What this machine offers for a box: the findings of `course doctor`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .cgroup import make_cgroup
 from .level import BoxUnavailable, Level, open_box
 from .names import Device
 from .namespaces import uid_for_box
-from .nvidia import apart, find_driver, missing
+from .nvidia import find_driver, missing, separate_gpus
 from .worker import seccomp
 
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -27,7 +27,7 @@ _CLONE = Path("/proc/sys/kernel/unprivileged_userns_clone")
 
 @dataclass(frozen=True)
 class Finding:
-    """One fact. `good` is None where it is merely so. `command`: what would improve it."""
+    """One fact about this machine. `good`: None if it is neutral. `command`: what would improve it."""
 
     about: str
     says: str
@@ -36,7 +36,7 @@ class Finding:
 
 
 def findings(course: Course) -> Iterator[Finding]:
-    """Everything that decides which levels hold here, then the levels themselves, proved."""
+    """Everything that decides which levels hold on this machine, then the levels themselves, tested by the canary."""
     yield Finding("python", platform.python_version(), sys.version_info >= (3, 11))
     yield _torch()
     yield _system()
@@ -117,7 +117,7 @@ def _level(course: Course, device: Device = Device.CPU) -> Finding:
 
 
 def gpu_findings(course: Course) -> Iterator[Finding]:
-    """What `--device cuda` needs on top."""
+    """What `--device cuda` needs in addition."""
     import torch
 
     driver = find_driver()
@@ -137,7 +137,7 @@ def gpu_findings(course: Course) -> Iterator[Finding]:
     if lacking:
         return
     names = ", ".join(gpu.node for gpu in driver.gpus)
-    yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(apart(driver))}")
+    yield Finding("GPU", f"{names}; {driver.library}; boxes at once: {len(separate_gpus(driver))}")
     if not _cgroups(course).good:
         yield Finding("GPU", "without a cgroup nothing bounds the main memory of an attempt there", None)
     yield _level(course, Device.CUDA)

@@ -1,4 +1,4 @@
-"""The isolation levels' names. Imports next to nothing, so that a command starts fast."""
+"""The names of isolation levels and devices. It imports almost nothing, so that commands start fast."""
 
 from enum import StrEnum
 
@@ -6,18 +6,18 @@ from ..errors import CourseFault
 
 
 class Level(StrEnum):
-    """How far student code is kept from everything else. Written in every result."""
+    """How well student code is isolated. Written in every result."""
 
-    NAMESPACES = "namespaces"  # bubblewrap as an unprivileged uid, own namespaces for each attempt, seccomp, rlimits
-    PROCESS = "process"  # a process of its own, rlimits and a deadline: for a student's own check
+    NAMESPACES = "namespaces"  # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
+    PROCESS = "process"  # a separate process, rlimits and a deadline: for a student's own check
 
 
 class Device(StrEnum):
-    """Where attempts are graded. Written in every result."""
+    """Where attempts compute. Written in every result."""
 
     CPU = "cpu"
     CUDA = "cuda"
 
 
 class BoxUnavailable(CourseFault):
-    """This machine cannot give the level that was asked for. The text ends with the command to run next."""
+    """This machine cannot provide the level that was asked for. The text ends with the command to run next."""

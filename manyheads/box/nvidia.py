@@ -1,6 +1,6 @@
-"""What an NVIDIA driver has put on this machine, and what of it a box for `--device cuda` is given.
+"""Find the NVIDIA driver on this machine, and list what a box for `--device cuda` gets of it.
 
-The lists are libnvidia-container's, as far as computing needs them, and the paths that stand in libcuda.so.1.
+The lists come from libnvidia-container, as far as computing needs them, and from the paths that libcuda.so.1 contains.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FIELD = re.compile(r"^(GPU UUID|Device Minor):\s*(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Places:
-    """Where to look. A test looks elsewhere."""
+    """Where to look. Tests use other folders."""
 
     dev: Path = Path("/dev")
     proc: Path = Path("/proc/driver/nvidia")
@@ -46,7 +46,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU. node: its device file's name. uuid and bus: as the driver says, empty where it does not."""
+    """One GPU. node: the name of its device file. uuid and bus: as the driver reports them, else empty."""
 
     node: str
     uuid: str = ""
@@ -55,7 +55,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Driver:
-    """What is there. library: where libcuda.so.1 stands, "" where it is not found; known: the linker finds it itself."""
+    """What was found. library: the path of libcuda.so.1, "" if not found. known: whether the linker finds it by itself."""
 
     places: Places
     gpus: tuple[Gpu, ...]
@@ -65,7 +65,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a box is given on top of what every box holds. devices: device files; binds: read-only."""
+    """What a box gets in addition to what every box holds. devices: device files. binds: read-only."""
 
     devices: tuple[Bind, ...] = ()
     binds: tuple[Bind, ...] = ()
@@ -93,7 +93,7 @@ def _first_with_driver(folders: Sequence[str]) -> str:
 
 
 def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
-    """What is missing for a box that runs as `uid` (None: as ourselves), each with the command that would help."""
+    """What a box that runs as `uid` lacks (None: as this process's uid), each with the command that would help."""
     dev = driver.places.dev
     if not driver.gpus:
         yield f"there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u"
@@ -110,9 +110,9 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
         yield f"{DRIVER}, a part of the driver, is not found", f"export LD_LIBRARY_PATH=<the folder of {DRIVER}>"
 
 
-def apart(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """What can be given to boxes that work at once: every GPU, where the driver says which is which, or the one choice that
-    CUDA_VISIBLE_DEVICES makes."""
+def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
+    """The GPUs that boxes can use at the same time: all of them if the driver identifies each, or the one that
+    CUDA_VISIBLE_DEVICES chooses."""
     if len(driver.gpus) < 2:
         return driver.gpus
     if chosen := environment.get("CUDA_VISIBLE_DEVICES"):
@@ -121,7 +121,7 @@ def apart(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[
 
 
 def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
-    """What a box is given for one of those that are `apart`: its device file and no other GPU's, where it has a UUID."""
+    """What a box gets for one of the `separate_gpus`: its device file, and no other GPU's if it has a UUID."""
     places = driver.places
     chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
     visible = chosen if _VISIBLE.fullmatch(chosen) else "0"
@@ -144,7 +144,7 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
 
 
 def _libraries(library: str) -> Iterator[Bind]:
-    """Those beside libcuda.so.1, where the box does not hold them anyway."""
+    """The libraries beside libcuda.so.1, unless the box holds them anyway."""
     if not library or places_in_box(Path(library).parent, contents().binds):
         return
     for path in sorted(Path(library).parent.glob("lib*.so*")):
@@ -163,7 +163,7 @@ def _sysfs(root: Path, buses: Sequence[str]) -> Iterator[Bind]:
 
 
 def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
-    """Where the linker's cache has the driver's library for programs of 64 bits."""
+    """The path of the driver's library for 64-bit programs in the linker's cache."""
     try:
         says = subprocess.run(ldconfig, capture_output=True, text=True, check=False).stdout
     except OSError:
@@ -173,7 +173,7 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
 
 
 def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
-    """Whether a process may that has this uid, which owns nothing; None: as we may ourselves."""
+    """Whether a process with this uid, which owns nothing, may open the path. None: whether this process may."""
     if uid is None:
         return os.access(path, os.R_OK | (os.W_OK if write else 0))
     wanted = stat.S_IROTH | (stat.S_IWOTH if write else 0)

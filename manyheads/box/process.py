@@ -1,4 +1,4 @@
-"""The `process` level: a fresh interpreter with rlimits and a deadline. For a student's own check, not for grading."""
+"""The `process` level: a fresh interpreter with rlimits and a deadline. It is for a student's own check, not for grading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 
 
 class ProcessBox:
-    """Every attempt is a new Python process in a session and an empty folder of its own."""
+    """Starts each attempt as a new Python process, in its own session and its own empty folder."""
 
     level = Level.PROCESS
     start_seconds = 30.0
@@ -59,7 +59,7 @@ def _site() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], seconds: float) -> int | None:
-    """The exit code, in the form of Popen."""
+    """End the process. Returns its exit code as Popen has it."""
     try:
         code: int | None = process.wait(0.05)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""No level is claimed that has not been proved in this box, now."""
+"""Prove an isolation level in this box before it is claimed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from .level import Box, BoxUnavailable, Level
 
 
 def prove(box: Box, course: Course, device: str = "cpu") -> None:
-    """Run the canary at a level that promises to hold it. Raises BoxUnavailable, which says what leaked."""
-    if box.level is Level.PROCESS:  # promises nothing but limits and a deadline
+    """Run the canary, if the level promises isolation. Raises BoxUnavailable, which says what leaked."""
+    if box.level is Level.PROCESS:  # it promises limits and a deadline only
         return
     report = run_canary(box, course.limits.for_worker(device), course.root, course.hidden_files())
     if report.leaks:

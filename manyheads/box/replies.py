@@ -1,4 +1,4 @@
-"""Read a reply as hostile bytes: the exact structure and plain tensors, or BadReply."""
+"""Read a reply as hostile bytes: it has exactly the agreed structure and plain tensors, or BadReply is raised."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WIDTH = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2,
 
 
 class BadReply(Exception):
-    """Not a reply. The text completes "it sent something that is not an answer: …"."""
+    """The bytes are not a reply. The text completes "it sent something that is not an answer: …"."""
 
 
 M = TypeVar("M")
@@ -31,7 +31,7 @@ Name = Annotated[str, Field(max_length=200)]
 
 
 def _one_of(words: frozenset[str]) -> AfterValidator:
-    """A word that evidence may repeat: one of torch's, not one of a student's."""
+    """Accept only these words, because evidence may repeat them: they are torch's, never a student's."""
 
     def known(word: str) -> str:
         if word not in words:
@@ -49,7 +49,7 @@ Size = Annotated[int, Field(ge=0, lt=1 << 40)]
 
 
 class Model(BaseModel):
-    """A part of a reply. What has a default may be left out, as the worker does."""
+    """A part of a reply. The worker leaves out fields that have their default."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -135,12 +135,12 @@ _READER = TypeAdapter(ReplyModel)
 
 
 def read_reply(payload: bytes) -> Reply:
-    """The reply in these bytes. Raises BadReply, and nothing else, for anything that is not one."""
+    """Read one reply. Raises BadReply, and nothing else, for anything that is not a reply."""
     return read_as(_READER, reply_of, payload)
 
 
 def read_replies(payload: bytes, count: int) -> list[Reply]:
-    """So many replies, each after its length. Raises BadReply, and nothing else, for anything else."""
+    """Read `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
     replies, at = [], 0
     for _ in range(count):
         begin = at + LENGTH.size
@@ -155,7 +155,7 @@ def read_replies(payload: bytes, count: int) -> list[Reply]:
 
 
 def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], payload: bytes) -> Answer:
-    """What `make` makes of the body, once `reader` has accepted it, and of the tensors. Raises BadReply only."""
+    """Validate the body with `reader`, then pass it and the tensors to `make`. Raises BadReply only."""
     try:
         body, count = _read_header(payload)
         named = safetensors.torch.load(payload)
@@ -166,12 +166,12 @@ def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], p
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise BadReply(f"its field {where[:80]!r} is not as agreed") from None
-    except Exception as error:  # hostile bytes: whatever a parser may raise
+    except Exception as error:  # the bytes are hostile: a parser may raise anything
         raise BadReply(f"it cannot be read ({type(error).__name__})") from None
 
 
 def _read_header(payload: bytes) -> tuple[object, int]:
-    """The JSON body, and how many tensors the file holds under exactly the names t0, t1, …"""
+    """The JSON body and the number of tensors, which must have exactly the names t0, t1, …"""
     if len(payload) < 8:
         raise BadReply("it is cut short")
     (length,) = struct.unpack_from("<Q", payload)
@@ -194,7 +194,7 @@ def _read_header(payload: bytes) -> tuple[object, int]:
 
 
 def _parsed(text: str) -> Any:
-    """JSON that is written as the worker writes it, and so in one way only: no name stands in it twice."""
+    """Parse JSON, which must be written exactly as the worker writes it. So no key can occur twice."""
     found = json.loads(text)
     if json.dumps(found) != text:
         raise BadReply("it is not written as agreed")

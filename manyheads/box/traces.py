@@ -1,4 +1,4 @@
-"""Read the answer to a TraceCall as bytes of a student's machine: the exact structure, capped, or BadReply."""
+"""Read the answer to a TraceCall as untrusted bytes: it has exactly the agreed structure and sizes, or BadReply is raised."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _READER = TypeAdapter(_Traced)
 
 
 def read_traced(payload: bytes) -> Traced:
-    """The traced call in these bytes. Raises BadReply, and nothing else, for anything that is not one."""
+    """Read a traced call. Raises BadReply, and nothing else, for anything that is not one."""
     return read_as(_READER, _traced, payload)
 
 

@@ -1,4 +1,4 @@
-"""The judge's side of a zygote: ask it for an attempt's process, and end that process."""
+"""The judge's side of a zygote: request an attempt's process, and end it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import socket
 from .connection import Connection
 from .worker.limits import CUDA, Limits
 
-CUDA_GRACE = 30.0  # seconds: taking down much memory of a GPU takes its time, and the next attempt waits for it
+CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
 
 
 def start_attempt(control: socket.socket, limits: Limits) -> Connection:
-    """A connection to a process that the zygote behind this control socket forks."""
+    """Have the zygote at this control socket fork a process. Returns the connection to it."""
     data, their_data = socket.socketpair()
     lifeline, their_lifeline = socket.socketpair()
     with their_data, their_lifeline:
@@ -26,7 +26,7 @@ def start_attempt(control: socket.socket, limits: Limits) -> Connection:
 
 
 def _hang_up(lifeline: socket.socket, seconds: float) -> int | None:
-    """Tell the keeper to end the attempt, and wait for its word on how it ended."""
+    """Have the supervisor end the attempt, and wait for the exit status that it reports."""
     try:
         lifeline.shutdown(socket.SHUT_WR)
         ready, _, _ = select.select([lifeline], [], [], seconds)

@@ -124,9 +124,9 @@ def _most_judges(device: Device) -> int:
     """How many can work at once: one attempt at a time has a GPU."""
     if device is Device.CPU:
         return sys.maxsize
-    from ..box.nvidia import apart, find_driver
+    from ..box.nvidia import find_driver, separate_gpus
 
-    return max(1, len(apart(find_driver())))
+    return max(1, len(separate_gpus(find_driver())))
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:

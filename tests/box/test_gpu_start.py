@@ -44,7 +44,7 @@ def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driv
             box.attempt(GPU)
         with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
             GpuBox(GPU, tmp_path, driver)
-    GpuLock(driver.gpus).end()  # free again
+    GpuLock(driver.gpus).release()  # free again
 
 
 @needs_root
@@ -61,7 +61,7 @@ def test_a_box_that_does_not_start_lets_go_of_the_gpu(
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(BoxUnavailable, match="bubblewrap") as caught:
         GpuBox(GPU, tmp_path, driver)
-    GpuLock(driver.gpus).end()
+    GpuLock(driver.gpus).release()
     del caught  # which held the box
 
 

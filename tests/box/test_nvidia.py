@@ -11,7 +11,7 @@ from manyheads.box import nvidia
 from manyheads.box.contents import Bind
 from manyheads.box.gpu import GpuLock
 from manyheads.box.level import BoxUnavailable
-from manyheads.box.nvidia import Driver, Gpu, Places, apart, equipment, find_driver, missing
+from manyheads.box.nvidia import Driver, Gpu, Places, equipment, find_driver, missing, separate_gpus
 
 INFORMATION = "Model: \t\t NVIDIA A100\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n"
 UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-7777-8888-9999-000000000000"]
@@ -166,7 +166,7 @@ def test_a_choice_of_the_instructor_s_holds_in_the_box(machine: Machine, folder:
         ("$(id) x", "0", ["/dev/nvidia0", "/dev/nvidia1"]),
     ):
         environment = {"CUDA_VISIBLE_DEVICES": choice}
-        (gpu,) = apart(driver, environment)
+        (gpu,) = separate_gpus(driver, environment)
         inside = equipment(driver, gpu, environment)
         assert dict(inside.environment)["CUDA_VISIBLE_DEVICES"] == visible
         assert [bind.target for bind in inside.devices if bind.target[-1].isdigit()] == nodes
@@ -219,32 +219,32 @@ def test_of_the_capabilities_of_a_divided_gpu_a_box_gets_those_that_anybody_may_
 def test_boxes_work_at_once_on_gpus_that_can_be_told_apart(machine: Machine) -> None:
     places = machine(2)
     driver = find_driver(places, {})
-    assert apart(driver, {}) == driver.gpus
+    assert separate_gpus(driver, {}) == driver.gpus
     (places.proc / "gpus/0000:A1:00.0/information").unlink()
     unknown = find_driver(places, {})
-    assert apart(unknown, {}) == unknown.gpus[:1]
+    assert separate_gpus(unknown, {}) == unknown.gpus[:1]
     alone = Driver(places, driver.gpus[:1], "", False)
-    assert apart(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
+    assert separate_gpus(alone, {"CUDA_VISIBLE_DEVICES": "0"}) == alone.gpus  # a choice of one is that one
 
 
 def test_choices_that_differ_work_at_once_and_the_same_one_does_not(machine: Machine) -> None:
     driver = find_driver(machine(2), {})
-    first, second, again = (apart(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1"))
-    turns = [GpuLock(first), GpuLock(second)]
+    first, second, again = (separate_gpus(driver, {"CUDA_VISIBLE_DEVICES": choice}) for choice in ("0", "1", "1"))
+    locks = [GpuLock(first), GpuLock(second)]
     with pytest.raises(BoxUnavailable):
         GpuLock(again)
-    for turn in turns:
-        turn.end()
+    for lock in locks:
+        lock.release()
 
 
-def test_a_gpu_is_one_box_s_until_it_lets_go() -> None:
+def test_a_gpu_is_one_box_s_until_it_releases_the_lock() -> None:
     gpus = [Gpu("of-a-test-0"), Gpu("of-a-test-1")]
     first, second = GpuLock(gpus), GpuLock(gpus)
     assert [first.gpu, second.gpu] == gpus
     with pytest.raises(BoxUnavailable, match=r"another grader has the GPU.* Next: "):
         GpuLock(gpus)
-    first.end()
+    first.release()
     third = GpuLock(gpus)
     assert third.gpu == gpus[0]
-    second.end()
-    third.end()
+    second.release()
+    third.release()

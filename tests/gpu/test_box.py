@@ -12,7 +12,7 @@ from manyheads.box.canary import run_canary
 from manyheads.box.connection import AttemptEnded, Connection, End
 from manyheads.box.gpu import GpuBox
 from manyheads.box.level import Box, BoxUnavailable, Level, open_box
-from manyheads.box.nvidia import apart, find_driver
+from manyheads.box.nvidia import find_driver, separate_gpus
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
 
@@ -100,7 +100,7 @@ def test_every_attempt_starts_cuda_anew(box: Box) -> None:
 
 
 def test_a_second_box_is_refused_the_gpu(box: Box, tmp_path: Path) -> None:
-    if len(apart(find_driver())) > 1:
+    if len(separate_gpus(find_driver())) > 1:
         pytest.skip("there is another GPU for it")
     with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
         GpuBox(LIMITS, tmp_path)
