@@ -8,13 +8,13 @@ from pydantic import Field, TypeAdapter
 from torch import Tensor
 
 from .replies import BadReply, Model, Name, ReplyModel, Size, TensorRef, read_as, reply_of
-from .worker.answers import Seen, Step, Traced
+from .worker.answers import Step, TensorInfo, Traced
 from .worker.tensor_info import ELEMENTS
 from .worker.tracing import CROPS, DEPTH, ORDER, SIDES, STEPS
 
 
-class _Seen(Model):
-    kind: Literal["Seen"] = Field(alias="$")
+class _TensorInfo(Model):
+    kind: Literal["TensorInfo"] = Field(alias="$")
     shape: list[Size] = Field(max_length=64)
     dtype: Name
     contiguous: bool
@@ -26,11 +26,11 @@ class _Step(Model):
     name: Annotated[str, Field(max_length=60)]
     lines: list[Size] = Field(min_length=1, max_length=DEPTH)
     sites: list[Size] = Field(min_length=1, max_length=DEPTH)
-    inputs: list[_Seen] = Field([], max_length=SIDES)
-    outputs: list[_Seen] = Field([], max_length=SIDES)
-    taken: Size = 0
-    given: Size = 0
-    kept: Literal["view", "copy", "new", "same", "in place", ""] = ""
+    inputs: list[_TensorInfo] = Field([], max_length=SIDES)
+    outputs: list[_TensorInfo] = Field([], max_length=SIDES)
+    input_count: Size = 0
+    output_count: Size = 0
+    storage: Literal["view", "copy", "new", "same", "in place", ""] = ""
     numbers: list[float] = Field([], max_length=4)
     raised: bool = False
     crops: list[TensorRef] = Field([], max_length=CROPS)
@@ -41,7 +41,7 @@ class _Traced(Model):
     reply: ReplyModel
     steps: list[_Step] = Field(max_length=STEPS)
     order: list[Size] = Field(max_length=ORDER)
-    lost: Size = 0
+    dropped: Size = 0
 
 
 _READER = TypeAdapter(_Traced)
@@ -58,7 +58,7 @@ def _traced(model: _Traced, tensors: list[Tensor]) -> Traced:
     if any(place >= len(model.steps) for place in model.order):
         raise BadReply("it names a step that is not in it")
     steps = tuple(_step(step, tensors) for step in model.steps)
-    return Traced(reply_of(model.reply, tensors), steps, tuple(model.order), model.lost)
+    return Traced(reply_of(model.reply, tensors), steps, tuple(model.order), model.dropped)
 
 
 def _step(model: _Step, tensors: list[Tensor]) -> Step:
@@ -66,16 +66,16 @@ def _step(model: _Step, tensors: list[Tensor]) -> Step:
         model.name,
         tuple(model.lines),
         tuple(model.sites),
-        tuple(_seen(each) for each in model.inputs),
-        tuple(_seen(each) for each in model.outputs),
-        model.taken,
-        model.given,
-        model.kept,
+        tuple(_tensor_info(each) for each in model.inputs),
+        tuple(_tensor_info(each) for each in model.outputs),
+        model.input_count,
+        model.output_count,
+        model.storage,
         tuple(model.numbers),
         model.raised,
         tuple(tensors[ref.index] for ref in model.crops),
     )
 
 
-def _seen(model: _Seen) -> Seen:
-    return Seen(tuple(model.shape), model.dtype, model.contiguous, model.value)
+def _tensor_info(model: _TensorInfo) -> TensorInfo:
+    return TensorInfo(tuple(model.shape), model.dtype, model.contiguous, model.value)

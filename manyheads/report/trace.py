@@ -25,8 +25,8 @@ def trace_report(explained: Explained) -> RenderableType:
     width = max((len(line.label) for line in _all_lines(explained)), default=0)
     for entry in explained.entries:
         parts += _again(entry, width) if isinstance(entry, Again) else _line(entry, width)
-    if explained.lost:
-        parts.append(Text(f"  … and {explained.lost} more operations", style="bright_black"))
+    if explained.dropped:
+        parts.append(Text(f"  … and {explained.dropped} more operations", style="bright_black"))
     if explained.raised:
         parts.append(Text(f"  ✗ {explained.raised}", style="bold red"))
     if explained.returned:

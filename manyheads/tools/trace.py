@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from ..box.worker.answers import Seen, Step, Traced
+from ..box.worker.answers import Step, TensorInfo, Traced
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..public.fingerprint import tensor_fingerprint
@@ -68,7 +68,7 @@ class Explained:
     returned: str = ""
     right: bool = False
     raised: str = ""
-    lost: int = 0
+    dropped: int = 0
     picture: OriginPicture | None = None
 
 
@@ -77,7 +77,9 @@ def explained(look: Look, traced: Traced, source: Source) -> Explained:
     axes = look.axes
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
     entries = tuple(_entries(items, traced.steps, axes, source))
-    found = Explained(look.title, ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), entries, lost=traced.lost)
+    found = Explained(
+        look.title, ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), entries, dropped=traced.dropped
+    )
     raised = traced.reply.raised
     if raised is not None:
         own = sanitize(raised.message)
@@ -138,13 +140,13 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
 
 
 def _operation(step: Step, axes: Axes) -> Operation:
-    takes = _joined([_tensor(each, axes) for each in step.inputs], step.taken)
+    takes = _joined([_tensor(each, axes) for each in step.inputs], step.input_count)
     if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
         takes = f"{takes} {_SIGNS[step.name]} {axes.number(step.numbers[0])}"
     elif "masked_fill" in step.name and step.numbers:
         takes = f"{takes}, {_shown(step.numbers[0])}"
-    gives = _joined([_tensor(each, axes) for each in step.outputs], step.given)
-    data = {"same": "the same tensor"}.get(step.kept, "" if step.kept == "new" else step.kept)
+    gives = _joined([_tensor(each, axes) for each in step.outputs], step.output_count)
+    data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"
     corner = step.crops[0] if step.crops else None
@@ -152,7 +154,7 @@ def _operation(step: Step, axes: Axes) -> Operation:
     return Operation(printable(step.name), takes, gives, data, doubt_about(step, axes), step.raised, corner, whole)
 
 
-def _tensor(seen: Seen, axes: Axes) -> str:
+def _tensor(seen: TensorInfo, axes: Axes) -> str:
     if seen.value is not None and "(" in (number := axes.number(seen.value)):
         return number
     return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {axes.shape(seen.shape)}"

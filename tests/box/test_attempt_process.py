@@ -74,9 +74,9 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         pytest.param(f"    return float({SYSCALL.format(458)})", 38.0, id="it cannot list mounts"),
         pytest.param(CAPABILITIES, 0.0, id="it has no capability, whatever the zygote has"),
         pytest.param(
-            "    import linecache\n    return float(len(linecache.getlines('rehearsal.py')))",
+            "    import linecache\n    return float(len(linecache.getlines('warmup.py')))",
             0.0,
-            id="it finds no source of the rehearsal",
+            id="it finds no source of the warm-up",
         ),
     ],
 )

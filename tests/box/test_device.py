@@ -12,7 +12,7 @@ from manyheads.box.level import Box
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.worker import wire
 from manyheads.box.worker.answers import Reply
-from manyheads.box.worker.device import placed
+from manyheads.box.worker.device import on_its_device
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build, Call, Load, StandIn
@@ -89,7 +89,7 @@ def test_what_is_given_is_moved_to_the_device_that_the_call_names(attempt: Conne
 
 def test_what_stands_on_the_meta_device_stays_there() -> None:
     empty = X.to("meta")
-    sent = placed(Call("product", (empty, X, StandIn({"proj": empty}, {})), cotangent=empty, device="cpu"))
+    sent = on_its_device(Call("product", (empty, X, StandIn({"proj": empty}, {})), cotangent=empty, device="cpu"))
     there, here, given = sent.args
     assert isinstance(given, StandIn)
     found = [there, here, given.linears["proj"], sent.cotangent]
@@ -97,7 +97,7 @@ def test_what_stands_on_the_meta_device_stays_there() -> None:
 
 
 def test_a_cotangent_and_given_layers_are_moved_too() -> None:
-    sent = placed(Call("product", (StandIn({"proj": X}, {}), X), cotangent=X, device="meta"))
+    sent = on_its_device(Call("product", (StandIn({"proj": X}, {}), X), cotangent=X, device="meta"))
     given, cotangent = sent.args[0], sent.cotangent
     assert isinstance(given, StandIn)
     assert cotangent is not None

@@ -39,7 +39,7 @@ def test_what_is_honest_is_read_as_it_was_sent(honest: tuple[Any, list[torch.Ten
     exec(compile(SOURCE, "a.py", "exec"), namespace)
     traced = trace(namespace, TraceCall(Call("f", (torch.ones(2, 3),)), (2, 2), 2), "a.py")
     read = read_traced(wire.encode(traced)[wire.LENGTH.size :])
-    assert (read.order, read.lost, len(read.steps)) == (traced.order, traced.lost, len(traced.steps))
+    assert (read.order, read.dropped, len(read.steps)) == (traced.order, traced.dropped, len(traced.steps))
     for mine, theirs in zip(read.steps, traced.steps, strict=True):
         assert mine.name == theirs.name
         assert (mine.lines, mine.sites, mine.inputs, mine.outputs) == (
@@ -60,12 +60,12 @@ def test_what_is_honest_is_read_as_it_was_sent(honest: tuple[Any, list[torch.Ten
         pytest.param(["steps", 0, "name"], "n" * 61, id="a long name"),
         pytest.param(["steps", 0, "lines"], [], id="no line"),
         pytest.param(["steps", 0, "lines"], [1] * (DEPTH + 1), id="lines without end"),
-        pytest.param(["steps", 0, "kept"], "stolen", id="a word that was not agreed"),
+        pytest.param(["steps", 0, "storage"], "stolen", id="a word that was not agreed"),
         pytest.param(["steps", 0, "numbers"], ["2"], id="a number that is text"),
         pytest.param(["steps", 0, "inputs", 0, "shape"], [1 << 62], id="a shape of 2^62"),
         pytest.param(["steps", 0, "inputs", 0, "extra"], 1, id="a field that was not agreed"),
         pytest.param(["steps", 0, "crops"], [{"$": "tensor", "index": 77}], id="a tensor that is not there"),
-        pytest.param(["lost"], None, id="nothing where a number belongs"),
+        pytest.param(["dropped"], None, id="nothing where a number belongs"),
         pytest.param(["reply"], None, id="no reply"),
         pytest.param(["$"], "Reply", id="another message"),
     ],

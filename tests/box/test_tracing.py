@@ -41,7 +41,7 @@ def only(traced: Traced) -> Step:
 
 
 @pytest.mark.parametrize(
-    ("code", "name", "shape", "kept"),
+    ("code", "name", "shape", "storage"),
     [
         pytest.param("x.view(2, 12)", "view", (2, 12), "view", id="a view"),
         pytest.param("x.mT", "mT", (2, 4, 3), "view", id="a property that is a tensor"),
@@ -66,11 +66,13 @@ def only(traced: Traced) -> Step:
         pytest.param("nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x)[0]", "MultiheadAttention", (2, 3, 4), "new", id="a layer that does much inside"),
     ],
 )  # fmt: skip
-def test_what_a_line_calls_is_one_step(follow: Follow, code: str, name: str, shape: tuple[int, ...], kept: str) -> None:
+def test_what_a_line_calls_is_one_step(
+    follow: Follow, code: str, name: str, shape: tuple[int, ...], storage: str
+) -> None:
     traced = follow(f"def f(x):\n    return {code}\n")
     assert traced.reply.raised is None
     step = traced.steps[traced.order[-1]]
-    assert (step.name, step.outputs[0].shape, step.kept, step.lines) == (name, shape, kept, (5,))
+    assert (step.name, step.outputs[0].shape, step.storage, step.lines) == (name, shape, storage, (5,))
 
 
 def test_a_layer_is_given_what_it_was_called_with_not_what_it_holds(follow: Follow) -> None:
@@ -84,7 +86,7 @@ def test_a_layer_is_given_what_it_was_called_with_not_what_it_holds(follow: Foll
 )
 def test_what_writes_into_a_tensor_is_seen_to_do_so(follow: Follow, code: str) -> None:
     traced = follow(f"def f(x):\n    {code}\n    return x\n")
-    assert [traced.steps[place].kept for place in traced.order][-1] == "in place"
+    assert [traced.steps[place].storage for place in traced.order][-1] == "in place"
 
 
 @pytest.mark.parametrize(
@@ -97,8 +99,8 @@ def test_what_gives_no_tensor_is_no_step(follow: Follow, code: str) -> None:
 def test_parts_are_counted_and_unpacking_is_a_step(follow: Follow) -> None:
     traced = follow("def f(x):\n    a, b = x.split(2, -1)\n    c, d = x\n    return c\n")
     split, unpack = (traced.steps[place] for place in traced.order)
-    assert (split.name, split.given, [o.shape for o in split.outputs]) == ("split", 2, [(2, 3, 2)] * 2)
-    assert (unpack.name, unpack.given, unpack.outputs[0].shape) == ("unpack", 2, (3, 4))
+    assert (split.name, split.output_count, [o.shape for o in split.outputs]) == ("split", 2, [(2, 3, 2)] * 2)
+    assert (unpack.name, unpack.output_count, unpack.outputs[0].shape) == ("unpack", 2, (3, 4))
 
 
 def test_a_helper_stands_below_the_line_that_called_it(follow: Follow) -> None:
@@ -109,7 +111,7 @@ def test_a_helper_stands_below_the_line_that_called_it(follow: Follow) -> None:
 def test_inside_vmap_shapes_are_those_of_one_example(follow: Follow) -> None:
     traced = follow("def f(x):\n    return torch.vmap(lambda t: t @ t.mT)(x)\n", crop=(2, 2))
     steps = [traced.steps[place] for place in traced.order]
-    assert [(s.name, s.outputs[0].shape, s.kept, s.crops) for s in steps] == [
+    assert [(s.name, s.outputs[0].shape, s.storage, s.crops) for s in steps] == [
         ("mT", (4, 3), "", ()),
         ("matmul", (3, 3), "", ()),
     ]
@@ -140,9 +142,9 @@ def test_numbers_do_not_make_steps_differ(follow: Follow) -> None:
 
 def test_endless_variety_and_length_are_cut_and_counted(follow: Follow) -> None:
     various = follow(f"def f(x):\n    for n in range({STEPS + 7}):\n        y = torch.zeros(n)\n    return y\n")
-    assert (len(various.steps), various.lost) == (STEPS, 7)
+    assert (len(various.steps), various.dropped) == (STEPS, 7)
     long = follow(f"def f(x):\n    for n in range({ORDER + 9}):\n        y = x.mT\n    return y\n")
-    assert (len(long.order), long.lost) == (ORDER, 9)
+    assert (len(long.order), long.dropped) == (ORDER, 9)
 
 
 def test_a_corner_of_what_comes_out_is_kept_of_the_first_times(follow: Follow) -> None:

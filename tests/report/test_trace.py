@@ -47,7 +47,7 @@ def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
         TraceLine(1, "4", "return x / 2", (VIEW,)),
         Again(1, "4", "4", 7, False),
     )
-    assert text(Explained("f(x)", "", entries, lost=3)) == [
+    assert text(Explained("f(x)", "", entries, dropped=3)) == [
         "f(x)",
         "  9  y = half(x)",
         "  4    return x / 2",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.box.worker.answers import Seen, Step
+from manyheads.box.worker.answers import Step, TensorInfo
 from manyheads.tools.axes import Axes
 from manyheads.tools.doubts import doubt_about
 
@@ -13,7 +13,7 @@ B, T, C, NH, HD = AXES.sizes.values()
 
 
 def step(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> Step:
-    return Step(name, (1,), (0,), (Seen(before, "float32", True),), (Seen(after, "float32", True),))
+    return Step(name, (1,), (0,), (TensorInfo(before, "float32", True),), (TensorInfo(after, "float32", True),))
 
 
 @pytest.mark.parametrize(

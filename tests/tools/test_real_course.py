@@ -44,7 +44,7 @@ def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None
         assert told.right, told.returned
         assert operations(told)
         assert not [op.mind for op in operations(told) if op.mind]
-        assert (told.raised, told.lost) == ("", 0)
+        assert (told.raised, told.dropped) == ("", 0)
 
 
 @pytest.mark.parametrize("id_", IDS)

@@ -1,7 +1,7 @@
-"""The only code of ours that stands inside the box, next to student code.
+"""The only part of the engine that runs inside the box, next to student code.
 
 It imports the standard library, torch, safetensors and itself, and knows no
-exercise. The judge uses `perform` too, to ask the reference and the mutants
+exercise. The judge uses `execute` too, to ask the reference and the mutants
 the same calls in its own process.
 
 The protocol, in order, on one stream socket an attempt:
@@ -12,8 +12,7 @@ The protocol, in order, on one stream socket an attempt:
     worker → judge   Reply     tensors, or the student's exception
     ...              ...       until the judge hangs up
 
-Where Several goes before them, so many messages are answered together, to wake
-the judge once.
+After a Batch, that many messages are answered together, which wakes the judge once.
 
 Every message is eight bytes of length, big-endian, and one safetensors file:
 tensors named t0, t1, … and a JSON body in its metadata that refers to them.

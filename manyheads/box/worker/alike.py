@@ -1,6 +1,7 @@
-"""Whether two modules are the same but for their weights: the same class, and the same in everything they hold.
+"""Whether two modules differ in their weights only: the same class, and the same content otherwise.
 
-Such modules answer alike. What cannot be compared, such as an object of a student's own class, counts as different.
+Such modules compute the same function of their weights. Objects that cannot be compared, for example of a class that
+the student wrote, count as different.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ _PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype,
 
 
 def are_alike(a: nn.Module, b: nn.Module) -> bool:
-    """Whether the modules differ in nothing but the numbers in their parameters."""
+    """Whether the modules differ only in the numbers in their parameters."""
     try:
         return _same(a, b)
-    except RecursionError:  # something that holds itself
+    except RecursionError:  # an object that contains itself
         return False
 
 

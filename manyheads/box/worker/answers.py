@@ -1,4 +1,4 @@
-"""What an attempt answers: Reply, and Traced to a TraceCall."""
+"""What an attempt answers: a Reply, or a Traced to a TraceCall."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-MADE_LIMIT = 256  # different sizes of new tensors that are reported, the largest of them
+MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Raised:
     """An exception in the attempt's code.
 
     stage: "load", "build", "call" or "gradient".
-    line: the innermost line of the student's own file, None where there is none.
+    line: the innermost line of the student's own file in the traceback, None if there is none.
     """
 
     type: str
@@ -29,7 +29,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Output:
-    """What one run returned. `tensor` is None for anything but a plain dense tensor or number."""
+    """What one run returned. `tensor` is None unless it is a plain dense tensor or a number."""
 
     kind: str  # "tensor", or the type's name
     tensor: Tensor | None = None
@@ -49,33 +49,35 @@ class Entry:
 
 @dataclass(frozen=True)
 class ModuleFacts:
-    """What stands in a module after the call, in the order it was built."""
+    """The state of a module after the call."""
 
     parameters: Mapping[str, Entry]
     buffers: Mapping[str, Entry]
     training: bool
-    changed: bool  # a parameter differs from what it was before the call
-    unloaded: tuple[str, ...]  # names of the given state with no matching tensor
-    attributes: Mapping[str, object]  # bool, int, float or str; anything else as its type's name
-    plain: Mapping[str, Entry] = field(default_factory=dict)  # tensors that are attributes, but neither of the above
-    alike: bool = False  # its twin is the same but for the weights
+    changed: bool  # whether the call changed a parameter
+    unloaded: tuple[str, ...]  # names in the given state for which the module has no matching tensor
+    attributes: Mapping[str, object]  # bool, int, float or str; of anything else the name of its type
+    plain: Mapping[str, Entry] = field(
+        default_factory=dict
+    )  # tensors that are attributes, but neither parameters nor buffers
+    alike: bool = False  # whether its twin differs in the weights only
 
 
 @dataclass(frozen=True)
 class Operations:
-    """Which operations ran, as far as they let themselves be watched."""
+    """Which operations ran, as far as they can be observed."""
 
     fused: bool  # scaled_dot_product_attention or nn.MultiheadAttention was called
     made: tuple[
         int, ...
-    ] = ()  # numbers of elements of new tensors, each once, smallest first; of very many the largest
-    mixed: bool = False  # an operation took tensors on two devices, which is an error on real ones
-    recorded: bool = False  # a fused operation ran with gradients recorded
-    stopped: bool = False  # there were more operations than asked for
+    ] = ()  # the different sizes of new tensors in elements, ascending; the largest MADE_LIMIT of them
+    mixed: bool = False  # an operation took tensors on two devices, which is an error on real devices
+    recorded: bool = False  # autograd recorded a fused operation
+    stopped: bool = False  # there were more operations than the call allows
 
     @property
     def largest(self) -> int:
-        """Elements of the largest new tensor, not counting what scaled_dot_product_attention makes inside."""
+        """The size of the largest new tensor, without those that scaled_dot_product_attention makes internally."""
         return max(self.made, default=0)
 
 
@@ -86,15 +88,15 @@ class Reply:
     outputs: tuple[Output, ...] = ()
     gradients: Mapping[str, Tensor | None] = field(default_factory=dict)
     raised: Raised | None = None
-    mutated: tuple[str, ...] = ()  # names of arguments whose values changed
+    mutated: tuple[str, ...] = ()  # the names of arguments that the call changed in place
     modules: tuple[ModuleFacts, ...] = ()
     operations: Operations | None = None
-    peak: int | None = None  # bytes beyond what was held before the call; None where the device does not say
+    peak: int | None = None  # bytes allocated beyond those before the call; None if the device does not report them
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A tensor that went into an operation or came out. `value`: that of a tensor without axes."""
+class TensorInfo:
+    """An input or output of an operation. `value`: the number in a tensor without axes."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -106,20 +108,20 @@ class Seen:
 class Step:
     """One operation of a line, however often it ran.
 
-    lines: the student's lines that lead to it, outermost first; sites: where in the bytecode of each. kept: "view",
-    "copy", "new", "same", "in place", or empty where that cannot be told. taken, given: how many tensors went in and
-    came out, of which the first are listed. numbers: plain numbers among the arguments. crops: a corner of what came
-    out, of the first times that it ran.
+    lines: the student's lines that lead to it, outermost first; sites: the bytecode offset in each. storage: how the output's
+    memory relates to the inputs: "view", "copy", "new", "same", "in place", or empty if unknown. input_count, output_count:
+    how many tensors went in and came out, of which the first are listed. numbers: plain numbers among the arguments.
+    crops: a corner of the output of its first runs.
     """
 
     name: str
     lines: tuple[int, ...]
     sites: tuple[int, ...]
-    inputs: tuple[Seen, ...] = ()
-    outputs: tuple[Seen, ...] = ()
-    taken: int = 0
-    given: int = 0
-    kept: str = ""
+    inputs: tuple[TensorInfo, ...] = ()
+    outputs: tuple[TensorInfo, ...] = ()
+    input_count: int = 0
+    output_count: int = 0
+    storage: str = ""
     numbers: tuple[float, ...] = ()
     raised: bool = False
     crops: tuple[Tensor, ...] = ()
@@ -127,12 +129,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Traced:
-    """The answer to a TraceCall. `order` refers to `steps`; `lost` operations were too many to note."""
+    """The answer to a TraceCall. `order`: indices into `steps`. `dropped`: how many operations were not recorded."""
 
     reply: Reply
     steps: tuple[Step, ...]
     order: tuple[int, ...]
-    lost: int = 0
+    dropped: int = 0
 
 
 @cache

@@ -1,4 +1,4 @@
-"""One attempt's process: import the student's source, then answer calls until the judge hangs up."""
+"""The process of one attempt: import the student's source, then answer calls until the judge closes the connection."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MODULE = "attempt"  # the name under which the student's module stands in sys.mo
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer until the judge hangs up. Student code runs in here and nowhere else."""
+    """Answer until the judge closes the connection. Student code runs in this function and nowhere else."""
     attempt = _Attempt()
     while (message := wire.receive(connection)) is not None:
-        if isinstance(message, Batch):  # so the judge is woken once
+        if isinstance(message, Batch):  # answered together, which wakes the judge once
             answers = b"".join([attempt.answer(wire.receive(connection)) for _ in range(message.count)])
             connection.sendall(wire.LENGTH.pack(len(answers)) + answers)
         else:
@@ -36,10 +36,10 @@ class _Attempt:
     def __init__(self) -> None:
         self._namespace: Mapping[str, object] = {}
         self._name = ""
-        self._learner = Trainer()
+        self._trainer = Trainer()
 
     def answer(self, message: object) -> bytes:
-        """The answer to one message. Raises TypeError for what is none."""
+        """The answer to one message. Raises TypeError for anything that is not a message for an attempt."""
         reply: Reply | Traced
         if isinstance(message, Load):
             self._name = message.name
@@ -49,7 +49,7 @@ class _Attempt:
         elif isinstance(message, TraceCall):
             reply = trace(self._namespace, message, self._name)
         elif isinstance(message, Training):
-            reply = self._learner.answer(self._namespace, message, self._name)
+            reply = self._trainer.answer(self._namespace, message, self._name)
         else:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
         return wire.encode(reply)
@@ -64,21 +64,21 @@ def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
     try:
         exec(compile(load.source, load.name, "exec", dont_inherit=True), vars(module))
-    except BaseException as error:  # SystemExit while importing is an answer too
+    except BaseException as error:  # SystemExit during the import is an answer too
         return vars(module), Reply(raised=raised_by(error, "load", load.name))
     return vars(module), Reply()
 
 
 def silence() -> None:
-    """Prints and warnings cost nothing and go nowhere."""
+    """Discard all output, and read nothing from standard input."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
 
 
-def private(connection: socket.socket) -> socket.socket:
-    """The connection under a number that no student code closes by accident, all other descriptors shut."""
+def hide_descriptor(connection: socket.socket) -> socket.socket:
+    """Move the connection to a descriptor that student code is unlikely to close by accident, and close all others."""
     number = 64
     if connection.fileno() != number:
         os.dup2(connection.fileno(), number, inheritable=False)

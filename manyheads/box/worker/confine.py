@@ -1,7 +1,7 @@
-"""Namespaces of its own for one attempt, inside the box: step by step from the warm process to the bound one.
+"""Confine one attempt inside the box, in steps.
 
-`PidNamespaces` is the warm process's (a PID namespace holds the children of the
-process that made it); `own_namespaces` and `bind_down` run in the attempt, right
+The zygote uses `PidNamespaces` (a PID namespace holds the children of the process
+that made it). `enter_namespaces` and `drop_privileges` run in the attempt, right
 before student code. Source: unshare(2), user_namespaces(7), capabilities(7).
 """
 
@@ -24,34 +24,34 @@ _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 40
 
 
-def die_first() -> None:
-    """Where memory runs out, the attempt goes, not the warm process it came from."""
+def prefer_oom_kill() -> None:
+    """Make the kernel kill the attempt, not the zygote, when memory runs out."""
     with contextlib.suppress(OSError):
         _write("/proc/self/oom_score_adj", b"1000")
 
 
 class PidNamespaces:
-    """Each child of this process is PID 1 of a PID namespace of its own."""
+    """Makes each child of this process PID 1 of its own PID namespace."""
 
     def __init__(self) -> None:
-        """Needs CAP_SYS_ADMIN in the box's own user namespace, which no attempt inherits: it enters one of its own."""
+        """Needs CAP_SYS_ADMIN in the box's user namespace. No attempt inherits that: it enters a user namespace of its own."""
         self._ours = os.open("/proc/self/ns/pid", os.O_RDONLY)
         self._used = False
 
     def next(self) -> None:
-        """A fresh one for the next child."""
-        if self._used:  # only from its own namespace may a process make one for its children
+        """Make a PID namespace for the next child."""
+        if self._used:  # a process can make one for its children only while it is in its own
             check(libc.setns(self._ours, _NEW_PID), "setns")
         check(libc.unshare(_NEW_PID), "unshare")
         self._used = True
 
 
-def own_namespaces(limits: Limits) -> None:
-    """User, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm and no /proc.
+def enter_namespaces(limits: Limits) -> None:
+    """Enter new user, mount, IPC, UTS and network namespaces, with private, sized /tmp and /dev/shm and an empty /proc.
 
-    On a GPU with the part of /proc that its driver reads.
+    On a GPU, /proc holds the part that the driver reads.
     """
-    empty = limits.device != CUDA or not procfs.lay_out()
+    empty = limits.device != CUDA or not procfs.mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()
     check(libc.unshare(_NEW_USER | _NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
@@ -64,7 +64,7 @@ def own_namespaces(limits: Limits) -> None:
         mount("tmpfs", "/proc", "tmpfs", NO_SUID | NO_DEV | READ_ONLY, "size=4k,nr_inodes=2")
 
 
-def bind_down(limits: Limits) -> None:
+def drop_privileges(limits: Limits) -> None:
     """Drop every capability, set rlimits, filter system calls."""
     os.chdir("/tmp")
     for capability in range(_LAST_CAPABILITY + 1):
@@ -77,7 +77,7 @@ def bind_down(limits: Limits) -> None:
 
 
 def _write(path: str, data: bytes) -> None:
-    """Without a file object: each attempt would pay for making one."""
+    """Write without a file object, whose construction would cost each attempt time."""
     file = os.open(path, os.O_WRONLY)
     try:
         os.write(file, data)

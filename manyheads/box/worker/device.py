@@ -1,4 +1,4 @@
-"""What a call asks of the device: to be made there, in lower precision, and to be told how much memory was held."""
+"""The device options of a call: where it runs, in which precision, and whether peak memory is reported."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from .messages import Call, StandIn
 
 
-def placed(call: Call) -> Call:
-    """The call with its tensors on the device that it names. Modules are moved when they are built; meta tensors never."""
+def on_its_device(call: Call) -> Call:
+    """The call with its tensors moved to its device. Modules are moved when they are built, meta tensors never."""
     where = call.device
     if where is None:
         return call
@@ -38,7 +38,7 @@ def placed(call: Call) -> Call:
 
 
 def autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextManager[Any]:
-    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; nothing where that is None."""
+    """Mixed precision ("float16", "bfloat16") on the device of the first tensor; None means no autocast."""
     if dtype is None:
         return nullcontext()
     device = next((value.device.type for value in values if isinstance(value, Tensor)), "cpu")
@@ -48,7 +48,9 @@ def autocast(dtype: str | None, values: Iterable[object]) -> AbstractContextMana
 class Peak:
     """`with Peak() as peak: …` and then `peak.bytes`."""
 
-    bytes: int | None = None  # held at once, beyond what was held before; None where the device does not say
+    bytes: int | None = (
+        None  # allocated at the peak beyond what was allocated before; None if the device does not report it
+    )
 
     def __enter__(self) -> Peak:
         self._before = 0

@@ -1,4 +1,4 @@
-"""Answer one Call: the same code for an attempt in the box and for a reference in the judge."""
+"""Answer one Call. The box uses this code for attempts, the judge for references and mutants."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from .answers import Output, Raised, Reply, dtype_name
-from .device import Peak, autocast, placed
+from .device import Peak, autocast, on_its_device
 from .messages import Build, Call, StandIn
 from .modules import Built, build_module, lookup, plain_argument
-from .op_monitor import Watch
+from .op_monitor import OpMonitor
 from .planted import Planted
 from .wire import bare
 
-MESSAGE_LIMIT = 2000  # characters of a student's exception that travel
+MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
 
 
 def execute(
@@ -29,22 +29,21 @@ def execute(
     around: AbstractContextManager[object] | None = None,
     only_values: bool = False,
 ) -> Reply:
-    """Run the call against the attempt's names, within `around`.
+    """Run the call with the names that the attempt defines, within the context manager `around`.
 
-    `source` is the attempt's file name, to find its lines in a traceback. `only_values`: do not report on modules and
-    on arguments that changed.
-
-    Never raises for what the attempt does: its exception is in the reply.
+    source: the attempt's file name, to find its lines in a traceback.
+    only_values: leave out the report on modules and on arguments that changed.
+    Exceptions of the attempt are in the reply, never raised.
     """
     stage = "build"
     built: list[Built] = []
     outputs: list[Output] = []
     gradients: dict[str, Tensor | None] = {}
     mutated: tuple[str, ...] = ()
-    watch, peak = Watch(call.most_operations) if call.watch else None, Peak() if call.memory else None
+    monitor, peak = OpMonitor(call.most_operations) if call.watch else None, Peak() if call.memory else None
     raised = None
     try:
-        call = placed(call)
+        call = on_its_device(call)
         _seed(call.seed)
         subject = _subject(namespace, call, built)
         args = [_argument(namespace, a, call, built) for a in call.args]
@@ -55,7 +54,7 @@ def execute(
             lower, grad = autocast(call.autocast, (*args, *kwargs.values())), call.cotangent is not None
             with (
                 around or nullcontext(),
-                watch or nullcontext(),
+                monitor or nullcontext(),
                 peak or nullcontext(),
                 Planted(*call.planted) if call.planted else nullcontext(),
                 lower,
@@ -67,8 +66,8 @@ def execute(
             mutated = () if only_values else _changed(call, args, kwargs)
             stage = "gradient"
             if call.cotangent is not None:
-                if watch:
-                    watch.look_at_graph(results[0])
+                if monitor:
+                    monitor.inspect_graph(results[0])
                 gradients = _gradients(results[0], call, args, built)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
@@ -78,13 +77,13 @@ def execute(
         raised=raised,
         mutated=mutated,
         modules=() if only_values else tuple(b.facts() for b in built),
-        operations=watch.operations() if watch else None,
+        operations=monitor.operations() if monitor else None,
         peak=peak.bytes if peak else None,
     )
 
 
 def _seed(seed: int) -> None:
-    """As torch.manual_seed does, which formats three stack traces for devices that are not there: 1.5 ms."""
+    """Seed as torch.manual_seed does, without the 1.5 ms that it spends on formatting stack traces for absent devices."""
     torch.default_generator.manual_seed(seed)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
@@ -98,7 +97,7 @@ def raised_by(error: BaseException, stage: str, source: str) -> Raised:
             line = number
     try:
         message = str(error)[:MESSAGE_LIMIT]
-    except Exception:  # a __str__ of the student's own
+    except Exception:  # the student's own __str__ may raise
         message = ""
     bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
     return Raised(type(error).__name__, bases, message, stage, line)
@@ -112,7 +111,7 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
 
 
 def _bound(subject: Any, args: list[object], kwargs: dict[str, object]) -> tuple[list[object], dict[str, object]]:
-    """Names as positions where a decorator hides the names: functools.wraps keeps them in the signature."""
+    """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them in the signature."""
     if not kwargs or not hasattr(subject, "__wrapped__"):
         return args, kwargs
     bound = inspect.signature(subject).bind(*args, **kwargs)
@@ -124,7 +123,7 @@ def _argument(namespace: Mapping[str, object], value: object, call: Call, built:
         built.append(build_module(namespace, value))
         return built[-1].module
     if isinstance(value, Tensor):
-        value = value.detach().clone()  # the judge asks trusted code with the same tensors again
+        value = value.detach().clone()  # a copy, because the judge uses the same tensors again
         return value.requires_grad_(call.cotangent is not None and value.is_floating_point())
     argument = plain_argument(value)
     if isinstance(value, StandIn) and isinstance(argument, torch.nn.Module):
@@ -133,7 +132,7 @@ def _argument(namespace: Mapping[str, object], value: object, call: Call, built:
 
 
 def _changed(call: Call, args: list[object], kwargs: Mapping[str, object]) -> tuple[str, ...]:
-    """The tensors that the attempt was given and wrote into, by the name a student knows each by."""
+    """The names of the arguments that the attempt changed in place."""
     pairs = [(f"args.{i}", *pair) for i, pair in enumerate(zip(call.args, args, strict=True))]
     pairs += [(f"kwargs.{name}", sent, kwargs[name]) for name, sent in call.kwargs.items()]
     changed = []
@@ -154,7 +153,7 @@ def _identical(a: Tensor, b: Tensor) -> bool:
 
 
 def _output(result: object) -> Output:
-    if issubclass(type(result), Tensor):  # isinstance would ask the object what it is
+    if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(cast("Tensor", result))
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
         if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
@@ -177,7 +176,7 @@ def _gradients(result: object, call: Call, args: list[object], built: list[Built
         return {}
     if not result.requires_grad:
         return dict.fromkeys(wanted)
-    # A scalar, not grad_outputs: those make torch import sympy, 180 ms in every fresh process.
+    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
     total = (result * cotangent.to(result.dtype)).sum()
     found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=call.second)
     gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))

@@ -1,8 +1,8 @@
-"""No holes in the warm process's memory: what an attempt makes then stands together, on pages of its own.
+"""Fill the free blocks of the zygote's memory, so that an attempt's new objects get pages of their own.
 
-A fork shares its parent's pages until it writes to them, and copies each that it does. New objects would go where old
-ones were given back, all over the heap: a fifth of the pages that an attempt had copied, one by one. So the warm
-process takes up those places itself, once, and every attempt begins at the end. Source: mallinfo(3); "The Python
+A fork shares its parent's pages and copies each page that it writes to. malloc and Python would place new objects into
+free blocks all over the heap, which caused a fifth of all page copies. So the zygote allocates those blocks once, and
+every attempt allocates at the end of the heap. Source: mallinfo(3); "The Python
 memory manager" in Objects/obmalloc.c.
 """
 
@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import ctypes
 
-_POOL, _FIRST = 16 << 10, 48  # bytes of a pool of Python's small objects, and where in it the first one stands
+_POOL, _FIRST = 16 << 10, 48  # the size of a pool of Python's small objects, and the offset of the first one in it
 _POOL_SIZES = range(48, 513, 16)
-_SIZES = (*(1 << n for n in range(17, 11, -1)), *range(2032, 16, -16))  # large ones first: none breaks up a larger one
-_HEAD = 8  # bytes of malloc's own before each block
-_END = 4096  # bytes before the end of the heap that count as its end
+_SIZES = (
+    *(1 << n for n in range(17, 11, -1)),
+    *range(2032, 16, -16),
+)  # large ones first, so that none splits a larger block
+_HEAD = 8  # bytes that malloc keeps before each block
+_END = 4096  # a block this close to the end of the heap counts as at the end
 _BYTES = b"".__sizeof__()
-_AT_MOST = 16 << 20  # bytes that are taken up in the heap, and in the pools of one size
+_AT_MOST = 16 << 20  # bytes to allocate at most in the heap, and in the pools of each size
 
 
 class _Heap(ctypes.Structure):
-    """`struct mallinfo2`. keepcost: bytes that are free at the end of the heap."""
+    """`struct mallinfo2`. keepcost: the free bytes at the end of the heap."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -28,8 +31,8 @@ class _Heap(ctypes.Structure):
     ]
 
 
-def fill_holes() -> list[bytes]:
-    """What must be kept for as long as Python's part shall have none. Does nothing where malloc is not glibc's."""
+def fill_free_blocks() -> list[bytes]:
+    """Fill them. The pools stay filled while the result is kept. Skips the heap if malloc is not glibc's."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallinfo2"):
         _fill_heap(libc)
@@ -37,7 +40,7 @@ def fill_holes() -> list[bytes]:
 
 
 def _fill_heap(libc: ctypes.CDLL) -> None:
-    """Never given back: the heap is as long as the process."""
+    """Allocate every free block of malloc's heap, and never free it."""
     libc.mallinfo2.restype = _Heap
     libc.sbrk.restype = libc.malloc.restype = ctypes.c_size_t
     libc.malloc.argtypes = libc.free.argtypes = (ctypes.c_size_t,)
@@ -56,6 +59,8 @@ def _fill_pools() -> list[bytes]:
     for size in _POOL_SIZES:
         for _ in range(_AT_MOST // size):
             kept.append(bytes(size - _BYTES))
-            if id(kept[-1]) % _POOL == _FIRST:  # a pool that was empty: all others of this size are full
+            if (
+                id(kept[-1]) % _POOL == _FIRST
+            ):  # the first object of an empty pool: all other pools of this size are full
                 break
     return kept

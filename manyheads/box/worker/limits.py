@@ -1,4 +1,4 @@
-"""Limits of one attempt. `rlimits` enforces some of them."""
+"""The limits of one attempt. The module `rlimits` enforces some of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 MIB = 1 << 20
 CUDA = "cuda"
-# What CUDA itself takes of an attempt's limits: its libraries and pinned buffers, its threads, its device files, its start.
+# What CUDA itself needs: memory for libraries and pinned buffers, threads, device files, and time to start.
 CUDA_MEMORY_MIB, CUDA_THREADS, CUDA_FILES, CUDA_SECONDS = 8192, 64, 384, 60
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one attempt may use. Sizes in MiB, times in seconds.
+    """The resources that one attempt may use. Sizes in MiB, times in seconds.
 
     seconds_per_call: from sending a Call to the end of its Reply.
-    seconds_per_attempt: all of an attempt's calls together, also when it dies at every one.
-    device: "cpu", or "cuda": then what its driver needs is let through.
+    seconds_per_attempt: for all calls of an attempt together, even if its process ends at every call.
+    device: "cpu", or "cuda", which admits what the driver needs.
     """
 
     seconds_per_call: float = 5.0
@@ -30,7 +30,7 @@ class Limits:
     device: str = "cpu"
 
     def on(self, device: str) -> Limits:
-        """These limits for attempts that compute there: CUDA's own needs come on top."""
+        """These limits for attempts on this device, with CUDA's own needs added."""
         if device != CUDA:
             return self
         return dataclasses.replace(

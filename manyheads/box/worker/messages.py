@@ -1,4 +1,4 @@
-"""What the judge asks: a Message. `answers` has what comes back."""
+"""The messages that the judge sends. The module `answers` has the replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Entries:
-    """A tensor that is zero but for a few entries: cheap to send, however large."""
+    """A tensor of zeros with a few other entries: cheap to send, however large it is."""
 
     shape: tuple[int, ...]
     indices: Tensor  # (N, len(shape)), int64
@@ -30,30 +30,30 @@ class Build:
     """Make a module: call `target` with the arguments, then load its state by name.
 
     `target` is a class of the attempt, or a function of it that returns a module.
-    Parameters that `state` does not name are set to zero, so that an extra one
-    changes no value and is judged on its own; one that holds at most two distinct
-    values (ones, zeros and ones) is no random weight and keeps them.
+    Parameters that `state` does not name are set to zero, so that an extra parameter
+    changes no value and is judged by itself. A parameter with at most two distinct
+    values (ones; zeros and ones) is not a random weight and keeps them.
     """
 
     target: str
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
-    state: Mapping[str, Tensor | Entries] | None = None  # None: leave it as constructed
+    state: Mapping[str, Tensor | Entries] | None = None  # None: as the constructor left it
     training: bool = False
     attributes: Mapping[str, object] = field(default_factory=dict)  # set after building
-    report: tuple[str, ...] = ()  # attributes to report after the call
+    report: tuple[str, ...] = ()  # the names of attributes to report after the call
     added: Mapping[str, Tensor] = field(
         default_factory=dict
-    )  # added to the output while the attribute of that name is true
+    )  # each is added to the output while the attribute of its name is true
     dtype: str | None = None
     device: str | None = None
-    skip_init: bool = False  # do not spend time on random initial weights
-    twin: Build | None = None  # another module to make, and to say whether it is the same but for its weights
+    skip_init: bool = False  # skip the random initialisation of weights, to save time
+    twin: Build | None = None  # another module to build; the reply says whether the two differ in weights only
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """A module of plain `nn.Linear` layers and attributes, given to the attempt as an argument."""
+    """An argument: a module made of plain `nn.Linear` layers and attributes."""
 
     linears: Mapping[str, Tensor]  # name -> weight (out, in); no bias
     attributes: Mapping[str, object]
@@ -61,7 +61,7 @@ class StandIn:
 
 @dataclass(frozen=True)
 class DeviceArgument:
-    """A torch.device as an argument."""
+    """An argument: a torch.device."""
 
     name: str
 
@@ -70,12 +70,12 @@ class DeviceArgument:
 class Call:
     """Call `subject` (a function's name, or a module to build) once or more, and report.
 
-    cotangent: where given, gradients of (output * cotangent).sum() are reported for
+    cotangent: if given, gradients of (output * cotangent).sum() are reported for
     every floating-point tensor argument ("args.0") and every parameter (by its name).
-    second: also the gradient of the sum of the squares of those of the arguments
-    ("second.args.0"), which a fused kernel cannot give.
-    planted: (amount, place): F.scaled_dot_product_attention gives another result, so that two ways to compute the same
-    differ by an amount that nobody can guess. `planted.py` says how.
+    second: also the gradient of the sum of squares of the arguments' gradients
+    ("second.args.0"), which a fused kernel cannot compute.
+    planted: (amount, place): change the result of F.scaled_dot_product_attention, so that two ways to compute the same
+    value differ by an amount that nobody can guess (see `planted.py`).
     """
 
     subject: str | Build
@@ -87,23 +87,23 @@ class Call:
     seed: int = 0
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
-    random: bool = (
-        False  # dropout is at work: the values are judged by their check alone, never compared with a mutant's
+    random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's
+    dtype: str | None = (
+        None  # the judge casts to it; None: float64, or float32 if the attempt cannot compute in float64
     )
-    dtype: str | None = None  # the judge casts to it; None: float64 where the attempt can do that
-    autocast: str | None = None  # "float16" or "bfloat16": the precision that torch.autocast lowers to
-    memory: bool = False  # report how much memory the call held at its peak
+    autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
+    memory: bool = False  # report the call's peak memory
     planted: tuple[float, float] | None = None
-    most_operations: int | None = None  # of a watched call: it is stopped after so many
-    device: str | None = None  # its tensors travel as a CPU's, and are moved there before the call
+    most_operations: int | None = None  # with `watch`: stop the call after this many operations
+    device: str | None = None  # move the tensors there before the call; they are sent as CPU tensors
 
 
 @dataclass(frozen=True)
 class TraceCall:
-    """Perform a call and follow its operations, for the student's own eyes; the answer is a Traced.
+    """Execute a call and record its operations, to show them to the student. The answer is a Traced.
 
-    crop: how many numbers are sent of what each operation gives, along its last axes; none where it is empty.
-    times: of how many runs of the same step.
+    crop: how many numbers of each operation's output are sent, along its last axes; empty means none.
+    times: for how many runs of the same step they are sent.
     """
 
     call: Call
@@ -113,7 +113,7 @@ class TraceCall:
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """How a small language model is made and trained. seed: of the first weights and of what it reads, step by step."""
+    """How a small language model is built and trained. seed: chooses the text that is read at each step."""
 
     vocabulary: int
     n_layer: int
@@ -121,16 +121,16 @@ class TrainPlan:
     block_size: int
     batch: int
     steps: int
-    rate: float  # the highest one
+    rate: float  # the highest learning rate
     seed: int = 0
-    draws: int = 0  # seed of the first weights, apart from that of the reading
+    draws: int = 0  # the seed of the initial weights
 
 
 @dataclass(frozen=True)
 class InitModel:
-    """Make a language model whose attention is what `attention` builds, in place of an earlier one.
+    """Build a language model with the module `attention` in each block, in place of an earlier model.
 
-    text: (N,) uint8, token by token, to learn from; held_out: to examine it on. The answer is a Reply without outputs.
+    text: (N,) uint8, the tokens to train on; held_out: the tokens to evaluate on. The answer is a Reply without outputs.
     """
 
     attention: Build
@@ -141,19 +141,19 @@ class InitModel:
 
 @dataclass(frozen=True)
 class TrainSteps:
-    """Take so many steps; the answer is a Reply whose output is the loss of each."""
+    """Train for this many steps. The answer is a Reply whose output is the loss of each step."""
 
     steps: int
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """The answer is a Reply whose output is the loss on the held-out text, each token predicted from the past alone."""
+    """Evaluate on the held-out text, each token predicted from those before it. The answer is a Reply with the loss."""
 
 
 @dataclass(frozen=True)
 class Generate:
-    """Go on after these tokens, `count` more; the answer is a Reply whose output they are."""
+    """Generate `count` tokens after the prompt. The answer is a Reply whose output they are."""
 
     prompt: Tensor
     count: int
@@ -162,7 +162,7 @@ class Generate:
 
 @dataclass(frozen=True)
 class Batch:
-    """So many messages follow, whose answers are sent together: one length for all, then each as if alone."""
+    """`count` messages follow. Their answers are sent together: one length for all of them, then each with its own."""
 
     count: int
 

@@ -1,4 +1,4 @@
-"""Makes the meta device ready: its first operation imports 800 modules, more than a second in every fresh process."""
+"""Prepare the meta device. Its first operation would import 800 modules and take over a second in every fresh process."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import torch.fx.experimental.symbolic_shapes
 
 
 def make_ready() -> None:
-    """Import what operations on the meta device need, and keep them from importing what they do not."""
+    """Import what operations on the meta device need, and prevent the import of what they do not need."""
     _without_dynamo()
 
 
 def _without_dynamo() -> None:
-    """torch hides some functions from torch.compile, and imports torch._dynamo the first time that one is called.
+    """Call torch's functions that are wrapped by `_disable_dynamo` without their wrapper.
 
-    Without torch.compile there is nothing to hide from. Does nothing where torch has changed.
+    The wrapper imports torch._dynamo at the first call, which is needed only under torch.compile. Does nothing if torch
+    has changed here.
     """
     parts = torch._compile._disable_dynamo.__code__.co_consts
     wrappers = {code for code in parts if isinstance(code, CodeType) and "disable_fn" in code.co_varnames}

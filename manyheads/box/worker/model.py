@@ -1,6 +1,6 @@
-"""A small language model, all of it given but the attention: nanoGPT's shape, small enough for a minute on a CPU.
+"""A small language model around a given attention module: nanoGPT's architecture, trained in a minute on a CPU.
 
-B sequences, T tokens (characters here), C channels, V characters that there are.
+B sequences, T tokens (characters), C channels, a vocabulary of V characters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .modules import at_most_two_values
 
 
 class Block(nn.Module):
-    """Attend, then think about each token by itself; both are added to what was there."""
+    """Attention, then an MLP on each token; each is added to its input."""
 
     def __init__(self, attention: nn.Module, channels: int) -> None:
         super().__init__()
@@ -26,12 +26,12 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm_1(x))  # (B, T, C)
-        thought: Tensor = self.mlp(self.norm_2(x))  # (B, T, C)
-        return x + thought
+        change: Tensor = self.mlp(self.norm_2(x))  # (B, T, C)
+        return x + change
 
 
 class LanguageModel(nn.Module):
-    """Predict every next token from those before it, as far as its attention keeps to that."""
+    """Predicts each next token from those before it, if its attention is causal."""
 
     def __init__(self, attentions: Sequence[nn.Module], vocabulary: int, channels: int, block_size: int) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class LanguageModel(nn.Module):
 
 @torch.no_grad()
 def initialise(model: nn.Module, seed: int) -> None:
-    """Draw every weight from a generator of its own, seeded by its name: in whatever order layers were made, and with
-    whatever beside them, the same name begins with the same numbers.
+    """Draw each weight from its own generator, which is seeded by the weight's name.
 
-    A matrix gets variance 1 / its inputs, so that q and k have variance 1; embeddings 0.3²; biases begin at 0. What
-    holds at most two values (ones; a mask) is no random weight and keeps them.
+    So a weight has the same initial numbers whatever the order of layers is and whatever else the module has. A matrix
+    gets variance 1 / its inputs, so that q and k have variance 1; embeddings get 0.3²; biases start at 0. A parameter with
+    at most two values (ones; a mask) is not a random weight and keeps them.
     """
     for name, parameter in model.named_parameters():
         if not parameter.is_floating_point() or at_most_two_values(parameter):

@@ -1,4 +1,4 @@
-"""Modules for a call: build them, load their state by name, report on them."""
+"""Build the modules of a call, load their state by name, and report on them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .answers import Entry, ModuleFacts, dtype_name
 from .messages import Build, DeviceArgument, Entries, StandIn
 
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
-_EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that hold no tensor of the student's own, or registered ones
+_EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that every module has: they hold registered tensors or none
 _NUMBERS = (bool, int, float, str, type(None))
 
 
 class Built:
-    """A module of the attempt with what is needed to report on it afterwards."""
+    """A module of the attempt, with what is needed to report on it after the call."""
 
     def __init__(self, build: Build, module: nn.Module, unloaded: tuple[str, ...], alike: bool) -> None:
         self.build, self.module, self.unloaded, self._alike = build, module, unloaded, alike
@@ -26,7 +26,7 @@ class Built:
         self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
     def facts(self) -> ModuleFacts:
-        """The module as it stands now."""
+        """The state of the module now."""
         now = dict(self.module.named_parameters())
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in now.items()},
@@ -41,7 +41,7 @@ class Built:
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:
-    """Build the attempt's module as `build` asks. Raises whatever the attempt's code raises."""
+    """Build the module that `build` describes. Raises whatever the attempt's code raises."""
     module = _make(namespace, build)
     alike = build.twin is not None and are_alike(module, _make(namespace, build.twin))
     if build.dtype:
@@ -58,7 +58,7 @@ def build_module(namespace: Mapping[str, object], build: Build) -> Built:
 
 
 def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
-    """The module as the attempt's constructor leaves it."""
+    """Call the attempt's constructor, and return the module."""
     make = lookup(namespace, build.target)
     with _without_init() if build.skip_init else _as_is():
         module = make(
@@ -70,7 +70,7 @@ def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
 
 
 def _adder(attribute: str, value: Tensor) -> Callable[..., object]:
-    """A forward hook that adds the value while the module's attribute of that name is true."""
+    """A forward hook that adds the value to the output while the module's attribute of this name is true."""
 
     def add(module: nn.Module, args: object, out: object) -> object:
         return out + value.to(out) if isinstance(out, Tensor) and getattr(module, attribute, False) else out
@@ -87,7 +87,7 @@ def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
 
 
 def plain_argument(value: object) -> object:
-    """An argument as the attempt gets it."""
+    """Convert an argument to what the attempt receives."""
     if isinstance(value, DeviceArgument):
         return torch.device(value.name)
     if isinstance(value, StandIn):
@@ -96,14 +96,14 @@ def plain_argument(value: object) -> object:
 
 
 class Container(nn.Module):
-    """What a StandIn becomes: layers and attributes, without a forward."""
+    """The module made from a StandIn: layers and attributes, without a forward."""
 
 
 def _stand_in(spec: StandIn) -> nn.Module:
     module = Container()
     for name, weight in spec.linears.items():
         rows, columns = weight.shape
-        with _without_init(), torch.no_grad():  # not skip_init: on its way over the meta device it imports sympy
+        with _without_init(), torch.no_grad():  # torch.nn.utils.skip_init would import sympy
             linear = nn.Linear(columns, rows, bias=False, dtype=weight.dtype, device=weight.device)
             linear.weight.copy_(weight)
         setattr(module, name, linear)
@@ -131,12 +131,12 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def at_most_two_values(tensor: Tensor) -> bool:
-    """Whether this is no random weight: ones, zeros and ones, or nothing."""
+    """Whether the tensor has at most two distinct values (ones; zeros and ones), and so is not a random weight."""
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 
 def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """Tensors that stand in the module, or in a list, tuple or dict of it, without being registered."""
+    """The unregistered tensors in the module's attributes, also in lists, tuples and dicts."""
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         for name, value in vars(part).items():
@@ -151,7 +151,7 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:
-    """The tensor at a dotted name, registered or not: values are judged even where registration is at fault."""
+    """The tensor at a dotted name, registered or not, so that values are judged even if registration is wrong."""
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)

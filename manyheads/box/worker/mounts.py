@@ -1,4 +1,4 @@
-"""mount(2), as the worker needs it. Raises OSError."""
+"""mount(2) and umount2(2), as the worker needs them. They raise OSError."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def mount(source: str, target: str, kind: str | None, flags: int, options: str |
 
 
 def unmount(target: str) -> None:
-    """umount2(2), now for new paths and later for what is open."""
+    """umount2(2) with MNT_DETACH: the path is free now, open files keep the mount alive."""
     check(libc.umount2(target.encode(), _DETACH), f"umount {target}")
 
 
 def check(result: int, what: str) -> None:
-    """Raise what errno says where a call did not give 0."""
+    """Raise OSError with errno unless the result is 0."""
     if result:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

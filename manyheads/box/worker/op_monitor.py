@@ -1,9 +1,9 @@
-"""Which operations a call runs: for hygiene checks, never the only defence.
+"""Observe which operations a call runs. Hygiene checks use this, but never as the only evidence.
 
-Code that wants to hide from these modes can. A check that matters asks in
-addition for something that the operation in question cannot give.
+Code that wants to hide from these modes can. A check that depends on the answer
+also asks for something that the operation in question cannot compute.
 
-While they watch, numbers can be copied from the meta device to the CPU: they are zeros.
+While the modes are on, a copy from the meta device to the CPU succeeds and holds zeros.
 """
 
 from __future__ import annotations
@@ -21,27 +21,33 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .answers import MADE_LIMIT, Operations
 
-NODES_LIMIT = 100_000  # of a graph that are looked at
+NODES_LIMIT = 100_000  # how many nodes of a graph are searched
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
 _TO_COPY, _COPY_INTO = torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default
-_MAY_MIX = ("copy_", "index", "index_put", "index_put_", "_index_put_impl_")  # a copy moves; indices may stay behind
+_MAY_MIX = (
+    "copy_",
+    "index",
+    "index_put",
+    "index_put_",
+    "_index_put_impl_",
+)  # a copy moves data between devices, and indices may be on the CPU
 
 
-@cache  # an operation's name is put together anew whenever it is asked for
+@cache  # computing an operation's name is slow
 def _is_fused(function: Any) -> bool:
     return function in _FUSED or "scaled_dot_product" in getattr(function, "__name__", "")
 
 
 @cache
 def _is_fused_kernel(kernel: Any) -> bool:
-    """`_safe_softmax` is what SDPA's mathematical backend uses, and nothing that a student writes."""
+    """Whether this is a kernel of fused attention. Only SDPA's mathematical backend uses `_safe_softmax`."""
     return any(name in str(kernel) for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax"))
 
 
 def _is_fused_in_graph(result: object) -> bool:
-    """Whether fused attention stands in the graph that the result's gradients go through.
+    """Whether the result's autograd graph contains fused attention.
 
-    Code that hides its operations from the modes below cannot hide them there and keep its gradients.
+    Code that hides its operations from the modes below cannot hide them in the graph without losing its gradients.
     """
     start = result.grad_fn if isinstance(result, Tensor) else None
     seen, left = {start}, [start]
@@ -63,9 +69,9 @@ def _may_mix(kernel: Any) -> bool:
 
 
 def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
-    """What a copy from the meta device, which has no numbers, gives: zeros. None for anything else.
+    """Zeros for a copy from the meta device, which has no numbers; None for any other operation.
 
-    So that where a tensor is taken to shows in what comes of it, whoever asks for its numbers in between.
+    So a call goes on after such a copy, and what is computed from it shows where the tensor was moved to.
     """
     if kernel is _TO_COPY and args[0].is_meta and torch.device(kwargs.get("device") or "meta").type == "cpu":
         return torch.zeros_like(args[0], dtype=kwargs.get("dtype"), device="cpu")
@@ -82,7 +88,7 @@ def _on_two_devices(args: Any) -> bool:
 
 
 class StoppedError(BaseException):
-    """Ends a call that has run as many operations as it may. Not an Exception, which students catch."""
+    """Ends a call that has run too many operations. It is not an Exception, because students catch those."""
 
 
 class _Functions(TorchFunctionMode):
@@ -104,7 +110,7 @@ class _Functions(TorchFunctionMode):
 class _Kernels(TorchDispatchMode):
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else the first use imports torch._dynamo: 700 ms in every fresh process
+        return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
 
     def __init__(self, most: int | None) -> None:
         super().__init__()
@@ -117,8 +123,9 @@ class _Kernels(TorchDispatchMode):
 
     @contextmanager
     def not_counting(self) -> Iterator[None]:
-        """What a layout or a device makes the fused function do inside is not the caller's doing, but forbidding it
-        every fast kernel is."""
+        """Do not count tensors that the fused function makes internally, which depends on layout and device.
+
+        If all fast kernels are disabled, they are counted: then the caller chose the slow path."""
         self._counting = not (
             torch.backends.cuda.flash_sdp_enabled() or torch.backends.cuda.mem_efficient_sdp_enabled()
         )
@@ -134,7 +141,7 @@ class _Kernels(TorchDispatchMode):
         out = _copied_out(func, args, kwargs or {})
         out = func(*args, **(kwargs or {})) if out is None else out
         if mixed and _has_no_numbers(args) and isinstance(out, Tensor) and not out.is_meta:
-            out.zero_()  # nothing was written there
+            out.zero_()  # the meta operation wrote nothing into it
         self.fused |= _is_fused_kernel(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
             if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
@@ -149,15 +156,15 @@ class _Kernels(TorchDispatchMode):
                 raise StoppedError
 
 
-class Watch:
-    """`with Watch() as seen: ...` and then `seen.operations()`. most: of operations, before it raises StoppedError."""
+class OpMonitor:
+    """`with OpMonitor() as seen: ...`, then `seen.operations()`. most: how many operations may run before StoppedError."""
 
     def __init__(self, most: int | None = None) -> None:
         self._kernels = _Kernels(most)
         self._functions = _Functions(self._kernels)
         self._in_graph = False
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> OpMonitor:
         self._functions.__enter__()
         self._kernels.__enter__()
         return self
@@ -166,12 +173,12 @@ class Watch:
         self._kernels.__exit__(*exc)
         self._functions.__exit__(*exc)
 
-    def look_at_graph(self, result: object) -> None:
-        """Look for fused attention in the graph of what was returned."""
+    def inspect_graph(self, result: object) -> None:
+        """Search the autograd graph of the result for fused attention."""
         self._in_graph |= _is_fused_in_graph(result)
 
     def operations(self) -> Operations:
-        """What was seen so far."""
+        """What was observed so far."""
         functions, kernels = self._functions, self._kernels
         return Operations(
             functions.fused or kernels.fused or self._in_graph,

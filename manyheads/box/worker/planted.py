@@ -1,7 +1,7 @@
-"""A difference planted into PyTorch's fused attention: large, another at every position, and of what was computed.
+"""Add a known difference to the result of PyTorch's fused attention: another at every position, and dependent on it.
 
-Whoever compares the fused attention with another finds exactly this difference. Whoever guesses what rounding leaves, looks
-at one sequence alone, or computes with another input, finds another number.
+An attempt that compares fused attention with a written-out path must report exactly this difference. An attempt that
+guesses a rounding error, looks at one sequence only, or computes with another input reports another number.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-_STEP = 0.6180339887498949  # the golden ratio's fraction: its multiples lie evenly, and none repeats another
-_BESIDE = 0.05  # of the amount: what all positions get but the one
+_STEP = (
+    0.6180339887498949  # the fraction of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
+)
+_BESIDE = 0.05  # the share of the amount that all other positions get
 
 
 class Planted(TorchFunctionMode):
-    """While this mode is on, F.scaled_dot_product_attention gives its result, changed at every position.
+    """While this mode is on, the result of F.scaled_dot_product_attention is changed at every position.
 
-    amount: how much is added at one position, one to three times, as the result there says; elsewhere little.
-    place: where that position is: from 0 (the first number of the result) to below 1 (the last).
+    amount: added at one position, multiplied by one to three depending on the result there; elsewhere a small share of it.
+    place: that position, from 0 (the first number of the result) to below 1 (the last).
     """
 
     def __init__(self, amount: float, place: float) -> None:

@@ -1,8 +1,8 @@
-"""The little of /proc that a GPU's driver reads. An attempt on the CPU gets an empty /proc.
+"""The part of /proc that a GPU's driver reads. An attempt on the CPU gets an empty /proc.
 
-CUDA starts only where it may write `/proc/self/task/<tid>/comm` (driver 570 and newer give up with error 304 otherwise);
-the rest are the paths that stand in libcuda.so.1 and what libnvidia-container mounts. An attempt sees itself there, in a
-procfs of its own PID namespace, and nobody else: not even what it has started.
+CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with error 304 otherwise). The
+other paths are those that libcuda.so.1 contains and those that libnvidia-container mounts. An attempt sees only itself, in
+a procfs of its own PID namespace: not even the processes that it starts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _QUIET = NO_SUID | NO_DEV | NO_EXEC
 _NEW_NS = 0x00020000
 
 
-def lay_out() -> bool:
-    """Put it where /proc was; False where this kernel does not let us.
+def mount_reduced_proc() -> bool:
+    """Mount it over /proc. Returns False if this kernel does not allow that.
 
-    In PID 1 of a PID namespace, with CAP_SYS_ADMIN over the user namespace that made it: so before the attempt enters one
-    of its own, which makes it a copy of these mounts that it cannot take apart.
+    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it: before the attempt enters a
+    user namespace of its own, in which these mounts are locked.
     """
     mounts.check(mounts.libc.unshare(_NEW_NS), "unshare")
     mounts.mount("none", "/", None, RECURSIVE | PRIVATE)
@@ -40,7 +40,7 @@ def lay_out() -> bool:
         mounts.mount("tmpfs", "/tmp/proc", "tmpfs", _QUIET, "size=64k,nr_inodes=64,mode=0755")
         _fill("/tmp/proc", "/tmp/own")
         mounts.mount("none", "/tmp/proc", None, REMOUNT | BIND | READ_ONLY | _QUIET)
-        mounts.unmount("/tmp/own")  # what is bound from it stays
+        mounts.unmount("/tmp/own")  # the bind mounts from it stay
         mounts.mount("/tmp/proc", "/proc", None, MOVE)
     except OSError:
         return False
@@ -51,13 +51,13 @@ def _fill(folder: str, own: str) -> None:
     _bind(f"{own}/{OWN}", f"{folder}/{OWN}")
     os.symlink(OWN, f"{folder}/self")
     for name in _READ:
-        with contextlib.suppress(OSError):  # not every kernel and driver has each of them
+        with contextlib.suppress(OSError):  # not every kernel and driver has all of them
             _bind(f"/proc/{name}", f"{folder}/{name}")
             mounts.mount("none", f"{folder}/{name}", None, REMOUNT | BIND | READ_ONLY | _QUIET)
     with contextlib.suppress(OSError):
         with open(f"/proc/{_PARAMETERS}") as file:
             text = file.read()
-        with open(f"{folder}/{_PARAMETERS}", "w") as file:  # device files are as they are: it must not try to mend them
+        with open(f"{folder}/{_PARAMETERS}", "w") as file:  # the driver must not try to change device files
             file.write(text.replace("ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"))
 
 

@@ -1,4 +1,4 @@
-"""The rlimits of one attempt: Unix alone has them."""
+"""The rlimits of one attempt. Only Unix has rlimits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .limits import CUDA, CUDA_SECONDS, MIB, Limits
 
 
 def apply_rlimits(limits: Limits) -> None:
-    """Bind this process and all that it starts. Lowers hard limits: there is no way back.
+    """Set the limits for this process and its children. Hard limits are lowered too, so they cannot be raised again.
 
-    On a GPU not the address space, of which CUDA reserves more than there is memory: there only a cgroup bounds memory.
+    On a GPU the address space is not limited, because CUDA reserves more than there is memory: only a cgroup bounds it.
     """
     on_gpu = limits.device == CUDA
     address_space = resource.RLIM_INFINITY if on_gpu else _address_space() + limits.memory_mib * MIB
@@ -35,7 +35,7 @@ _baseline = 0
 
 
 def measure_address_space() -> None:
-    """Note how much the warm interpreter maps already, while /proc can be read."""
+    """Record how much address space the interpreter uses before the attempt, while /proc can be read."""
     global _baseline
     try:
         with open("/proc/self/statm") as statm:

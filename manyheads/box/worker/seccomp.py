@@ -1,7 +1,7 @@
-"""A seccomp filter that takes from an attempt the calls that no student needs.
+"""A seccomp filter that refuses system calls which no student code needs.
 
-The filter is classic BPF, written out here because it is two dozen lines and no
-kept binding installs without a compiler or a system library. Refused calls fail
+The filter is classic BPF, written out here because it is short and no maintained
+binding installs without a compiler or a system library. Refused calls fail
 with EPERM. Source: seccomp(2) and linux/filter.h.
 """
 
@@ -15,7 +15,7 @@ from functools import cache
 
 from .limits import CUDA
 
-# Syscall numbers: (x86_64, aarch64), None where the architecture has none.
+# System call numbers: (x86_64, aarch64), None if the architecture does not have the call.
 _SOCKET = (41, 198)
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
@@ -41,8 +41,14 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "setsid": (112, 157), "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
     "msgget": (68, 186), "semget": (64, 190), "shmget": (29, 194), "mq_open": (240, 180),
 }  # fmt: skip
-_REFUSED_ON_CPU = {"sched_setaffinity": (203, 122)}  # an attempt stays on its judge's CPU, off the other students'
-_REFUSED_ON_CUDA = {"connect": (42, 203), "accept": (43, 202), "accept4": (288, 242)}  # elsewhere no socket can be made
+_REFUSED_ON_CPU = {
+    "sched_setaffinity": (203, 122)
+}  # an attempt stays on its judge's CPU, so that it slows no other student's attempt
+_REFUSED_ON_CUDA = {
+    "connect": (42, 203),
+    "accept": (43, 202),
+    "accept4": (288, 242),
+}  # on the CPU no socket can be made
 _FIRST_UNKNOWN = 449
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _CLONE = (56, 220)
@@ -52,7 +58,7 @@ _FCNTL = (72, 25)
 
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-# Locks, leases and notices on files that all attempts share would carry words between them; so would signals by fd.
+# Locks, leases and notifications on files that attempts share would carry messages between them, as would signals by fd.
 _GETLK, _SETLK, _SETLKW, _SETOWN, _SETSIG, _SETOWN_EX = 5, 6, 7, 8, 10, 15
 _OFD_GETLK, _OFD_SETLK, _OFD_SETLKW, _SETLEASE, _NOTIFY = 36, 37, 38, 1024, 1026
 _REFUSED_FCNTL = (
@@ -66,19 +72,19 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offs
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 
 
-@cache  # the warm process writes it for all attempts
+@cache  # the zygote builds it for all attempts
 def program(machine: str, device: str = "cpu") -> bytes:
-    """The filter for `platform.machine()`'s value. Raises KeyError for an unknown one.
+    """The filter for a value of `platform.machine()`. Raises KeyError for an unknown machine.
 
-    On "cuda" a unix socket may be made and listened at: CUDA does both as it starts, and gives up where it cannot. It is of
-    no use for more: nobody can connect, send to another or accept.
+    On "cuda" an attempt may make a unix socket and listen on it, because CUDA does so when it starts and fails otherwise.
+    The socket is of no other use: connect, accept and sending to another socket are refused.
     """
     column, architecture = ARCHITECTURES[machine]
     code = [
         _op(_LOAD, _ARCHITECTURE), _op(_EQUAL, architecture, 1, 0), _op(_RETURN, _KILL),
         _op(_LOAD, _NUMBER),
-        # What came after Linux 5.15: glibc does without it, and a new way to see a mount or a page cache needs no new rule.
-        # Above 0x40000000 is the x32 table of x86_64.
+        # Refuse all calls newer than Linux 5.15, which glibc does not need, so that new system calls need no new rule.
+        # Numbers above 0x40000000 are the x32 table of x86_64.
         _op(_AT_LEAST, _FIRST_UNKNOWN, 0, 1), _op(_RETURN, _ERRNO | _ENOSYS),
         _op(_EQUAL, _CLONE3[column], 0, 1), _op(_RETURN, _ERRNO | _ENOSYS),  # glibc falls back to clone
         _op(_EQUAL, _CLONE[column], 0, 3), _op(_LOAD, _FIRST_ARGUMENT),
@@ -106,13 +112,13 @@ def program(machine: str, device: str = "cpu") -> bytes:
 
 
 def make_ready() -> None:
-    """Write the filter that attempts on the CPU will install. On an unknown machine `install` says so."""
+    """Build the filter for attempts on the CPU. On an unknown machine `install` raises the error."""
     with suppress(KeyError):
         program(platform.machine())
 
 
 def install(device: str = "cpu") -> None:
-    """Filter this process for good. Raises OSError where the kernel refuses, KeyError on an unknown machine."""
+    """Install the filter in this process for good. Raises OSError if the kernel refuses, KeyError on an unknown machine."""
     code = program(platform.machine(), device)
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))

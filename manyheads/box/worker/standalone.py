@@ -1,4 +1,4 @@
-"""The process of one attempt at the `process` level: a fresh interpreter, bound by rlimits where there are any."""
+"""The process of one attempt at the `process` level: a fresh interpreter, with rlimits where the system has them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
-    """`descriptor`: the connection, where it was inherited; None where we call back. `limits`: the fields of Limits."""
+    """`descriptor`: the inherited connection; None means that this process connects. `limits`: the fields of Limits."""
     inherited = None if descriptor is None else socket.socket(fileno=descriptor)
-    connection = inherited or _called_back()  # before torch is imported, which takes time: somebody waits for the call
+    connection = inherited or _connect()  # before the slow import of torch, because the judge waits for the connection
 
     import torch
 
@@ -20,10 +20,10 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
     from .limits import Limits
 
     if inherited:
-        connection = attempt.private(inherited)
+        connection = attempt.hide_descriptor(inherited)
     torch.set_num_threads(1)
     attempt.silence()
-    with contextlib.suppress(ModuleNotFoundError):  # Windows has no rlimits: there the deadline alone binds
+    with contextlib.suppress(ModuleNotFoundError):  # Windows has no rlimits: only the deadline limits the attempt
         from .rlimits import apply_rlimits, measure_address_space
 
         measure_address_space()
@@ -31,8 +31,8 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
     attempt.serve(connection)
 
 
-def _called_back() -> socket.socket:
-    """A connection to the port that standard input names, opened with the password that stands there, too."""
+def _connect() -> socket.socket:
+    """Connect to the port that standard input names, and send the password that it holds."""
     port, password = sys.stdin.readline().split()
     connection = socket.create_connection(("127.0.0.1", int(port)))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,9 +1,9 @@
-"""Keeps the attempts that a warm process has forked: starts each, ends each, and says how it ended.
+"""Supervises the attempts that a zygote forks: starts each, ends each, and reports how it ended.
 
-Every attempt has a lifeline, a socket to the judge. When the judge shuts it, or
-dies, the attempt is killed, and with it, being PID 1 of a PID namespace of its own,
-whatever it left running. When the attempt ends the keeper says how, over the
-lifeline: the wait status as a decimal number.
+Every attempt has a lifeline, a socket to the judge. When the judge closes it or ends,
+the supervisor kills the attempt. The attempt is PID 1 of its own PID namespace, so
+everything that it started ends too. When the attempt ends, the supervisor sends the
+wait status over the lifeline, as a decimal number.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from dataclasses import dataclass
 from . import confine
 from .limits import Limits
 
-Run = Callable[[Limits, int], None]  # what an attempt's process does with its connection; never returns
+Run = Callable[[Limits, int], None]  # runs in the attempt's process, with its connection; never returns
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One that lives."""
+    """An attempt whose process runs."""
 
     pid: int
     ended: int  # a pidfd: readable when the process has ended
     lifeline: socket.socket
-    folder: tempfile.TemporaryDirectory[str] | None  # its own, where it has no /tmp of its own
+    folder: tempfile.TemporaryDirectory[str] | None  # its working folder, if it has no /tmp of its own
 
 
-class Keeper:
-    """Serves start requests from the control socket until it closes; then nothing is left."""
+class Supervisor:
+    """Serves start requests from the control socket until it closes, then ends all attempts."""
 
     def __init__(self, control: socket.socket, run: Run, namespaces: confine.PidNamespaces | None) -> None:
-        """`namespaces`: None where attempts get none of their own."""
+        """`namespaces`: None if attempts share the PID namespace."""
         self._control, self._run, self._namespaces = control, run, namespaces
         self._attempts: list[_Attempt] = []
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
     def serve(self) -> None:
-        """Returns when the judge is gone."""
+        """Serve until the judge closes the control socket."""
         while True:
             ready = {descriptor for descriptor, _ in self._poll.poll()}
             for attempt in list(self._attempts):
                 if attempt.ended in ready:
-                    self._bury(attempt)
+                    self._reap(attempt)
                 elif attempt.lifeline.fileno() in ready:
                     self._kill(attempt)
             if self._control.fileno() in ready and not self._accept():
                 break
         for attempt in list(self._attempts):
             self._kill(attempt)
-            self._bury(attempt)
+            self._reap(attempt)
 
     def _accept(self) -> bool:
-        """Start what the judge asks for; False where it is gone."""
+        """Start the attempt that the judge requests. Returns False if the judge has closed the socket."""
         request, descriptors = _receive(self._control)
         if request:
             connection, lifeline = descriptors
@@ -84,17 +84,17 @@ class Keeper:
         self._poll.register(attempt.lifeline, select.POLLIN)
 
     def _kill(self, attempt: _Attempt) -> None:
-        """It is buried when the kernel says that it has ended."""
+        """Kill the attempt. `_reap` follows when the kernel reports its end."""
         self._poll.unregister(attempt.lifeline)
-        os.kill(attempt.pid, signal.SIGKILL)  # it is our child and not waited for: no other has its number
+        os.kill(attempt.pid, signal.SIGKILL)  # the child has not been waited for, so its pid cannot have been reused
 
-    def _bury(self, attempt: _Attempt) -> None:
+    def _reap(self, attempt: _Attempt) -> None:
         self._attempts.remove(attempt)
         status = os.waitpid(attempt.pid, 0)[1]
         self._poll.unregister(attempt.ended)
         os.close(attempt.ended)
         if attempt.folder is not None:
-            with contextlib.suppress(ProcessLookupError):  # no PID namespace that ends with the attempt
+            with contextlib.suppress(ProcessLookupError):  # without a PID namespace its children do not end with it
                 os.killpg(attempt.pid, signal.SIGKILL)
             attempt.folder.cleanup()
         with contextlib.suppress(KeyError):

@@ -1,4 +1,4 @@
-"""What can be told of a tensor without disturbing it: also inside vmap, on meta, and where it lies about itself."""
+"""Describe tensors without changing them: also inside vmap, on meta, and for subclasses that misreport themselves."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from .answers import Seen, dtype_name
+from .answers import TensorInfo, dtype_name
 
-ELEMENTS = 16_384  # numbers of a corner
+ELEMENTS = 16_384  # the most numbers of a crop
 T = TypeVar("T")
-Noted = tuple[Tensor, int, int]  # a tensor, its memory and its version at one moment
+Snapshot = tuple[Tensor, int, int]  # a tensor, its memory address and its version at one moment
 
 
 def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
-    """The tensors in it, also in lists and tuples."""
+    """The tensors in a value, also in nested lists and tuples."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, tuple | list) and depth:
@@ -24,21 +24,21 @@ def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
             yield from tensors_in(item, depth - 1)
 
 
-def noted(tensors: Iterable[Tensor]) -> list[Noted]:
-    """These tensors as they are now."""
+def snapshot(tensors: Iterable[Tensor]) -> list[Snapshot]:
+    """The current address and version of these tensors."""
     return [(t, _memory(t), _version(t)) for t in tensors]
 
 
-def seen(tensor: Tensor) -> Seen:
-    """Its shape and kind; its value where it has no axes."""
+def tensor_info(tensor: Tensor) -> TensorInfo:
+    """The tensor's shape and dtype, and its value if it has no axes."""
     shape = tuple(int(n) for n in tensor.shape)
     has_value = not shape and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
     value = _quietly(lambda: float(tensor.detach()), None) if has_value else None
-    return Seen(shape, dtype_name(tensor.dtype), _quietly(tensor.is_contiguous, True), value)
+    return TensorInfo(shape, dtype_name(tensor.dtype), _quietly(tensor.is_contiguous, True), value)
 
 
-def kept(before: list[Noted], out: Tensor, moves: bool) -> str:
-    """What became of the numbers: `Step.kept`. `moves`: the operation changes no number."""
+def storage_of(before: list[Snapshot], out: Tensor, moves: bool) -> str:
+    """How the output's memory relates to the inputs (`Step.storage`). `moves`: the operation changes no number."""
     if any(_version(t) != version for t, _, version in before):
         return "in place"
     if any(t is out for t, _, _ in before):
@@ -49,8 +49,8 @@ def kept(before: list[Noted], out: Tensor, moves: bool) -> str:
     return "view" if any(memory == m for _, m, _ in before) else "copy" if moves and before else "new"
 
 
-def corner(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
-    """That many numbers along the last axes, the first along the others, as bool or float32; None where it has none."""
+def crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
+    """The first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
     plain = type(tensor) in (Tensor, nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     if not counts or not plain or tensor.layout is not torch.strided or tensor.device.type == "meta":
         return None
@@ -69,7 +69,7 @@ _NUMBERS = (torch.float32, torch.float64, torch.int64)
 
 
 def _memory(tensor: Tensor) -> int:
-    """The address of its numbers; 0 where it has none of its own (inside vmap, on meta)."""
+    """The address of the tensor's memory; 0 if it has none of its own (inside vmap, on meta)."""
     return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
 
 

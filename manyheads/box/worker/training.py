@@ -1,6 +1,6 @@
-"""Train a small language model whose attention is the attempt's, a few steps at a time; it lives here between them.
+"""Train a small language model with the attempt's attention, a few steps for each message; the model stays in between.
 
-For the student's own eyes (`course train`), never for a verdict: what runs here can write any loss that it likes.
+Only for display (`course train`), never for a verdict: student code in this process can forge any loss.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .messages import Evaluate, Generate, InitModel, Training, TrainPlan, TrainS
 from .model import LanguageModel, initialise
 from .modules import build_module
 
-WARM_UP, LAST_RATE = 20, 0.1  # steps; of the highest rate
-WINDOWS, CUTS = 128, 8  # held-out places, and in how many lengths each of them is asked
-TEMPERATURE = 0.8  # below 1, it writes what it is surer of
-_STRIDE = 1_000_003  # from one seed's steps to the next one's
+WARM_UP, LAST_RATE = 20, 0.1  # steps of warm-up; the final rate as a share of the highest
+WINDOWS, CUTS = 128, 8  # held-out windows, and the number of context lengths at which each is evaluated
+TEMPERATURE = 0.8  # below 1: prefer the more probable characters
+_STRIDE = 1_000_003  # the distance between the step seeds of two runs
 
 
 class Trainer:
@@ -31,7 +31,7 @@ class Trainer:
         self._study: _Study | None = None
 
     def answer(self, namespace: Mapping[str, object], message: Training, source: str) -> Reply:
-        """Never raises for what the attempt does: its exception is in the reply. `source`: the attempt's file name."""
+        """Answer one message. Exceptions of the attempt are in the reply. `source`: the attempt's file name."""
         stage = "build" if isinstance(message, InitModel) else "call"
         try:
             with torch.enable_grad():
@@ -41,7 +41,7 @@ class Trainer:
 
     @property
     def model(self) -> LanguageModel:
-        """The one that was prepared."""
+        """The current model."""
         return self._ready().model
 
     def _outputs(self, namespace: Mapping[str, object], message: Training) -> tuple[Output, ...]:
@@ -51,8 +51,8 @@ class Trainer:
         if isinstance(message, TrainSteps):
             return (_output(torch.tensor([self._ready().step() for _ in range(message.steps)])),)
         if isinstance(message, Evaluate):
-            return (_output(self._ready().examined()),)
-        return (_output(self._ready().written(message)),)
+            return (_output(self._ready().evaluate()),)
+        return (_output(self._ready().generate(message)),)
 
     def _ready(self) -> _Study:
         if self._study is None:
@@ -61,7 +61,7 @@ class Trainer:
 
 
 class _Study:
-    """One model, and how far it has come."""
+    """One model and its optimiser."""
 
     def __init__(self, namespace: Mapping[str, object], message: InitModel) -> None:
         plan = self._plan = message.plan
@@ -70,14 +70,14 @@ class _Study:
         self.model = LanguageModel(attentions, plan.vocabulary, plan.n_embd, plan.block_size)
         initialise(self.model, plan.draws)
         self._optimiser = Adam(self.model.parameters())
-        size = plan.block_size + 1  # one more, to be predicted
+        size = plan.block_size + 1  # one more than the context: the token to predict
         self._text = message.text.long().unfold(0, size, 1)  # (N, T + 1): a window from every token
         held_out = message.held_out.long().unfold(0, size, 1)
         self._held_out = held_out[torch.linspace(0, len(held_out) - 1, WINDOWS).long()]
         self._step = 0
 
     def step(self) -> float:
-        """TrainSteps from one batch; the loss before that."""
+        """Train on one batch. Returns the loss before the step."""
         self.model.train()
         seed = self._plan.seed * _STRIDE + self._step
         generator = torch.Generator().manual_seed(seed)
@@ -90,8 +90,8 @@ class _Study:
         return loss.item()
 
     @torch.no_grad()
-    def examined(self) -> Tensor:
-        """Only the last token of what the model is given is judged: nothing that comes after it is there to be seen."""
+    def evaluate(self) -> Tensor:
+        """The loss of the last token only, so that the model cannot see a later one."""
         self.model.eval()
         losses = []
         for cut in range(1, CUTS + 1):
@@ -100,8 +100,8 @@ class _Study:
         return torch.stack(losses).mean()
 
     @torch.no_grad()
-    def written(self, message: Generate) -> Tensor:
-        """One token at a time, each drawn from what the model gives it."""
+    def generate(self, message: Generate) -> Tensor:
+        """Sample one token at a time."""
         self.model.eval()
         generator = torch.Generator().manual_seed(message.seed)
         ids = message.prompt.long()
@@ -113,7 +113,7 @@ class _Study:
 
 
 class Adam:
-    """Adam, as torch.optim has it; but the first step of that imports 824 modules, which takes 1.6 seconds."""
+    """Adam as in torch.optim, whose first step would import 824 modules and take 1.6 seconds."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], betas: tuple[float, float] = (0.9, 0.99)) -> None:
         self._slots = [(p, torch.zeros_like(p), torch.zeros_like(p)) for p in parameters if p.requires_grad]
@@ -121,7 +121,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
-        """Follow the gradients, and forget them."""
+        """Update the parameters, and clear their gradients."""
         self._steps += 1
         first, second = self._betas
         for parameter, mean, square in self._slots:
@@ -135,7 +135,7 @@ class Adam:
 
 
 def _rate(plan: TrainPlan, step: int) -> float:
-    """Up in a few steps, then down along half a cosine."""
+    """The learning rate: linear warm-up, then half a cosine down to LAST_RATE."""
     warm = min(1.0, (step + 1) / WARM_UP)
     return plan.rate * warm * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * step / plan.steps)) / 2)
 

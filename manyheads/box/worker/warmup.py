@@ -1,8 +1,8 @@
-"""What attempts will do, done once in the warm process before the first of them.
+"""Run the operations that attempts use once in the zygote, before the first attempt.
 
-A fork finds ready what its parent has run: symbols bound, operations looked up, Python code that has specialised
-itself. Nothing is kept but that: values, names and random numbers are gone when it ends. Attempts can read this file,
-and it is in every class repository: it uses what attention uses, and computes nothing that anybody is asked for.
+Forks inherit the effect: bound symbols, looked-up operations, specialised bytecode. Nothing else is kept: values,
+names and random numbers are discarded. Attempts can read this file, and every class repository holds it, so it uses
+the operations of attention but computes nothing that an exercise asks for.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .attempt import MODULE, import_source
 from .execute import execute
 from .messages import Build, Call, Load, StandIn
 
-_TIMES = 3  # after two runs CPython has specialised its bytecode
-_NAME = "rehearsal.py"
+_TIMES = 3  # CPython specialises bytecode after two runs
+_NAME = "warmup.py"
 _SOURCE = '''
 import math
 import torch
@@ -72,8 +72,8 @@ def with_layers(given, x):
 '''
 
 
-def rehearse() -> None:
-    """Perform calls of every kind, so often that Python knows them."""
+def warm_up() -> None:
+    """Execute calls of every kind, often enough for CPython to specialise the bytecode."""
     namespace, _ = import_source(Load(_SOURCE, _NAME))
     for call in [*_calls(torch.float64), *_calls(torch.float32)] * _TIMES:
         received = wire.from_body(*wire.unpack(wire.encode(call)[wire.LENGTH.size :]))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from . import answers, messages
 
-READY = b"ready"  # a zygote's first word, on its control socket
+READY = b"ready"  # the first message of a zygote on its control socket
 LENGTH = struct.Struct(">Q")
 _HEADER_LENGTH = struct.Struct("<Q")
 _CLASSES = {
@@ -46,7 +46,7 @@ _DTYPES = {
 
 
 def pack(body: object, tensors: list[Tensor]) -> bytes:
-    """One framed message: a safetensors file, written here because the library's writer takes five times as long.
+    """One framed message: a safetensors file. It is written here because the library's writer takes five times as long.
 
     Source: the format's specification in the safetensors README.
     """
@@ -60,7 +60,7 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
         }  # fmt: skip
         chunks.append(data)
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # so that the data is aligned
+    text += b" " * (-len(text) % 8)  # aligns the data
     return b"".join([LENGTH.pack(8 + len(text) + end), _HEADER_LENGTH.pack(len(text)), text, *chunks])
 
 
@@ -73,7 +73,7 @@ def unpack(payload: bytes) -> tuple[object, list[Tensor]]:
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """JSON for a message, without the fields that have their default; its tensors are appended to `tensors`."""
+    """The JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
     if value is None or isinstance(value, _PLAIN):
         return value
     if isinstance(value, Tensor) and value.device.type == "meta":
@@ -96,7 +96,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
 
 
 def bare(tensor: Tensor) -> Tensor:
-    """The tensor itself, whatever a subclass says of it."""
+    """The plain tensor behind a subclass, without calling the subclass's code."""
     with torch._C.DisableTorchFunctionSubclass():
         return tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
 
@@ -126,7 +126,7 @@ def encode(message: object) -> bytes:
 
 
 def receive(connection: socket.socket) -> object | None:
-    """The next message, or None when the judge has hung up."""
+    """The next message, or None if the judge has closed the connection."""
     header = _exactly(connection, LENGTH.size)
     if header is None:
         return None

@@ -1,4 +1,4 @@
-"""The warm process of a box: it has imported torch, and forks. Every attempt is one fork, in namespaces of its own."""
+"""The zygote of a box: a process that has imported torch. Every attempt is one fork of it, in namespaces of its own."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from functools import partial
 import torch
 
 from . import attempt, confine, huge_pages
-from .heap_fill import fill_holes
+from .heap_fill import fill_free_blocks
 from .limits import Limits
 from .rlimits import apply_rlimits, measure_address_space
-from .supervisor import Keeper
+from .supervisor import Supervisor
 from .wire import READY
 
-_COLLECT_AFTER = 20_000  # new objects: a whole attempt makes some times as many, and few of them in circles
+_COLLECT_AFTER = (
+    20_000  # new objects before a collection: an attempt makes several times as many, with few reference cycles
+)
 
 
 def main(control_fd: int, isolation: str) -> None:
@@ -26,24 +28,26 @@ def main(control_fd: int, isolation: str) -> None:
     kept = _prepare_for_many() if isolation == "namespaces" else []
     measure_address_space()
     attempt.silence()
-    keeper = Keeper(control, partial(_run, isolation), confine.PidNamespaces() if isolation == "namespaces" else None)
+    supervisor = Supervisor(
+        control, partial(_run, isolation), confine.PidNamespaces() if isolation == "namespaces" else None
+    )
     control.sendall(READY)
-    keeper.serve()
+    supervisor.serve()
     kept.clear()
 
 
 def _prepare_for_many() -> list[bytes]:
-    """What a single check would not win back. The answer is to be kept while attempts are forked."""
+    """Preparations that pay off only for many attempts. Keep the result while attempts are forked."""
     from . import meta, seccomp
 
     meta.make_ready()
     seccomp.make_ready()
-    if not os.path.exists("/dev/nvidiactl"):  # a gradient asks CUDA for its devices, and then no fork can use them
-        from .warmup import rehearse
+    if not os.path.exists("/dev/nvidiactl"):  # a gradient initialises CUDA, after which no fork can use it
+        from .warmup import warm_up
 
-        rehearse()
+        warm_up()
     gc.collect()
-    kept = fill_holes()
+    kept = fill_free_blocks()
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)
     huge_pages.collapse()
@@ -51,15 +55,15 @@ def _prepare_for_many() -> list[bytes]:
 
 
 def _run(isolation: str, limits: Limits, connection_fd: int) -> None:
-    """An attempt's process: never returns."""
+    """Run an attempt in this process. Never returns."""
     status = 1
     try:
-        os.setsid()  # a process group reaches across PID namespaces: kill(0, …) would meet the zygote
-        connection = attempt.private(socket.socket(fileno=connection_fd))
+        os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
+        connection = attempt.hide_descriptor(socket.socket(fileno=connection_fd))
         if isolation == "namespaces":
-            confine.die_first()
-            confine.own_namespaces(limits)
-            confine.bind_down(limits)
+            confine.prefer_oom_kill()
+            confine.enter_namespaces(limits)
+            confine.drop_privileges(limits)
         else:
             apply_rlimits(limits)
         attempt.serve(connection)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.op_monitor import Watch
+from manyheads.box.worker.op_monitor import OpMonitor
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,16 @@ from manyheads.box.worker.op_monitor import Watch
     ],
 )
 def test_what_is_taken_from_the_meta_device_is_zeros(take: Callable[[Tensor], Tensor]) -> None:
-    with Watch() as watch:
+    with OpMonitor() as monitor:
         taken = take(torch.randn(3, 4, dtype=torch.float64, device="meta"))
     assert (taken.device.type, tuple(taken.shape), float(taken.abs().sum())) == ("cpu", (3, 4), 0.0)
-    assert not watch.operations().mixed
+    assert not monitor.operations().mixed
 
 
 def test_two_devices_in_one_operation_leave_no_rubbish() -> None:
-    with Watch() as watch:
+    with OpMonitor() as monitor:
         out = torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3, device="meta"))
-    assert watch.operations().mixed
+    assert monitor.operations().mixed
     assert out.is_meta or float(out.abs().sum()) == 0.0
 
 
