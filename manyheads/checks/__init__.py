@@ -1,6 +1,6 @@
-"""The judge: runs hidden checks over an attempt's answers. It never imports student code.
+"""What authors of checks and mutants import: `check`, the asserts, `edit`, and what they need.
 
-What a check file imports stands here: `check`, the asserts and what they need, nothing else.
+The other modules of this room define how an implementation is asked and how its answers are compared.
 """
 
 from ..box.worker.messages import StandIn

@@ -1,4 +1,4 @@
-"""Asserts for checks. Each failure says where and by how much, and shows no expected number."""
+"""Asserts for checks. A failure says where and by how much, and shows no expected value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from .implementation import Answer, AttemptRaised, CheckFailed
 
 _SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
-TOLERANCE = 1e-5  # of the largest reference value, CONTRACT section 3
+TOLERANCE = 1e-5  # of the largest expected value: room for rounding in any order of operations
 REFUSALS = ("ValueError", "AssertionError")
 
 __all__ = ["CheckFailed"]
@@ -21,7 +21,7 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
 
 
 def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "the output") -> None:
-    """The values agree to TOLERANCE of the largest expected one. Infinities must be equal."""
+    """The values agree to TOLERANCE of the largest expected value. Infinities must be equal."""
     mine, expected = _tensor(got), _tensor(want)
     assert_shape(mine, expected.shape, what)
     if mine.dtype != expected.dtype:
@@ -36,7 +36,7 @@ def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "the
 
 
 def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> None:
-    """Two answers of the attempt itself agree; where they do not, the evidence is this sentence."""
+    """Two answers of the attempt agree with each other. If not, `evidence` is shown."""
     a, b = _tensor(got), _tensor(other)
     if a.shape != b.shape or difference(a.double(), b.double()) > TOLERANCE:
         raise CheckFailed(evidence)
@@ -60,8 +60,8 @@ def assert_finite(got: Answer | Tensor, what: str = "the output") -> None:
 
 
 def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cut: str = "") -> None:
-    """The gradients of these arrive and agree. All are held against the largest of them:
-    one that is zero in exact arithmetic (a key bias's) is then compared absolutely."""
+    """The gradients of these names exist and agree. Differences are relative to the largest of all these gradients, so
+    that a gradient that is zero in exact arithmetic (a key bias's) is compared absolutely."""
     if got.call.cotangent is not None:
         assert_shape(got, got.call.cotangent.shape)  # else no gradient was asked for
     wanted = {name: want.gradient(name) for name in names}
@@ -79,7 +79,7 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
 
 
 def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
-    """The attempt raised ValueError (or an assert, or a type in `also`). `what` completes "… is accepted"."""
+    """The attempt raised ValueError, AssertionError or a type in `also`. `what` completes "… is accepted"."""
     raised = got.raised
     if raised is None:
         raise CheckFailed(f"{what} is accepted in silence: raise a ValueError that names the numbers", suspect)
@@ -88,7 +88,7 @@ def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspec
 
 
 def assert_unmutated(got: Answer, suspect: str = "") -> None:
-    """No argument was changed in place."""
+    """The call changed no argument in place."""
     got.must_return()
     if got.reply.mutated:
         names = " and ".join(_label(name) for name in got.reply.mutated)
@@ -98,7 +98,7 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
 def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
     """The largest difference as a fraction of `scale`, by default the largest finite expected value.
 
-    Equal infinities agree; NaN agrees with nothing. inf where they disagree beyond numbers.
+    Equal infinities agree, NaN agrees with nothing. The result is inf if they differ in an infinity or a NaN.
     """
     if got.numel() == 0:
         return 0.0
@@ -114,7 +114,7 @@ def difference(got: Tensor, want: Tensor, scale: float | None = None) -> float:
 
 
 def moved(before: Tensor, after: Tensor) -> Tensor:
-    """How far each token's answer moved, (B, T, C) → (B, T), as a fraction of the largest answer."""
+    """How much the output of each token changed, (B, T, C) → (B, T), as a fraction of the largest output."""
     before, after = before.double().nan_to_num(), after.double().nan_to_num()
     return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
 
@@ -141,13 +141,14 @@ def _percent(error: float) -> str:
 
 
 def _shape(shape: torch.Size | tuple[int, ...]) -> str:
-    """As Python writes it; sizes and axes beyond any that a check asks for are not spelt out, whatever they would say."""
+    """The shape as Python writes it. Sizes and numbers of axes beyond any that a check uses are cut, because a student
+    chose them."""
     sizes = [str(s) if s <= _SIZE_SHOWN else "…" for s in shape[:_AXES_SHOWN]] + ["…"] * (len(shape) > _AXES_SHOWN)
     return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
 
 
 def _label(name: str) -> str:
-    """ "args.0" as the student knows it."""
+    """What the student calls "args.0"."""
     kind, _, rest = name.partition(".")
     if kind == "args":
         index, _, part = rest.partition(".")

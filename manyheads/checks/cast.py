@@ -1,4 +1,4 @@
-"""A call as a check wrote it, in float64 and nowhere in particular, made one for a dtype and a device."""
+"""Convert a call, which a check writes in float64 on the CPU, to a dtype and a device."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..box.worker.messages import Build, Call, StandIn
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
-    """The call with every floating-point tensor in that dtype and every module built in it, to be made on that device.
+    """The call with every floating-point tensor and every module in this dtype, to be executed on this device.
 
-    A module that states a dtype or a device keeps it. The tensors are moved where the call is made.
+    A module that states a dtype or a device keeps it. The tensors are moved in the process that executes the call.
     """
     target, elsewhere = getattr(torch, dtype), None if device == "cpu" else device
 
@@ -31,7 +31,7 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
 def map_call(
     call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Mapping[str, Any]] = lambda _: {}
 ) -> Call:
-    """The call with every tensor changed by `tensor`, and in every module's description the fields that `build` gives."""
+    """Apply `tensor` to every tensor of the call, and set the fields that `build` returns in every Build."""
 
     def change(value: Any) -> Any:
         if isinstance(value, Tensor):

@@ -1,4 +1,4 @@
-"""Fresh inputs that nobody can predict, the same for every attempt of a run."""
+"""Random inputs that nobody can predict, the same for every attempt of a run."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ def input_seed(secret: bytes, *parts: str) -> int:
 
 
 class Draw:
-    """Random numbers of one check: float64 on the CPU."""
+    """The random numbers of one check: float64 on the CPU."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
-        """Normal numbers with standard deviation `scale`."""
+        """Normally distributed numbers with standard deviation `scale`."""
         numbers: Tensor = torch.randn(*shape, generator=self._generator, dtype=torch.float64)
         return numbers * scale
 
     def weights(self, *shape: int) -> Tensor:
-        """A weight (out, in) with entries of standard deviation 1/√in, so that activations keep their size."""
+        """A weight (out, in) with standard deviation 1/√in, so that activations keep their scale."""
         return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
     def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
         """Integers that differ pairwise: `draw.sizes(B=[5, 7], T=(9, 13))`.
 
-        A pair is a range, both ends included; a list names the integers to choose among.
+        A tuple is a range with both ends included; a list contains the integers to choose from.
         """
         allowed = {
             name: each if isinstance(each, list) else range(each[0], each[1] + 1) for name, each in choices.items()

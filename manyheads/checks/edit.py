@@ -1,4 +1,4 @@
-"""A wrong attempt as an edit of the reference: this text becomes that text."""
+"""A mutant as an edit of the reference: replace a text by another one."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 
 class EditError(ValueError):
-    """A text does not stand exactly once where an edit looks for it."""
+    """The text that an edit replaces does not occur exactly once."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """changes: what stands in the reference, and what stands there instead."""
+    """changes: each text of the reference that is replaced, and its replacement."""
 
     changes: Mapping[str, str]
 
     def apply(self, source: str) -> str:
-        """The edited source. Raises EditError where a text is not found exactly once."""
+        """The edited source. Raises EditError if a text does not occur exactly once."""
         for old, new in self.changes.items():
             if (count := source.count(old)) != 1:
                 raise EditError(f"{old!r} stands there {count} times, and an edit needs it exactly once")
@@ -29,8 +29,8 @@ def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
     """An edit of the reference, for MUTANTS: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`.
 
     Args:
-        old: text of the solution file, with its blanks; it must stand there exactly once.
-        new: what stands there in the mutant.
-        more: further changes of the same fault.
+        old: a text of the solution file, with its blanks. It must occur exactly once.
+        new: its replacement in the mutant.
+        more: further replacements of the same fault.
     """
     return Edit({old: new, **(more or {})})

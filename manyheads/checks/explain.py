@@ -1,7 +1,7 @@
-"""A student's exception in one sentence of ours.
+"""Explain a student's exception in one sentence.
 
-The student's own message is not shown where hidden inputs are at work (it could
-carry them out); it is matched against known kinds, and the kind is explained.
+The exception's own message could reveal hidden inputs, so it is not shown. It is
+matched against known kinds of exceptions, and the kind is explained.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..box.worker.answers import Raised
 
-# Names that may be shown; any other becomes "an exception of its own".
+# Type names that may be shown. Any other becomes "an exception of its own".
 _KNOWN = frozenset(
     """ArithmeticError AssertionError AttributeError BaseException EOFError EinopsError Exception FileNotFoundError
     FloatingPointError ImportError IndentationError IndexError KeyError KeyboardInterrupt LookupError MemoryError
@@ -23,17 +23,17 @@ _KNOWN = frozenset(
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of exception: how to know it, what it means, and the misconception behind it, if there is one."""
+    """A kind of exception: how to recognise it, what it means, and the misconception that causes it, if any."""
 
     type: str
     pattern: re.Pattern[str]
     meaning: str
     misconception: str | None = None
-    ours: bool = False  # raised at our call, outside every line of the student's
+    at_call: bool = False  # raised by the engine's call, outside the student's lines
 
 
-def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = None, ours: bool = False) -> Kind:
-    return Kind(type_, re.compile(pattern, re.DOTALL), meaning, misconception, ours)
+def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = None, at_call: bool = False) -> Kind:
+    return Kind(type_, re.compile(pattern, re.DOTALL), meaning, misconception, at_call)
 
 
 KINDS = (
@@ -164,20 +164,20 @@ _REFUSALS = frozenset({"ValueError", "AssertionError"})
 
 
 def is_refusal(raised: Raised) -> bool:
-    """Whether this is how an attempt says no to its arguments: no error that Python or torch raises by itself."""
+    """Whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
 
 
 def is_dtype_fault(raised: Raised) -> bool:
-    """Whether tensors of different dtypes met: the other dtype's answer then says more."""
+    """Whether an operation got tensors of different dtypes. Then the answer in the other dtype says more."""
     kind = kind_of(raised)
     return kind is not None and kind.misconception == "hard_coded_dtype"
 
 
 def kind_of(raised: Raised) -> Kind | None:
-    """The first kind that fits."""
+    """The first kind that matches; None if none does."""
     for kind in KINDS:
-        if kind.type in raised.bases and kind.pattern.search(raised.message) and not (kind.ours and raised.line):
+        if kind.type in raised.bases and kind.pattern.search(raised.message) and not (kind.at_call and raised.line):
             return kind
     return None
 

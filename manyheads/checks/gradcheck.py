@@ -1,6 +1,7 @@
-"""Gradients held against the attempt's own outputs: a wrong value has a right gradient, a cut graph has none.
+"""Compare an attempt's gradients with finite differences of its own outputs.
 
-Where values are wrong too, the reference's gradients say nothing about the attempt's graph. Its own slopes do.
+If the values are wrong too, the reference's gradients say nothing about the attempt's graph. Finite differences do: a
+wrong value with an intact graph has the gradient of that value, a cut graph does not.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from torch import Tensor
 from .implementation import Answer
 
 Tensors = Mapping[str, Tensor]
-_STEPS = 2e-5, 1e-5  # of inputs around 1, in float64
-_LONG_STEPS = 0.01, 0.02  # of a whole direction, where float32 must do
+_STEPS = 2e-5, 1e-5  # for inputs around 1, in float64
+_LONG_STEPS = 0.01, 0.02  # along a direction through all tensors, large enough for float32
 
 
 def is_cut(output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Tensor, g: Tensor, got: Answer) -> bool:
-    """Whether a gradient is not the slope of the attempt's own output, along one random direction for each tensor.
+    """Whether a gradient differs from the finite difference of the attempt's output, along a random direction per tensor.
 
-    output: (weights, x) → the attempt's output. g: the cotangent that `got` was asked with.
+    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` answers.
     """
     tensors = {**weights, "args.0": x}
     for name, tensor in tensors.items():
@@ -29,12 +30,12 @@ def is_cut(output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Ten
             continue
         along = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0), dtype=tensor.dtype)
 
-        def slope(step: float, name: str = name, along: Tensor = along) -> float:
+        def derivative(step: float, name: str = name, along: Tensor = along) -> float:
             moved = ({**tensors, name: tensors[name] + sign * step * along} for sign in (1, -1))
             ahead, behind = (output({k: m[k] for k in weights}, m["args.0"]) for m in moved)
             return float(((ahead - behind) * g).sum() / (2 * step))
 
-        coarse, fine = map(slope, _STEPS)
+        coarse, fine = map(derivative, _STEPS)
         found = got.gradient(name)
         claimed = 0.0 if found is None else float((found * along).sum())
         trusted = math.isfinite(coarse) and abs(coarse - fine) < 1e-4 * abs(fine)
@@ -44,10 +45,10 @@ def is_cut(output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Ten
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
-    """The matrices among these weights that change nothing, with the same chance at work: others stand in their place."""
+    """The names of the matrices that do not affect the output: reversing their columns changes nothing, at the same seed."""
     before = ask(weights).output.nan_to_num()
-    turned = {name: {**weights, name: tensor.flip(-1)} for name, tensor in weights.items() if tensor.dim() > 1}
-    return [name for name, others in turned.items() if torch.equal(ask(others).output.nan_to_num(), before)]
+    changed = {name: {**weights, name: tensor.flip(-1)} for name, tensor in weights.items() if tensor.dim() > 1}
+    return [name for name, others in changed.items() if torch.equal(ask(others).output.nan_to_num(), before)]
 
 
 def contradicts_itself(
@@ -59,7 +60,7 @@ def contradicts_itself(
     target: Tensors,
     cotangent: Tensor,
 ) -> bool:
-    """Whether the gradients are not those of the attempt's own output: a step along what they lack shows it.
+    """Whether the gradients contradict the attempt's own output: a step along the missing part of the gradient shows it.
 
     ask: (weights, x) → the attempt's answer. target: the reference's gradients, by name.
     """
@@ -71,14 +72,14 @@ def contradicts_itself(
     size = sum(float(d.square().sum()) for d in lacking.values()) ** 0.5
     unit = {name: d / size for name, d in lacking.items()}
 
-    def slope(h: float) -> float:
+    def derivative(h: float) -> float:
         ends = []
         for step in (h, -h):
             weights = {name: tensor + step * unit.get(name, 0.0) for name, tensor in state.items()}
             ends.append(float((ask(weights, x + step * unit["args.0"]).output * cotangent).sum()))
         return (ends[0] - ends[1]) / (2 * h)
 
-    near, far = map(slope, _LONG_STEPS)
+    near, far = map(derivative, _LONG_STEPS)
     claimed = sum(float((mine[name] * unit[name]).sum()) for name in names)
     largest = max(float(g.norm()) for g in (*mine.values(), *target.values()))
     smooth = abs(near - far) <= 0.01 * max(abs(near), 0.1 * largest)

@@ -1,7 +1,7 @@
-"""What checks ask: an attempt, the reference or a mutant behind one face.
+"""The interface through which checks ask an attempt, the reference or a mutant.
 
-A check is written once, in float64, against a `Implementation`. Where it runs (in the
-box or in the judge) and in which dtype is the business of its `Runner`.
+A check is written once, in float64, against an `Implementation`. Its `Runner` decides
+where calls are executed (in the box or in the judge) and in which dtype.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .sanitize import kind_name
 class CheckFailed(AssertionError):
     """The attempt does not do what the check asks. `str()` is the evidence.
 
-    suspect: the misconception that this failure alone proves, whatever else is wrong with the attempt.
+    suspect: the misconception that this failure proves by itself, whatever else is wrong with the attempt.
     """
 
     def __init__(self, evidence: str, suspect: str = "") -> None:
@@ -32,7 +32,7 @@ class CheckFailed(AssertionError):
 
 
 class AttemptRaised(CheckFailed):
-    """The attempt raised an exception where an answer was asked for."""
+    """The attempt raised an exception in place of an answer."""
 
     def __init__(self, raised: Raised) -> None:
         super().__init__(raised.type)
@@ -40,31 +40,31 @@ class AttemptRaised(CheckFailed):
 
 
 class Runner(Protocol):
-    """Answers calls."""
+    """Executes calls."""
 
     @property
     def device(self) -> str:
-        """Where it computes: "cpu" or "cuda"."""
+        """The device of its computations: "cpu" or "cuda"."""
 
     def execute(self, call: Call) -> Reply:
-        """The reply to a call whose tensors are float64. Raises AttemptEnded if the process dies."""
+        """The reply to a call whose tensors are float64. Raises AttemptEnded if the process ends."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A reply, as a check reads it."""
+    """A call and its reply, with accessors for checks."""
 
     call: Call
     reply: Reply
 
     @property
     def output(self) -> Tensor:
-        """The (first) output, in float64 unless it is bool or integer. Raises CheckFailed."""
+        """The output of the first run, in float64 unless it is bool or integer. Raises CheckFailed."""
         return self.outputs[0]
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The output of every run. Raises CheckFailed where one is not a plain tensor or number."""
+        """The outputs of all runs. Raises CheckFailed if one is not a plain tensor or number."""
         self.must_return()
         for out in self.reply.outputs:
             if out.tensor is None:
@@ -74,13 +74,13 @@ class Answer:
 
     @property
     def dtype(self) -> str:
-        """The output's dtype as the attempt returned it, such as "float32"."""
+        """The dtype of the output as the attempt returned it, for example "float32"."""
         self.must_return()
         return self.reply.outputs[0].dtype or self.reply.outputs[0].kind
 
     @property
     def device(self) -> str:
-        """The output's device as the attempt returned it."""
+        """The device of the output as the attempt returned it."""
         self.must_return()
         return self.reply.outputs[0].device or ""
 
@@ -92,12 +92,12 @@ class Answer:
 
     @property
     def returned(self) -> str:
-        """The same, as it may be shown: "a tensor", "None", "an object of another type"."""
+        """`kind` in words that may be shown: "a tensor", "None", "an object of another type"."""
         return kind_name(self.kind)
 
     @property
     def module(self) -> ModuleFacts:
-        """The first module that was built for the call. Raises CheckFailed where none was."""
+        """The facts of the first module that the call built. Raises CheckFailed if it built none."""
         if not self.reply.modules:
             self.must_return()
             raise CheckFailed("no module was built")
@@ -110,11 +110,11 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """The attempt's exception in its own words, for matching only; empty where there is none."""
+        """The message of the attempt's exception, for matching only; empty if there is none."""
         return "" if self.reply.raised is None else self.reply.raised.message
 
     def gradient(self, name: str) -> Tensor | None:
-        """The gradient of "args.0" or of a parameter, None where none arrives."""
+        """The gradient of "args.0" or of a parameter; None if it has none."""
         self.must_return()
         found = self.reply.gradients.get(name)
         return None if found is None else _wide(found)
@@ -127,10 +127,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Implementation:
-    """Ask by name: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
+    """Calls functions and modules by name: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
 
-    `asking` gives a candidate whose calls carry options of `Call`:
-    `attempt.asking(cotangent=g, runs=2).call(...)`.
+    `asking` sets fields of `Call` for all calls of the result: `attempt.asking(cotangent=g, runs=2).call(...)`.
     """
 
     runner: Runner
@@ -138,35 +137,35 @@ class Implementation:
 
     @property
     def device(self) -> str:
-        """Where the attempt is graded: "cpu" or "cuda"."""
+        """The device on which the attempt is graded: "cpu" or "cuda"."""
         return self.runner.device
 
     def asking(self, **options: Any) -> Implementation:
-        """The same candidate; its calls have these fields of `Call` set."""
+        """The same implementation, with these fields set in every `Call`."""
         return Implementation(self.runner, {**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
-        """Call a function of the attempt."""
+        """Call a function."""
         return self.ask(Call(name, _plain_arguments(args), kwargs, **self.options))
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
-        """A module of the attempt's, yet to be built: in eval mode, with its own initial weights."""
+        """Describe a module to build: by default in eval mode, with its own initial weights."""
         return Module(self, Build(target, args, kwargs))
 
     def ask(self, call: Call) -> Answer:
-        """Perform a call."""
+        """Execute a call."""
         return Answer(call, self.runner.execute(call))
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module to build anew for every call, so that no call depends on an earlier one."""
+    """The description of a module. Every call builds it anew, so that no call depends on an earlier one."""
 
-    candidate: Implementation
+    implementation: Implementation
     build: Build
 
     def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
-        """With these parameters; parameters that are not named become zero."""
+        """With these parameters loaded; parameters that are not named become zero."""
         return self._with(state=dict(state))
 
     def training(self) -> Module:
@@ -174,15 +173,15 @@ class Module:
         return self._with(training=True)
 
     def with_attributes(self, **attributes: Any) -> Module:
-        """With attributes set after building."""
+        """With these attributes set after building."""
         return self._with(attributes={**self.build.attributes, **attributes})
 
     def reporting(self, *names: str) -> Module:
-        """Report these attributes after the call."""
+        """With these attributes reported after the call."""
         return self._with(report=names)
 
     def adding(self, **values: Tensor) -> Module:
-        """With a value added to the output while the attribute of that name is true."""
+        """With values added to the output, each while the attribute of its name is true."""
         return self._with(added=values)
 
     def on(self, device: str) -> Module:
@@ -190,30 +189,31 @@ class Module:
         return self._with(device=device)
 
     def beside(self, twin: Module) -> Module:
-        """Built together with another one; `module.alike` says whether both are the same but for their weights."""
+        """With a second module built; `module.alike` says whether the two differ in their weights only."""
         return self._with(twin=twin.build)
 
     def without_init(self) -> Module:
-        """Built without random initial weights, to save time where they are loaded anyway."""
+        """Without random initialisation, to save time if all weights are loaded anyway."""
         return self._with(skip_init=True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Answer:
         """Build, then call forward."""
-        return self.candidate.ask(Call(self.build, _plain_arguments(args), kwargs, **self.candidate.options))
+        return self.implementation.ask(Call(self.build, _plain_arguments(args), kwargs, **self.implementation.options))
 
     def built(self) -> Answer:
         """Build only."""
-        return self.candidate.ask(Call(self.build, only_build=True, **self.candidate.options))
+        return self.implementation.ask(Call(self.build, only_build=True, **self.implementation.options))
 
     def _with(self, **changes: Any) -> Module:
-        return Module(self.candidate, dataclasses.replace(self.build, **changes))
+        return Module(self.implementation, dataclasses.replace(self.build, **changes))
 
 
 @dataclass(frozen=True)
 class LocalRunner:
-    """Trusted code (the reference, a mutant) in the judge's own process.
+    """Runs trusted code (the reference, a mutant) in the judge's own process.
 
-    only_values: outputs, gradients and exceptions; nothing else in its replies is true, and they cost a quarter less.
+    only_values: compute outputs, gradients and exceptions only. The other fields of replies are then not meaningful, and
+    a call costs a quarter less.
     """
 
     namespace: Mapping[str, object]
@@ -221,7 +221,7 @@ class LocalRunner:
     only_values: bool = False
 
     def execute(self, call: Call) -> Reply:
-        """The reply, in the dtype that the call states, float64 by default."""
+        """The reply, computed in the call's dtype, by default float64."""
         return execute(
             self.namespace, cast(call, call.dtype or "float64", self.device), "", only_values=self.only_values
         )

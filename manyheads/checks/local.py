@@ -1,4 +1,4 @@
-"""Trusted code in an attempt's place."""
+"""Runners that execute trusted code, as a replacement for an attempt or with a cache."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from .recording import Exchange, Question
 
 @dataclass(frozen=True)
 class CachedRunner(LocalRunner):
-    """The reference, of which a diagnosis asks the same call again and again."""
+    """A local runner with a cache, for the reference: a diagnosis asks it the same calls many times."""
 
-    known: dict[int, tuple[Call, Reply]] = field(default_factory=dict)  # by the call's identity, and to keep it
+    known: dict[int, tuple[Call, Reply]] = field(
+        default_factory=dict
+    )  # by the id of the call, which is kept so that the id stays valid
 
     def execute(self, call: Call) -> Reply:
-        """The reply, worked out once."""
+        """The reply, computed once for each call."""
         if id(call) not in self.known:
             self.known[id(call)] = (call, super().execute(call))
         return self.known[id(call)][1]
 
 
 class LocalRecordingRunner:
-    """The reference or a mutant, answering checks in the judge's own process."""
+    """Runs the reference or a mutant in the judge's process as if it were an attempt, and records the exchanges."""
 
     def __init__(self, namespace: Mapping[str, object], device: str = "cpu") -> None:
         self.check = ""
@@ -37,7 +39,7 @@ class LocalRecordingRunner:
         self._runner = LocalRunner(namespace, device)
 
     def execute(self, call: Call) -> Reply:
-        """The reply, kept in the transcript: in float32 where a mutant cannot do float64, as an attempt's."""
+        """The reply, which is recorded. Like an attempt's, it is computed in float32 if float64 raises."""
         reply = self._runner.execute(call)
         if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
             in_single = self._runner.execute(dataclasses.replace(call, dtype="float32"))
@@ -47,7 +49,7 @@ class LocalRecordingRunner:
         return reply
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
-        """One after the other."""
+        """The reply to each question, one after the other."""
         replies: list[Reply | AttemptEnded] = []
         for question in questions:
             self.check = question.check

@@ -1,4 +1,4 @@
-"""What a hidden check says about itself: points, layer, hint."""
+"""The metadata of a hidden check: points, layer, hint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Layer(IntEnum):
-    """In this order a student reads failures: the first broken layer explains those after it."""
+    """What a check is about. Failures are shown in this order, because the first broken layer explains later ones."""
 
     SHAPE = 0
     FINITE = 1
@@ -26,7 +26,7 @@ class Mark:
     points: float
     layer: Layer
     hint: str
-    device: str = ""  # the only one on which it is run
+    device: str = ""  # the only device on which it runs; empty means every device
 
 
 def check(
@@ -34,10 +34,10 @@ def check(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a hidden check. Its docstring is the sentence that the student reads.
 
-    device: "cuda" for what only a GPU can show; elsewhere the check does not exist. It gives no points, so that a
-    score means the same on every device. Raises ValueError where it does.
+    device: "cuda" for a check of what only a GPU can show; on other devices the check does not exist. Such a check must
+    give no points, so that a score means the same on every device. Raises ValueError if it has points.
     """
-    import pytest  # a student's own check has no hidden checks, and need not wait for this
+    import pytest  # imported late: a student's own check has no hidden checks and should start fast
 
     if device and points:
         raise ValueError(f"a check that runs on {device} alone gives no points")

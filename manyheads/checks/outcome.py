@@ -1,4 +1,4 @@
-"""What became of one check."""
+"""The outcome of one check."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FAILED_ITSELF = "The grader itself failed here; this is not your fault."
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """The verdict of one check, and what a student and the diagnosis may know of it.
+    """The verdict of one check, with what the student and the diagnosis need.
 
-    raised: the attempt's `Raised`, where it raised an exception.
-    suspect: the misconception that this failure alone proves.
-    fault: the grader's own error; empty where there is none.
+    raised: the attempt's exception as a `Raised`, if it raised one.
+    suspect: the misconception that this failure proves by itself.
+    fault: the error of the grader itself; empty if there is none.
     """
 
     id: str
@@ -33,5 +33,5 @@ class CheckOutcome:
 
     @property
     def score(self) -> float:
-        """The points earned: all or none."""
+        """The points that were earned: all or none."""
         return self.points if self.outcome == "passed" else 0.0

@@ -1,4 +1,4 @@
-"""What is under judgement, and the record of what it was asked."""
+"""Runners that answer many calls together, and the record of calls and replies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .implementation import Runner
 
 @dataclass(frozen=True)
 class Question:
-    """A call, and the check that asks it."""
+    """A call, and the id of the check that asks it."""
 
     check: str
     call: Call
@@ -22,7 +22,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A call, as the check wrote it, and the attempt's reply."""
+    """A call as the check wrote it, and the reply."""
 
     check: str
     call: Call
@@ -30,21 +30,21 @@ class Exchange:
 
 
 class BatchRunner(Runner, Protocol):
-    """A runner of which much can be asked at once."""
+    """A runner that can execute many calls together."""
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
-        """A reply to each, or how the attempt's process ended of it."""
+        """A reply to each question, or the AttemptEnded of a call that ended the process."""
 
 
 class RecordingRunner(BatchRunner, Protocol):
-    """An attempt, or trusted code in its place, with a record of what it answered."""
+    """A runner for an attempt, or for trusted code in its place, that records its exchanges."""
 
-    check: str  # the one that asks with `perform`
+    check: str  # the id of the check that calls `execute`
     transcript: list[Exchange]
 
 
 def replies_of(subject: BatchRunner, calls: Sequence[Call], check: str = "") -> list[Reply]:
-    """A reply to each call. Raises AttemptEnded where the attempt died of one."""
+    """The replies to these calls. Raises AttemptEnded if a call ended the attempt's process."""
     replies = []
     for answer in subject.execute_all([Question(check, call) for call in calls]):
         if isinstance(answer, AttemptEnded):

@@ -1,25 +1,25 @@
-"""Make text safe to show: some of it (a parameter's name, a type's name) was chosen by a student."""
+"""Make text safe to show. A student chose some of it, for example a parameter's or a type's name."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-LIMIT = 300  # characters of one piece of evidence
+LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
     "tensor NoneType tuple list dict set str bytes bool int float complex ndarray function module generator type".split()
 )
 
 
 def sanitize(text: str, limit: int = LIMIT) -> str:
-    """One line of printable characters, without `::` (a command to a CI runner), cut at `limit`."""
+    """One line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`."""
     printable = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text)
     line = re.sub(r":{2,}", ":", re.sub(r" +", " ", printable)).strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def kind_name(kind: str) -> str:
-    """What was returned, as it may be shown: a common type's name, or no name."""
+    """The type of a return value in words that may be shown: the name of a common type, or no name."""
     if kind == "NoneType":
         return "None"
     if kind in _KINDS or re.fullmatch(r"(sparse_\w+|strided|mkldnn|jagged) \w+ tensor", kind):

@@ -1,4 +1,4 @@
-"""Trusted code as namespaces: references and mutants, imported in the judge's process."""
+"""Import trusted code (references and mutants) in the judge's process, as namespaces."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def namespace_of(path: Path) -> Mapping[str, object]:
 
 
 def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
-    """The names that this text defines, as if it stood at `path`. Raises BrokenReference."""
+    """The names that this source defines if it were the file at `path`. Raises BrokenReference."""
     module = types.ModuleType(f"{_package_of(path.parent)}.{path.stem}")
     module.__file__ = str(path)
     module.__package__ = module.__name__.rpartition(".")[0]
-    sys.modules[module.__name__] = module  # where dataclasses look for their module
+    sys.modules[module.__name__] = module  # dataclasses look up their module here
     try:
         exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
     except Exception as error:
@@ -39,7 +39,7 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
 
 
 def _package_of(folder: Path) -> str:
-    """The name of a package whose modules are the files of this folder; each course has its own."""
+    """The name of a package whose modules are the files of this folder. Each course has its own packages."""
     name = f"trusted_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
         package = types.ModuleType(name)

@@ -72,13 +72,13 @@ def _row(reply: Reply) -> tuple[int, list[float], list[float]]:
             words.append(out.kind)
             continue
         seen = project(out.tensor)
-        words.append(f"{tuple(out.tensor.shape)} {seen.holes}")
+        words.append(f"{tuple(out.tensor.shape)} {seen.extremes}")
         numbers += seen.numbers
         scales += [seen.norm] * PROJECTIONS
     gradients = {name: None if g is None else project(g) for name, g in sorted(reply.gradients.items())}
     largest = max((g.norm for g in gradients.values() if g is not None), default=0.0)
     for name, found in gradients.items():
-        words.append(f"{name} {'none' if found is None else found.holes}")
+        words.append(f"{name} {'none' if found is None else found.extremes}")
         numbers += [] if found is None else found.numbers
         scales += [] if found is None else [largest] * PROJECTIONS
     return _hash("; ".join(words)), numbers, scales

@@ -133,5 +133,5 @@ def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> 
         return TensorFingerprint(kind=kind, shape=shape)
     seen = project(tensor)
     return TensorFingerprint(
-        kind=kind, shape=tuple(tensor.shape), holes=seen.holes, projections=seen.numbers, norm=seen.norm
+        kind=kind, shape=tuple(tensor.shape), holes=seen.extremes, projections=seen.numbers, norm=seen.norm
     )

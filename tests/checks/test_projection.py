@@ -15,13 +15,13 @@ def test_equal_tensors_have_equal_projections_and_others_have_not() -> None:
     x = torch.arange(12.0).reshape(3, 4)
     assert project(x) == project(x.clone())
     assert project(x) != project(x + 1e-3)
-    assert project(x.masked_fill(x > 9, torch.nan)).holes != project(x).holes
+    assert project(x.masked_fill(x > 9, torch.nan)).extremes != project(x).extremes
 
 
 def test_a_tensor_that_is_larger_than_any_right_answer_is_known_by_its_size_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(projection, "_drawn", None)  # no directions are drawn for it
+    monkeypatch.setattr(projection, "_draw_directions", None)  # no directions are drawn for it
     large = torch.zeros(LARGEST + 1, dtype=torch.uint8)
     assert project(large) == project(large + 1)
     assert project(large) != project(torch.zeros(LARGEST + 2, dtype=torch.uint8))
