@@ -1,1 +1,1 @@
-"""The judge: runs hidden checks over an attempt's answers, and computes every verdict. It never imports student code."""
+"""The judge: runs hidden checks on an attempt and computes every verdict. It never imports student code."""

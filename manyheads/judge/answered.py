@@ -1,8 +1,8 @@
-"""Whether a check that passed was answered: a check passes only on answers that came.
+"""Whether a check that passed got answers: without answers a check does not pass.
 
-A check may ask for something that an attempt without any answer has, too: an argument that is as it was, or a refusal.
-So every function and class that the check asked must have given what the reference gives, a tensor or a number, at
-least once, and never anything else. Then a refusal counts only beside an allowed input that is answered.
+Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or refuse an input. So
+every function and class that the check called must have returned what the reference returns, a tensor or a number, at
+least once, and never anything else. A refusal counts only if an allowed input was answered too.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def target_of(call: Call) -> str:
 
 
 class AsksNothingError(Exception):
-    """A check that nobody could fail by not answering: a fault of its author's."""
+    """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
 def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, str]) -> CheckFailed | AsksNothingError | None:
-    """Why a check that passed does not count; None where it does.
+    """Why a check that passed does not count; None if it counts.
 
     Args:
-        exchanges: what this check asked, and the replies.
-        kinds: what the reference returns, by the name of the function or class: "tensor", "float".
+        exchanges: the calls of this check, with their replies.
+        kinds: what the reference returns ("tensor", "float"), by the name of the function or class.
     """
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -44,16 +44,16 @@ def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, str]) -> Check
         for out in exchange.reply.outputs:
             if not _is_answer(out, wanted):
                 return CheckFailed(f"{kind_name(wanted)} was expected; yours returned {kind_name(out.kind)}")
-    came = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
+    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for exchange in exchanges:
-        if target_of(exchange.call) not in came:
+        if target_of(exchange.call) not in answered:
             raised = exchange.reply.raised
             return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
     return None
 
 
 def _is_answer(out: Output, wanted: str) -> bool:
-    """Whether this is a tensor where one is due, or a number where one is due."""
+    """Whether this is a tensor if one is wanted, or a number if one is wanted."""
     if wanted == "tensor":
         return out.kind == "tensor"
     return out.tensor is not None and out.tensor.dim() == 0

@@ -1,7 +1,7 @@
 """Run hidden checks by hand: `pytest grader/checks --attempt FILE_OR_FOLDER`.
 
-A course's grader/checks/conftest.py imports everything from here. Student code runs in the box here too, and verdicts
-are made as in `course grade` (`run_checks`), on inputs that are new each time.
+A course's grader/checks/conftest.py imports everything from this module. Student code runs in the box here too, and
+verdicts are made as in `course grade` (`run_checks`), on inputs that are drawn anew each time.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _run = secrets.token_bytes(16)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--attempt."""
+    """Add the option --attempt."""
     parser.addoption("--attempt", metavar="FILE_OR_FOLDER", help="the attempt, or a submission's folder, to check")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark of `check` known."""
+    """Register the mark of `check`."""
     register_mark(config)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """pytest-timeout ends a check that hangs."""
+    """Let pytest-timeout end a check that hangs."""
     for item in items:
         if item.get_closest_marker("hidden_check") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(HANG_SECONDS))
@@ -65,7 +65,7 @@ def hidden_box() -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
-    """The attempt that belongs to this file of checks, and the reference."""
+    """The attempt at the exercise of this file of checks, and the reference."""
     given = request.config.getoption("--attempt")
     if given is None:
         pytest.exit("--attempt FILE_OR_FOLDER is missing. Next: pytest grader/checks --attempt FILE", returncode=4)
@@ -90,13 +90,13 @@ def reference(hidden_run: CheckRun) -> CheckRun:
 
 @pytest.fixture
 def draw(hidden_run: CheckRun) -> CheckRun:
-    """Fresh random inputs of this check."""
+    """The random inputs of this check."""
     return hidden_run
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Judge the attempt by this check as `course grade` does, and say what a student would read."""
+    """Judge the attempt by this check as `course grade` does, and report what a student would read."""
     if not pyfuncitem.get_closest_marker("hidden_check"):
         return None
     run = pyfuncitem.funcargs.get("attempt")

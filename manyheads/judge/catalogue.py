@@ -1,4 +1,4 @@
-"""The hidden checks of a course, run on trusted code: the reference and the mutants, in the judge's own process."""
+"""Run a course's hidden checks on trusted code: the reference and the mutants, in the judge's own process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tables import Tables
 
 
 class Catalogue:
-    """Every exercise's checks and reference."""
+    """The checks and the reference of every exercise."""
 
     def __init__(self, course: Course) -> None:
         """Collect every check. Raises GraderFault."""
@@ -22,7 +22,7 @@ class Catalogue:
         self.tables = Tables(self._checks)
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
-        """The checks of an exercise, as nobody has attempted them."""
+        """The checks of an exercise, as outcomes without an attempt."""
         return self._checks.unattempted(exercise.checks)
 
     def reference(self, exercise: Exercise) -> LocalRunner:
@@ -32,5 +32,5 @@ class Catalogue:
     def run(
         self, exercise: Exercise, attempt: LocalRecordingRunner, reference: Runner, secret: bytes, *seed_parts: str
     ) -> list[CheckOutcome]:
-        """The outcomes of all checks of the exercise for trusted code."""
+        """The outcomes of all checks of the exercise for this trusted code."""
         return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts))

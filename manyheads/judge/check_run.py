@@ -1,4 +1,4 @@
-"""One attempt against the checks of one exercise: what a check is given, and how it is called."""
+"""One attempt and the checks of one exercise: which fixtures a check gets, and how it is called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIXTURES = ("attempt", "reference", "draw")
 
 @dataclass(frozen=True)
 class CheckRun:
-    """seed_parts: with the secret, what the inputs of every check are drawn from."""
+    """What all checks of one exercise share. seed_parts: with the secret, they determine the inputs of every check."""
 
     attempt: RecordingRunner
     reference: Runner
@@ -26,7 +26,7 @@ class CheckRun:
     seed_parts: tuple[str, ...]
 
     def fixture(self, name: str, check: str, attempt: Runner) -> Implementation | Draw:
-        """The fixture of that name, one of FIXTURES, for the check function of that name."""
+        """The fixture `name`, one of FIXTURES, for the check function `check`."""
         if name == "draw":
             return Draw(input_seed(self.secret, *self.seed_parts, check))
         return Implementation(attempt if name == "attempt" else self.reference)
@@ -34,11 +34,11 @@ class CheckRun:
 
 @dataclass(frozen=True)
 class Check:
-    """A hidden check as the judge calls it.
+    """A hidden check, ready to be called.
 
-    name: of the function, with pytest's id of its parameters, such as "test_fill[small]".
-    fixtures: those of FIXTURES that the function takes. parameters: its other arguments, by name.
-    unattempted: its outcome while no attempt has been judged.
+    name: the function's name with pytest's id of its parameters, for example "test_fill[small]".
+    fixtures: the FIXTURES that the function takes. parameters: its other arguments, by name.
+    unattempted: its outcome before an attempt is judged.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Check:
 
     @property
     def id(self) -> str:
-        """The check's name as results have it."""
+        """The check's id in results."""
         return self.unattempted.id
 
     def call(self, run: CheckRun, attempt: Runner) -> BaseException | None:
-        """The exception that the check ended with; None where it passed. `attempt` answers in this check."""
+        """Call the check, with `attempt` as its runner. Returns the exception that ended it, None if it passed."""
         fixtures = {name: run.fixture(name, self.name, attempt) for name in self.fixtures}
         try:
             self.function(**fixtures, **self.parameters)

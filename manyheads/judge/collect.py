@@ -1,4 +1,4 @@
-"""Find hidden checks: pytest collects them, so that they read and are selected like any other tests."""
+"""Find hidden checks. pytest collects them, so that they are written and selected like any other tests."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OPTIONS = (
 
 
 class GraderFault(CourseFault):
-    """The grader itself is broken: a hidden check that cannot be collected, or that raises an error of its own."""
+    """The grader itself is broken: a hidden check cannot be collected, or raises an error of its own."""
 
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
-    """The checks of these files, in their order, without those for another device alone. Raises GraderFault."""
+    """The checks of these files, in their order, without checks for another device. Raises GraderFault."""
     forget_checks(files)
     collector = _Collector(device)
     arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
@@ -38,7 +38,7 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
 
 
 def forget_checks(files: Sequence[Path]) -> None:
-    """Forget modules of these names that were imported from another course, or before the files changed."""
+    """Remove modules of these names from sys.modules: they may be from another course, or older than the files."""
     names = {file.stem for file in files} | {file.parent.name for file in files}
     for name in list(sys.modules):
         if name in names or name.partition(".")[0] in {file.parent.name for file in files}:
@@ -46,7 +46,7 @@ def forget_checks(files: Sequence[Path]) -> None:
 
 
 class _Collector:
-    """A pytest plugin that keeps what was collected."""
+    """A pytest plugin that converts what is collected to Checks."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -71,18 +71,18 @@ class _Collector:
 
 
 def register_mark(config: pytest.Config) -> None:
-    """Make the mark of `check` known to pytest."""
+    """Register the mark of `check` with pytest."""
     config.addinivalue_line("markers", "hidden_check(mark): points, layer and hint of a hidden check")
 
 
 def is_for_another_device(item: pytest.Item, device: str) -> bool:
-    """Whether this is a check for another device alone."""
+    """Whether this check runs on another device only."""
     marker = item.get_closest_marker("hidden_check")
     return marker is not None and marker.args[0].device not in ("", device)
 
 
 def check_of(item: pytest.Item) -> Check:
-    """The collected item as a check. Raises pytest.UsageError with one sentence where it is none."""
+    """Convert a collected item to a Check. Raises pytest.UsageError with one sentence if it is not a check."""
     marker = item.get_closest_marker("hidden_check")
     title = (getattr(getattr(item, "function", None), "__doc__", None) or "").strip().splitlines()
     if not isinstance(item, pytest.Function) or item.cls is not None or marker is None or not title:

@@ -1,7 +1,7 @@
-"""Why a check came to grief over an attempt's answers: they are of a shape or a kind that it never thought of.
+"""Find why a check raised an error of its own: the attempt's answers may have an unexpected shape or type.
 
-A wrong attempt may return anything. Where a check stumbles over that (an index beyond an axis, arithmetic on bools), the
-grader is not broken: the reference, asked the same, gives answers of another shape, and that is what the student is told.
+A wrong attempt may return anything. If a check fails on that (an index beyond an axis, arithmetic on bools), the grader
+is not broken. The reference is asked the same calls, and the student is told how the answers differ in shape or type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..checks.sanitize import kind_name
 
 
 def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
-    """The first answer that is not like the reference's, as a check would say it; None where all are."""
+    """The first answer that differs from the reference's in shape or type, as a check would report it; None if all agree."""
     for exchange in exchanges:
         try:
             right = reference.execute(exchange.call)
@@ -24,7 +24,7 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
                 _compare(exchange.reply, right)
         except CheckFailed as failed:
             return failed
-        except Exception:  # a call that only an attempt can answer says nothing
+        except Exception:  # a call that only an attempt can answer cannot be compared
             continue
     return None
 

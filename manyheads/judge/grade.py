@@ -1,4 +1,4 @@
-"""Grade one submission: every exercise an attempt, every attempt its checks, then the diagnosis."""
+"""Grade one submission: run the checks of each exercise on the attempt, then diagnose it."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run grades."""
+    """The options of a grading run."""
 
     secret: bytes
     seed: int = 0
     device: str = "cpu"
     exercises: tuple[str, ...] = ()  # ids; empty: all
-    dtype: str = "float64"  # what attempts are first asked in
-    diagnoses: bool = True  # whether misconceptions are named
+    dtype: str = "float64"  # the dtype of an attempt's first calls
+    diagnoses: bool = True  # whether to diagnose
 
 
 class Judge:
-    """Holds the checks, the references and a box."""
+    """Grades submissions with the checks of a course and a box."""
 
     def __init__(self, course: Course, box: Box, settings: Settings) -> None:
         """Collect the checks. Raises GraderFault, BrokenReference."""
@@ -52,17 +52,17 @@ class Judge:
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
         self._tables = Tables(self._checks)
-        self._versions = versions()  # reading them takes a millisecond
+        self._versions = versions()  # read once, because that takes a millisecond
         self.faults: list[str] = []
-        self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far; how much of it on diagnoses
+        self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far, and the part spent on diagnoses
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
-        """The exercises of an assignment that this run grades."""
+        """The exercises of the assignment that this run grades."""
         wanted = self._settings.exercises
         return [e for e in assignment.exercises if not wanted or e.id in wanted]
 
     def grade(self, submission: Submission) -> Result:
-        """The result of a submission. Raises nothing for what a student did."""
+        """Grade a submission. Nothing that a student does makes this raise."""
         assignment = submission.assignment
         results = []
         for exercise in self.selected(assignment):
@@ -80,7 +80,7 @@ class Judge:
         )
 
     def grade_exercise(self, student: str, exercise: Exercise, folder: Path) -> ExerciseResult:
-        """The result of one exercise of the submission in that folder."""
+        """Grade one exercise of the submission in this folder."""
         stub = exercise.script
         untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
         source = read_attempt(folder, exercise.stem, untouched, self._course.limits.source_kib)
@@ -89,17 +89,17 @@ class Judge:
     def grade_attempt(
         self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
     ) -> ExerciseResult:
-        """The result of one attempt. seed: of the inputs, in place of the run's."""
-        begun = time.perf_counter()
+        """Grade one attempt. seed: for its inputs, in place of the run's seed."""
+        started = time.perf_counter()
         try:
             outcomes, diagnosis = self._judge(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
             raise
-        except Exception as error:  # a fault of ours in one attempt must not cost the rest of the class their results
+        except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             unattempted = self._checks.unattempted(exercise.checks)
             outcomes, diagnosis = _all(unattempted, "skipped", FAILED_ITSELF), ()
-        self.seconds += time.perf_counter() - begun
+        self.seconds += time.perf_counter() - started
         checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
         return ExerciseResult(
             id=exercise.id,
@@ -127,18 +127,18 @@ class Judge:
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
                 return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
-            # The same inputs for everybody: the same code has the same points, whoever hands it in.
+            # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
-            # On the CPU whatever the attempt's device: so every check of values holds the one against the other.
+            # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             reference = LocalRunner(namespace_of(exercise.solution), only_values=True)
             outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts))
             if not self._settings.diagnoses:
                 return outcomes, ()
             table = partial(self._tables.of, exercise)
-            begun = time.perf_counter()
+            started = time.perf_counter()
             seen = list(attempt.transcript)
             diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source)
-            self.seconds_diagnosing += time.perf_counter() - begun
+            self.seconds_diagnosing += time.perf_counter() - started
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
             return _all(unattempted, outcome, f"While the file was imported: {ended}"), ()
@@ -149,7 +149,7 @@ class Judge:
 
 
 def versions() -> dict[str, str]:
-    """What graded."""
+    """The versions of Python and of the packages that grade."""
     found = {"python": platform.python_version()}
     for name in RECORDED_VERSIONS:
         try:

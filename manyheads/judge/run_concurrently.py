@@ -1,7 +1,7 @@
-"""All checks over one attempt side by side: each runs until it asks, and what they ask goes to the attempt in one go.
+"""Run all checks of one attempt concurrently: each runs until its next call, and these calls are sent in one batch.
 
-Asked one by one, the judge and the attempt's process take turns at every call, and each finds the CPU's caches full of
-the other's. Side by side, two dozen checks have their answers in as many rounds as the longest of them asks.
+One by one, judge and attempt would alternate at every call, and each would find the CPU's caches filled by the other.
+Concurrently, two dozen checks need only as many rounds as the longest check has calls.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .check_run import Check, CheckRun
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[BaseException | None]:
-    """The exception that each check ended with, None where it passed; in their order."""
+    """The exception that ended each check, None if it passed, in the order of the checks."""
     attempt = _Waiting(run.attempt, getcurrent())
     running = {place: greenlet(check.call) for place, check in enumerate(checks)}
     ended: dict[int, BaseException | None] = {}
-    said = {place: each.switch(run, attempt) for place, each in running.items()}
+    calls = {place: each.switch(run, attempt) for place, each in running.items()}
     while True:
-        ended |= {place: said[place] for place, each in running.items() if each.dead}
+        ended |= {place: calls[place] for place, each in running.items() if each.dead}
         running = {place: each for place, each in running.items() if not each.dead}
         if not running:
             return [ended[place] for place in range(len(checks))]
-        answers = run.attempt.execute_all([Question(checks[place].id, said[place]) for place in running])
-        said = {
+        answers = run.attempt.execute_all([Question(checks[place].id, calls[place]) for place in running])
+        calls = {
             place: each.switch(answer) if isinstance(answer, Reply) else each.throw(answer)
             for (place, each), answer in zip(running.items(), answers, strict=True)
         }
@@ -37,14 +37,14 @@ def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[BaseExcepti
 
 @dataclass
 class _Waiting:
-    """The attempt as a check sees it here: whoever asks waits until all the others have asked or ended."""
+    """The runner that checks see here. A call suspends its check until all other checks have made a call or ended."""
 
     attempt: RecordingRunner
     hub: greenlet
 
     @property
     def device(self) -> str:
-        """Where it computes."""
+        """The device of the attempt's computations."""
         return self.attempt.device
 
     def execute(self, call: Call) -> Reply:

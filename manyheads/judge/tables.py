@@ -1,4 +1,4 @@
-"""The diagnosis table of every exercise, when somebody asks for it."""
+"""The diagnosis table of each exercise, loaded or built when it is needed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .run_checks import HiddenChecks
 
 
 class Tables:
-    """Tables by exercise, each loaded or built once."""
+    """The tables of a course's exercises, each loaded or built once."""
 
     def __init__(self, checks: HiddenChecks) -> None:
         self._checks = checks
         self._tables: dict[str, Table] = {}
 
     def of(self, exercise: Exercise) -> Table:
-        """The table. Building one that is missing or stale takes up to a minute or two."""
+        """The exercise's table. If it is missing or stale, building it takes up to a minute or two."""
         if exercise.id not in self._tables:
             reference = self._reference(exercise)
             fixed = self._fixed(exercise, reference)
@@ -40,7 +40,7 @@ class Tables:
         path.write_bytes(save_table(self.of(exercise), self._key(exercise)))
 
     def is_current(self, exercise: Exercise) -> bool:
-        """Whether the table's file is there and made from today's files."""
+        """Whether the table's file exists and was made from the current files."""
         return is_current(exercise.table, self._key(exercise))
 
     def _key(self, exercise: Exercise) -> str:

@@ -1,4 +1,4 @@
-"""Whether a reply can be an answer to its call. The box vouches for a reply's form; what it says is the attempt's."""
+"""Whether a reply can be an answer to its call. The parser has checked its form; its content is the attempt's claim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..box.worker.messages import Build, Call
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
-    """What the reply says that no answer to this call can say; empty where it fits."""
+    """What the reply contains that no answer to this call can contain; empty if it is possible."""
     builds = [value for value in (call.subject, *call.args, *call.kwargs.values()) if isinstance(value, Build)]
     complete = reply.raised is None
     outputs, modules = 0 if call.only_build else call.runs, len(builds)
@@ -27,8 +27,8 @@ def validate_reply(call: Call, reply: Reply) -> str:
     return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
 
 
-def without_far_lines(reply: Reply, lines: int) -> Reply:
-    """A line number beyond the file's end is no line of the student's: it could say anything."""
+def without_impossible_line(reply: Reply, lines: int) -> Reply:
+    """The reply without a line number beyond the file's end, by which an attempt could carry out information."""
     if reply.raised is None or reply.raised.line is None or reply.raised.line <= lines:
         return reply
     return dataclasses.replace(reply, raised=dataclasses.replace(reply.raised, line=None))
