@@ -1,4 +1,4 @@
-"""From behaviour to the misconception's name."""
+"""Find the misconception that explains how an attempt behaves."""
 
 from .bank import Bank, MisconceptionText, Mutant, load_bank
 from .diagnose import diagnose

@@ -1,4 +1,4 @@
-"""Whether two answers to the same call are the same to rounding."""
+"""Decide whether two replies to the same call are the same to rounding."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..checks.explain import is_refusal, kind_of
 from ..checks.projection import FLOOR
 from ..checks.recording import Exchange
 
-HUGE = 1e6  # of numbers around 1: what is left of a difference that should be 0, as a divisor
+HUGE = 1e6  # for numbers around 1: the result of a division by a rounding error that should be 0
 
 
 def comparable(exchange: Exchange) -> bool:
-    """Whether the values of this exchange say something: no dropout at work, no check of dtypes or devices."""
+    """Whether the values of this exchange can be compared with a mutant's: no dropout, no check of dtypes or devices."""
     call = exchange.call
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
     return not (own_check or _is_on_meta_or_training(call) or _asks_for_a_gpu(call))
 
 
 def agree(a: Reply, b: Reply) -> bool:
-    """The same outputs and gradients to rounding, or the same kind of exception."""
+    """Whether both have the same outputs and gradients to rounding, or the same kind of exception."""
     if a.raised is not None or b.raised is not None:
         return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
@@ -33,22 +33,22 @@ def agree(a: Reply, b: Reply) -> bool:
     return a.gradients.keys() == b.gradients.keys() and _same_gradients(a, b)
 
 
-def agree_but_for_the_huge(a: Reply, b: Reply) -> bool:
-    """The same, where a huge number and none at all count as the same: of a division by nearly nothing rounding makes either."""
+def agree_except_huge(a: Reply, b: Reply) -> bool:
+    """As `agree`, but a huge number equals NaN: in a division by almost 0, rounding decides which of the two results."""
     if len(a.outputs) != len(b.outputs) or a.gradients.keys() != b.gradients.keys():
         return False
     return agree(a, b) or agree(_without_huge(a, b), _without_huge(b, a))
 
 
 def _without_huge(mine: Reply, other: Reply) -> Reply:
-    """The reply with none in place of a number that is huge or none in both."""
+    """`mine`, with NaN wherever both replies have a huge number or NaN."""
     pairs = zip(mine.outputs, other.outputs, strict=True)
-    outputs = [replace(m, tensor=_none_where_both_are_huge(m.tensor, o.tensor)) for m, o in pairs]
-    gradients = {name: _none_where_both_are_huge(g, other.gradients[name]) for name, g in mine.gradients.items()}
+    outputs = [replace(m, tensor=_nan_where_both_are_huge(m.tensor, o.tensor)) for m, o in pairs]
+    gradients = {name: _nan_where_both_are_huge(g, other.gradients[name]) for name, g in mine.gradients.items()}
     return replace(mine, outputs=tuple(outputs), gradients=gradients)
 
 
-def _none_where_both_are_huge(mine: Tensor | None, other: Tensor | None) -> Tensor | None:
+def _nan_where_both_are_huge(mine: Tensor | None, other: Tensor | None) -> Tensor | None:
     if mine is None or other is None or mine.shape != other.shape:
         return mine
     if not mine.is_floating_point() or not other.is_floating_point():
@@ -64,7 +64,7 @@ def _is_on_meta_or_training(call: Call) -> bool:
 
 
 def _asks_for_a_gpu(call: Call) -> bool:
-    """By name: the judge, which has none, could not ask trusted code the same."""
+    """Whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
     values = (call.subject, *call.args, *call.kwargs.values())
     named = [
         v.name if isinstance(v, DeviceArgument) else v.device for v in values if isinstance(v, Build | DeviceArgument)
@@ -111,5 +111,5 @@ def _same_values(a: Tensor, b: Tensor, scale: float | None = None) -> bool:
 
 
 def _without_floor(t: Tensor) -> Tensor:
-    """A finite minimum in place of −inf is right (CONTRACT section 3), so it must not hide another fault."""
+    """Replace very low values by −inf. A finite minimum in place of −inf is right, so it must not hide another fault."""
     return t.masked_fill(t <= FLOOR, float("-inf"))

@@ -1,4 +1,4 @@
-"""The bank of misconceptions: their words, and the mutants that have them."""
+"""The bank of an exercise: its mutants, and the texts of their misconceptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _TextFile(_Words):
 
 @dataclass(frozen=True)
 class MisconceptionText:
-    """What a student reads about a misconception. `hints`: a question, a pointer, nearly the answer."""
+    """What a student reads about a misconception. `hints`: a question, a pointer, almost the answer."""
 
     title: str
     explanation: str
@@ -39,10 +39,10 @@ class MisconceptionText:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong attempt: the misconception it has, and what makes it.
+    """A wrong attempt: the id of its misconception, and the change that makes it.
 
     change: an edit of the reference, or knobs for the bank's `make`.
-    source: its text, where it is an edit.
+    source: its source text, if it is an edit.
     """
 
     id: str
@@ -52,16 +52,16 @@ class Mutant:
 
     @property
     def faults(self) -> Mapping[str, object]:
-        """What is changed, and into what: texts of the reference, or knobs."""
+        """What is changed (texts of the reference, or knobs), and into what."""
         return self.change.changes if isinstance(self.change, Edit) else self.change
 
 
 @dataclass(frozen=True)
 class Bank:
-    """The mutants of one exercise, most likely first, and the words for every misconception.
+    """The mutants of one exercise, most likely first, and the texts of all misconceptions.
 
-    make: knobs → namespace; None where the bank has edits alone.
-    reference: the path of the reference, and its text.
+    make: knobs → namespace; None if all mutants are edits.
+    reference: the path and the source text of the reference.
     """
 
     make: Callable[..., Namespace] | None
@@ -70,7 +70,7 @@ class Bank:
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
-        """Both faults in one attempt; None where they touch the same text or knob, or are of different forms."""
+        """Both faults in one attempt; None if they change the same text or knob, or one is an edit and one has knobs."""
         if first.faults.keys() & second.faults.keys():
             return None
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
@@ -86,7 +86,7 @@ class Bank:
 
 @lru_cache(maxsize=64)
 def load_bank(exercise: Exercise) -> Bank:
-    """The bank of an exercise; one without mutants where the file is missing. Raises CourseError."""
+    """Load the bank of an exercise. It has no mutants if the file is missing. Raises CourseError."""
     path, reference = exercise.misconceptions, exercise.solution
     texts = _texts(exercise.root / "grader" / "texts.yaml", exercise.id)
     if not path.exists():
@@ -117,15 +117,15 @@ def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
-    """The engine's words for what it names itself, the course's words for the rest or in their place."""
-    ours, theirs = _read(Path(__file__).with_name("texts.yaml")), _read(path)
+    """The texts by id. The engine has texts for the misconceptions that it names itself; the course's texts come first."""
+    engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     return {
         id_: _text(
-            theirs[id_].overrides.get(exercise, _Words()) if id_ in theirs else _Words(),
-            theirs.get(id_, _TextFile()),
-            ours.get(id_, _TextFile()),
+            course[id_].overrides.get(exercise, _Words()) if id_ in course else _Words(),
+            course.get(id_, _TextFile()),
+            engine.get(id_, _TextFile()),
         )
-        for id_ in {**theirs, **ours}
+        for id_ in {**course, **engine}
     }
 
 
@@ -140,10 +140,10 @@ def _read(path: Path) -> dict[str, _TextFile]:
         raise CourseError(f"{path}: {problem}. Next: mend it, then course verify") from None
 
 
-def _text(*first_that_says: _Words) -> MisconceptionText:
+def _text(*sources: _Words) -> MisconceptionText:
+    """Each field from the first source that has it."""
     title, explanation = (
-        next((said for words in first_that_says if (said := getattr(words, field))), "")
-        for field in ("title", "explanation")
+        next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
     )
-    hints = next((words.hints for words in first_that_says if words.hints), ("", "", ""))
+    hints = next((words.hints for words in sources if words.hints), ("", "", ""))
     return MisconceptionText(title, explanation, hints)

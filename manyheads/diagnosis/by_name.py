@@ -1,4 +1,4 @@
-"""Whether an attempt would be right if only its arguments were given by name: then their order is what differs."""
+"""Whether an attempt is right if its arguments are passed by name. Then only their order is wrong."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import BatchRunner, Exchange, Question, replies_of
 from .agree import agree
 
-ASKED = 3  # exchanges; the order is the same in all
+ASKED = 3  # how many exchanges are tried: the order of arguments is the same in all
 
 
 @dataclass(frozen=True)
 class ByName:
-    """An attempt that is asked by name, whatever the order of its arguments."""
+    """A runner that passes all arguments by name, so that the order of the attempt's parameters does not matter."""
 
     subject: BatchRunner
     namespace: Mapping[str, object]
 
     @property
     def device(self) -> str:
-        """Where it computes."""
+        """The device of the attempt's computations."""
         return self.subject.device
 
     def execute(self, call: Call) -> Reply:
-        """The reply to the call by name; gradients, which go by position, are left out."""
+        """The reply to the call by name, without gradients, which are reported by position."""
         return self.subject.execute(self._named(call))
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
-        """The same for each."""
+        """The replies to these calls by name."""
         return self.subject.execute_all([Question(q.check, self._named(q.call)) for q in questions])
 
     def _named(self, call: Call) -> Call:
@@ -42,7 +42,7 @@ class ByName:
         return by_name(plain, self.namespace) or plain
 
     def asked_again(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
-        """The exchanges with what the attempt replies by name."""
+        """The exchanges, with the attempt's replies by name."""
         calls = [dataclasses.replace(e.call, cotangent=None, second=False) for e in exchanges]
         return [
             dataclasses.replace(e, call=call, reply=reply)
@@ -51,7 +51,7 @@ class ByName:
 
 
 def takes_another_order(subject: Runner, reference: LocalRunner, exchanges: Sequence[Exchange]) -> bool:
-    """Whether calls that go wrong by position go right by name. Raises AttemptEnded if the attempt dies of one."""
+    """Whether calls that are wrong by position are right by name. Raises AttemptEnded if one ends the attempt's process."""
     asked = 0
     for exchange in exchanges:
         right = reference.execute(exchange.call)
@@ -69,7 +69,7 @@ def takes_another_order(subject: Runner, reference: LocalRunner, exchanges: Sequ
 
 
 def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
-    """The call with every positional argument under the name that the reference has for it; None where that is no change."""
+    """The call with its positional arguments by the reference's parameter names; None if that changes nothing."""
     if isinstance(call.subject, Build):
         build = call.subject
         kwargs = _names(namespace.get(build.target), build.args)
@@ -82,7 +82,7 @@ def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
 
 
 def _names(target: object, args: Sequence[object]) -> dict[str, object]:
-    """Positional arguments by name; empty where there is at most one, for one has no order."""
+    """Positional arguments by name; empty for fewer than two, because a single argument has no order."""
     if not callable(target) or len(args) < 2:
         return {}
     names = list(inspect.signature(target).parameters)

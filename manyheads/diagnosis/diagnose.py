@@ -1,4 +1,4 @@
-"""Which misconceptions explain what was seen. Names nothing that is not proven."""
+"""Name the misconceptions that explain an attempt's answers. Nothing is named without proof."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .search import Fault, explain_values
 from .sizes import has_fixed_size
 from .table import Table
 
-# Pairs that are replayed there: probes without gradients rule out few, and of 115 such searches none found a pair.
+# How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
 UNTOUCHED, INTERFACE, HARD_CODED = "stub_untouched", "interface", "hard_coded_shape"
 
@@ -35,11 +35,15 @@ def diagnose(
     transcript: Iterable[Exchange],
     source: str = "",
 ) -> tuple[Diagnosed, ...]:
-    """The misconceptions of an attempt, most likely first; empty where everything passed or nothing explains it.
+    """The misconceptions of an attempt, most likely first; empty if everything passed or nothing explains the failures.
 
-    Values are explained by mutants that give the same ones. What a check proves by itself
-    (a suspect), and what an exception proves, is named beside that. `table` is asked for when it is needed;
-    `subject` is the attempt itself, for the table's probes; `source` its text, for the sizes that stand there.
+    A mutant with the same values explains values. In addition, a misconception is named that a check proves by itself
+    (its suspect) or that an exception proves.
+
+    Args:
+        table: called only if the table is needed.
+        subject: the attempt, to be asked the table's probes.
+        source: the attempt's text, for the sizes that it contains.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
@@ -50,7 +54,7 @@ def diagnose(
     exchanges = _to_explain(failed, proven, transcript)
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
-            return _beside_the_order(bank, table, ByName(subject, reference.namespace), reference, transcript)
+            return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
         values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
@@ -59,7 +63,7 @@ def diagnose(
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     exceptions = [proven[o.id] for o in failed if o.raised is not None and proven[o.id]]
     suspects = [proven[o.id] for o in sorted(failed, key=lambda o: o.layer) if o.raised is None and proven[o.id]]
-    if not named and _gives_nothing(transcript):
+    if not named and _returns_nothing(transcript):
         suspects = [UNTOUCHED]
     elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
         suspects.append(HARD_CODED)
@@ -68,7 +72,7 @@ def diagnose(
 
 
 def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:
-    """Whether sizes are fixed, as the answers that are there show, or more of them."""
+    """Whether the attempt has fixed sizes: the recorded answers show it, or further calls do."""
     if has_fixed_size(reference, transcript):
         return True
     try:
@@ -77,10 +81,10 @@ def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Seq
         return False
 
 
-def _beside_the_order(
+def _order_and_more(
     bank: Bank, table: Callable[[], Table], subject: ByName, reference: LocalRunner, transcript: Sequence[Exchange]
 ) -> tuple[Diagnosed, ...]:
-    """The order of the arguments, and what else is wrong once they are given by name."""
+    """The diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
     values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
     others = [f for f in values or () if f.mutant.id != INTERFACE]
     return (
@@ -96,9 +100,8 @@ def _by_outputs(
     reference: LocalRunner,
     exchanges: Sequence[Exchange],
 ) -> tuple[Fault, ...] | None:
-    """What explains the outputs alone. One mistake written in two ways may give the same outputs with other gradients:
-
-    NaN spreads further through one softmax than through another.
+    """What explains the outputs without the gradients. One mistake written in two ways may have the same outputs and
+    other gradients: NaN spreads further through one softmax than through another.
     """
     if all(e.call.cotangent is None for e in exchanges):
         return None
@@ -118,10 +121,10 @@ def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -
     return [e for e in transcript if e.check in ids]
 
 
-def _gives_nothing(exchanges: Iterable[Exchange]) -> bool:
-    """Whether all of several functions answer None: no function without a body gives more.
+def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
+    """Whether several functions were called and all returned None, as functions without a body do.
 
-    One function alone that gives None has more likely lost its `return`.
+    If it is only one function, it more likely lacks its `return`.
     """
     answered = [e for e in exchanges if e.reply.outputs]
     kinds = {out.kind for e in answered for out in e.reply.outputs}
@@ -129,27 +132,27 @@ def _gives_nothing(exchanges: Iterable[Exchange]) -> bool:
 
 
 def diagnosed(bank: Bank, id_: str) -> tuple[Diagnosed, ...]:
-    """A misconception that is known without any check."""
+    """The diagnosis for a misconception that is known without any check."""
     return (_diagnosed(bank, id_, ()),)
 
 
 def _to_explain(
     failed: Sequence[CheckOutcome], proven: dict[str, str], transcript: Iterable[Exchange]
 ) -> list[Exchange]:
-    """The exchanges whose values mutants must explain: all but those of checks whose failure is proven otherwise.
+    """The exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
 
-    Empty where no failing check is among them. Failing checks come first, gradients last.
+    Empty if no failing check is among them. Failing checks come first, gradients last.
     """
     layers = {o.id: o.layer for o in failed}
     elsewhere = {id_ for id_, name in proven.items() if name}
     exchanges = [e for e in transcript if e.check not in elsewhere]
     if not any(e.check in layers for e in exchanges):
         return []
-    return sorted(exchanges, key=lambda e: _how_telling(e, layers))
+    return sorted(exchanges, key=lambda e: _search_order(e, layers))
 
 
-def _how_telling(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:
-    """Values say more than exceptions, failing checks more than passing ones, and gradients cost most."""
+def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:
+    """What rules out mutants soonest comes first: values before exceptions, failing checks, and gradients last."""
     return (
         exchange.reply.raised is not None,
         exchange.check not in layers,
@@ -159,7 +162,7 @@ def _how_telling(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bo
 
 
 def _proven(outcome: CheckOutcome) -> str:
-    """The misconception that this failure proves by itself, if it does."""
+    """The misconception that this failure proves by itself, or ""."""
     if outcome.raised is None:
         return outcome.suspect
     kind = kind_of(outcome.raised)

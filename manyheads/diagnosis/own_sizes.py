@@ -1,6 +1,7 @@
-"""Sizes that stand in an attempt's own text, as calls: right there, and wrong with any other, is a hard-coded shape.
+"""Find hard-coded shapes: call the attempt with sizes that its own text contains.
 
-The text only says what to ask. What is named is proved by the answers.
+An attempt that is right with those sizes and wrong with all others has them hard-coded. The text only suggests which
+calls to make; the answers are the proof.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from ..submission.notebook import CODE_LIMIT
 from .agree import agree
 from .resize import Axes, Layout, layouts, sizes_of
 
-SMALLEST, LARGEST = 2, 128  # a size of 1 is right by chance too often: nothing to mask, nothing to split
-CALLS, AT_ONCE = 1000, 16  # asked at most; and in one message
-TOGETHER = 3  # axes that are fixed at once
-READ = 3  # calls of one function or class, for each number of sizes, of which the one with most axes is tried
-NUMBERS, OF_ALL = 2**19, 2**26  # in the tensors of a call, and of all of them
-MOST_NUMBERS = 2**23  # in the call that a find is tried on
-SIZES, CHOICES = 16, 20_000  # of a text that are tried, and ways to choose among them that are looked at
+SMALLEST, LARGEST = 2, 128  # size 1 is too often right by chance: there is nothing to mask or to split
+CALLS, AT_ONCE = 1000, 16  # the most calls, and how many are sent together
+TOGETHER = 3  # the most axes with sizes from the text in one call
+READ = 3  # how many calls of a function are analysed for each number of sizes; the one with most axes is used
+NUMBERS, OF_ALL = 2**19, 2**26  # the most elements in the tensors of one call, and of all calls
+MOST_NUMBERS = 2**23  # the most elements in the call that confirms a find
+SIZES, CHOICES = 16, 20_000  # the most sizes taken from a text, and the most combinations of them
 
 
 def works_for_its_own_sizes(
     subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange], source: str
 ) -> bool:
-    """Whether it is right where axes have sizes that its text names, and only there. Raises AttemptEnded."""
+    """Whether the attempt is right only if axes have sizes that its text contains. Raises AttemptEnded."""
     written = written_sizes(source)
     found = _templates(reference, exchanges) if written else []
     small = [way for way in found if way.numbers(_others(way, written)) <= NUMBERS]
@@ -45,7 +46,7 @@ def works_for_its_own_sizes(
 
 
 def written_sizes(source: str) -> list[int]:
-    """The whole numbers in a text that may be sizes; −1 and the like are none, nor what runs for `__main__` alone."""
+    """The integers in a text that may be sizes: not negated ones, nor those below `if __name__ == "__main__"`."""
     if len(source) > CODE_LIMIT:
         return []
     try:
@@ -63,7 +64,7 @@ def _names_main(test: ast.expr) -> bool:
 
 
 def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:
-    """Calls that went wrong in a way that sizes may explain, a few of each function, those with most sizes first."""
+    """Calls that failed in a way that sizes may explain, a few of each function, those with most sizes first."""
     wrong = [e.call for e in exchanges if _may_be_a_matter_of_size(e, reference)]
     unlike = {(_name(call), sizes_of(call)): call for call in wrong}
     found: dict[tuple[str, int], list[Layout]] = {}
@@ -78,7 +79,7 @@ def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]
 def _may_be_a_matter_of_size(exchange: Exchange, reference: Runner) -> bool:
     raised, subject = exchange.reply.raised, exchange.call.subject
     if isinstance(subject, Build) and subject.state is None:
-        return False  # how large its weights would become is not known
+        return False  # the shapes of its weights at other sizes are not known
     if raised is not None:
         kind = kind_of(raised)
         return not is_refusal(raised) and (kind is None or kind.misconception is None)
@@ -87,7 +88,7 @@ def _may_be_a_matter_of_size(exchange: Exchange, reference: Runner) -> bool:
 
 
 def _calls(found: Sequence[Layout], written: Sequence[int]) -> Iterator[tuple[Layout, Axes, Call]]:
-    """These calls with sizes from the text, for few axes first, and what was chosen for them."""
+    """These calls with sizes from the text, fewest axes first, each with its layout and the chosen sizes."""
     choices = (
         (layout, axes) for n in range(1, TOGETHER + 1) for layout in found for axes in _choices(layout, written, n)
     )
@@ -101,21 +102,21 @@ def _calls(found: Sequence[Layout], written: Sequence[int]) -> Iterator[tuple[La
 
 
 def _choices(layout: Layout, written: Sequence[int], n: int) -> Iterator[Axes]:
-    """Every way to give n axes sizes from the text."""
+    """Every choice of n axes and of a size from the text for each."""
     for axes in combinations(layout.axes, n):
         for sizes in product(written, repeat=n):
             yield dict(zip(axes, sizes, strict=True))
 
 
 def _others(layout: Layout, written: Sequence[int], skip: int = 0) -> dict[int, int]:
-    """Primes for all axes, in the order of their sizes, that stand nowhere in the text nor beside what does."""
+    """A prime size for each axis, ascending. No prime is in the text or one or two above a size in it."""
     near = {n + more for n in written for more in (0, 1, 2)}
     primes = (n for n in count(5, 2) if n not in near and all(n % d for d in range(3, n, 2)))
     return dict(zip(layout.axes, islice(primes, skip, None), strict=False))
 
 
 def _is_fixed(subject: BatchRunner, reference: Runner, layout: Layout, axes: Axes, written: Sequence[int]) -> bool:
-    """Whether the sizes of these axes alone decide: right with others elsewhere, wrong with others here."""
+    """Whether the sizes of these axes decide alone: right whatever the other axes are, wrong with other sizes for these."""
     here, elsewhere = _others(layout, written), _others(layout, written, skip=1) | axes
     if layout.numbers(elsewhere) > MOST_NUMBERS:
         return False
@@ -124,7 +125,7 @@ def _is_fixed(subject: BatchRunner, reference: Runner, layout: Layout, axes: Axe
 
 
 def _is_right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) -> bool:
-    """Whether it answers one of these as the reference does."""
+    """Whether the attempt answers one of these calls as the reference does."""
     rights = [reference.execute(call) for call in calls]
     answered = zip(replies_of(subject, calls), rights, strict=True)
     return any(mine.raised is None and agree(mine, right) for mine, right in answered)

@@ -1,4 +1,4 @@
-"""A call at other sizes: which numbers in it are one axis, which a product of two, and the same call with others."""
+"""Resize a call: find which of its sizes are axes and which are products of axes, and make the call with other sizes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, StandIn
 
-LAYERS = (2, 3, 4)  # so many layers may stand in one weight
-Axes = dict[int, int]  # an axis, by its size in the call that one began with, and its size now
+LAYERS = (2, 3, 4)  # how many layers may be packed into one weight
+Axes = dict[int, int]  # the new size of each axis, by its size in the original call
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the sizes of a call are made of. In its calls no two axes have the same size."""
+    """How the sizes of a call are composed of axes. No two axes of the call have the same size."""
 
     call: Call
     factors: Mapping[
         int, tuple[int, ...]
-    ]  # a size: the axes, and the plain numbers as negative ones, it is the product of
+    ]  # of each size: the axes whose product it is; plain numbers in the product are negative
 
     @property
     def axes(self) -> list[int]:
@@ -33,7 +33,7 @@ class Layout:
         return sorted({axis for factors in self.factors.values() for axis in factors if axis > 0})
 
     def at(self, axes: Axes) -> Call:
-        """The call at these sizes, with random numbers in its tensors; without gradients, in float32."""
+        """The call with these axes and random tensors, without gradients, in float32."""
         generator = torch.Generator().manual_seed(0)
 
         def filled(tensor: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ class Layout:
         return dataclasses.replace(resized, cotangent=None, second=False, watch=False, runs=1, dtype="float32")
 
     def numbers(self, axes: Axes) -> int:
-        """How many numbers stand in the call's tensors at these sizes."""
+        """How many elements the call's tensors have with these axes."""
         shapes: list[list[int]] = []
         _mapped(self.call, lambda n: n, lambda tensor: shapes.append([self._size(n, axes) for n in tensor.shape]))
         return sum(map(math.prod, shapes))
@@ -53,12 +53,12 @@ class Layout:
 
 
 def sizes_of(call: Call) -> frozenset[int]:
-    """The sizes beyond 1 of a call's arguments."""
+    """The sizes above 1 in a call's arguments."""
     return frozenset(_sizes(call)[0])
 
 
 def layouts(call: Call) -> Iterator[Layout]:
-    """The ways to read the call's sizes: every axis for itself, or one of them a multiple of another."""
+    """The possible layouts of the call: each size is an axis, or one size is a multiple of another."""
     given, in_weights = _sizes(call)
     yield Layout(call, _factors(given, in_weights, {}))
     for small, large in combinations(sorted(given), 2):
@@ -79,7 +79,7 @@ def _factors(given: set[int], in_weights: set[int], known: Mapping[int, tuple[in
 
 
 def _sizes(call: Call) -> tuple[set[int], set[int]]:
-    """The sizes beyond 1 of a call's arguments, and those of the weights that are given with them."""
+    """The sizes above 1 in a call's arguments, and those in the weights that come with them."""
     given: set[int] = set()
     weights: set[int] = set()
     for value in (call.subject, *call.args, *call.kwargs.values()):
@@ -97,7 +97,7 @@ def _sizes(call: Call) -> tuple[set[int], set[int]]:
 
 
 def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], object]) -> Any:
-    """The call, or a part of it, with every number and every tensor changed."""
+    """The call, or a part of it, with `size` applied to every integer and `tensor` to every tensor."""
 
     def each(part: Any) -> Any:
         return _mapped(part, size, tensor)
@@ -120,7 +120,7 @@ def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], o
 
 
 def _filled(like: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:
-    """Random numbers for random numbers; True where there are none: a mask that hides nothing."""
+    """Random numbers for a floating-point tensor, ones for any other: a mask that hides nothing."""
     if like.is_floating_point():
         return torch.randn(shape, generator=generator, dtype=torch.float64) / 2
     return torch.ones(shape, dtype=like.dtype)

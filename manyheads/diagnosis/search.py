@@ -1,4 +1,4 @@
-"""Find the mutant, or the pair, that answers as the attempt did: on every comparable call, not only the failing one."""
+"""Find the mutant, or the pair, that answers every comparable call as the attempt did, not only the failing calls."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from torch import Tensor
 from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import BatchRunner, Exchange, replies_of
-from .agree import agree, agree_but_for_the_huge
+from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
 from .table import Table, combined
 
-CONFIRMED_PAIRS = 500  # pairs of mutants that are replayed at most; of 590 that were found the furthest was the 470th
-OF_ERRORS = 64  # of them where the attempt only ever raised: errors alone tell pairs apart badly
-EDGE, FEW = 12, 6  # of so many exchanges, and of so many that are wrong, one may be at the edge of what a mistake does
-DOUBTS = 2  # probes on which a fault that changes nothing alone may change something beside another
+CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
+OF_ERRORS = 64  # the most pairs if the attempt raised in every call: errors distinguish pairs badly
+EDGE, FEW = 12, 6  # one in 12 exchanges, and one in 6 wrong ones, may differ in an edge case of a mistake
+DOUBTS = 2  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A mutant that explains the attempt's values, alone or with another, and ids that would give the same values."""
+    """A mutant that explains the attempt's values, alone or in a pair, and the ids of others with the same values."""
 
     mutant: Mutant
     alternatives: tuple[str, ...] = ()
@@ -40,25 +40,25 @@ def explain_values(
     exchanges: Sequence[Exchange],
     most_pairs: int = CONFIRMED_PAIRS,
 ) -> tuple[Fault, ...] | None:
-    """What explains these exchanges: () for nothing wrong, one fault, or two. None: nothing in the bank does.
+    """The faults that explain these exchanges: () if nothing is wrong, one, or two; None if the bank has no explanation.
 
-    `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if it dies of one.
-    Put the exchanges that failed first: they rule candidates out soonest.
+    `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if a probe ends its process.
+    Put failed exchanges first: they rule out candidates soonest.
     """
     device = reference.device
-    exchanges = [e for e in exchanges if not says_no_too(e, reference)]
+    exchanges = [e for e in exchanges if not refuses_in_its_own_way(e, reference)]
     if any(
         e.reply.raised is not None and not is_refusal(e.reply.raised) and not kind_of(e.reply.raised) for e in exchanges
     ):
-        return None  # an exception that nobody knows is explained by nobody
+        return None  # no mutant explains an exception of unknown kind
     if _explains(reference, exchanges):
         return ()
     every, asked = _usable(table, exchanges)
     answers = dict(zip(every, replies_of(subject, [table.probes[k].call for k in every]), strict=True))
-    every = [k for k in every if not says_no_too(Exchange("", table.probes[k].call, answers[k]), reference)]
+    every = [k for k in every if not refuses_in_its_own_way(Exchange("", table.probes[k].call, answers[k]), reference)]
     asked = [k for k in asked if k in every]
     replies = [sketch([answers[k]]) for k in every]
-    fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without a probe everybody is a candidate
+    fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without probes all mutants are candidates
     for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
         fits[:, column] = table.answers[k].agree_with(reply)
     found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
@@ -66,13 +66,13 @@ def explain_values(
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
         found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
-    return _nearly(bank, table, fits, reference, exchanges) if found is None else found
+    return _nearly_explains(bank, table, fits, reference, exchanges) if found is None else found
 
 
-def says_no_too(exchange: Exchange, reference: Runner) -> bool:
-    """Whether the attempt raises, in its own way, where the reference refuses: a mask too small for T is enough of a no.
+def refuses_in_its_own_way(exchange: Exchange, reference: Runner) -> bool:
+    """Whether the attempt raises another error where the reference refuses, for example for a mask too small for T.
 
-    Nothing can be learnt from that, for a mutant says no in the reference's way.
+    That is acceptable, and cannot be compared: a mutant refuses in the reference's way.
     """
     raised = exchange.reply.raised
     if raised is None or is_refusal(raised):
@@ -82,10 +82,10 @@ def says_no_too(exchange: Exchange, reference: Runner) -> bool:
 
 
 def _usable(table: Table, exchanges: Sequence[Exchange]) -> tuple[list[int], list[int]]:
-    """Probes of the checks that asked these exchanges, and those of them whose like the attempt was asked.
+    """The indices of the probes from the checks of these exchanges, and of those that the attempt was really asked.
 
-    A check that fails half-way asks only its first calls. What its other calls would show may be a second fault,
-    or one fault in more places than any mutant has it.
+    A check that fails early makes only its first calls. Its other calls might show a second fault, or the same fault in
+    more places than any mutant has it.
     """
     gradients = any(e.call.cotangent is not None for e in exchanges)
     asked = Counter(e.check for e in exchanges)
@@ -109,9 +109,9 @@ def _found(
 ) -> tuple[Fault, ...] | None:
     """The mutant, or the pair, that no probe rules out and that explains every exchange."""
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
-    candidates = [bank.mutants[m] for m in alike]  # a class may hold what only these inputs tell apart
+    candidates = [bank.mutants[m] for m in alike]  # these inputs may distinguish members of one class
     found: dict[str, Mutant] = {}
-    for mutant in candidates:  # of the ways to write one mistake the first is enough
+    for mutant in candidates:  # the first of several mutants of one mistake is enough
         if mutant.id not in found and _explains(LocalRunner(mutant.namespace, device, only_values=True), exchanges):
             found[mutant.id] = mutant
     if found:
@@ -125,30 +125,30 @@ def _found(
     for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
         if _explains(LocalRunner(namespace, device, only_values=True), exchanges):
             return tuple(
-                _fault(_head(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
+                _fault(_representative(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
                 for c in _needed(bank, table, sorted(classes), device, exchanges)
             )
     return None
 
 
 def _needed(bank: Bank, table: Table, pair: list[int], device: str, exchanges: list[Exchange]) -> list[int]:
-    """The one of the two that explains everything alone, but for what rounding makes of a division by nearly nothing."""
+    """The one class of the pair that explains everything alone, except results of a division by almost 0; else both."""
     for one in pair:
-        alone = LocalRunner(_head(bank, table, one).namespace, device, only_values=True)
-        if all(agree_but_for_the_huge(e.reply, alone.execute(e.call)) for e in exchanges):
+        alone = LocalRunner(_representative(bank, table, one).namespace, device, only_values=True)
+        if all(agree_except_huge(e.reply, alone.execute(e.call)) for e in exchanges):
             return [one]
     return pair
 
 
-def _nearly(
+def _nearly_explains(
     bank: Bank, table: Table, fits: Tensor, reference: LocalRunner, exchanges: Sequence[Exchange]
 ) -> tuple[Fault, ...] | None:
-    """The only misconception that explains all but a few exchanges, and nearly all of those that are wrong.
+    """The only misconception that explains all but a few exchanges, and nearly all wrong ones; None if there are others.
 
-    One mistake written in two ways differs at the edge: where a size is 1, or where a sum comes near 0.
+    One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0.
     """
     device = reference.device
-    answered = [e for e in exchanges if e.reply.raised is None]  # an exception alone says too little
+    answered = [e for e in exchanges if e.reply.raised is None]  # exceptions alone are too little evidence
     wrong = sum(not agree(e.reply, reference.execute(e.call)) for e in answered)
     allowed = min(len(exchanges) // EDGE, wrong // FEW)
     close = (fits.float().sum(1) >= fits.shape[1] * (1 - 2 / EDGE)).nonzero().flatten().tolist()
@@ -165,9 +165,9 @@ def _nearly(
 
 
 def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
-    """Whether trusted code answers every call as the attempt did. Stops at the first where it does not.
+    """Whether trusted code answers every call as the attempt did. Stops at the first difference.
 
-    That one comes first from then on: what rules one candidate out mostly rules out the next.
+    The exchange with the difference is moved to the front, because it usually rules out the next candidate too.
     """
     for place, exchange in enumerate(exchanges):
         if not agree(exchange.reply, runner.execute(exchange.call)):
@@ -179,11 +179,11 @@ def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
 def _pairs(table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]) -> Iterator[tuple[int, int]]:
     """Pairs of classes that no probe rules out, most likely first.
 
-    Where one fault changes nothing, the pair should answer as the other alone; where both change something,
-    the table holds what they answer together. A number that fits there outweighs a doubt elsewhere.
+    On a probe where one fault changes nothing, the pair should answer as the other fault alone. Where both change
+    something, the table holds their answer together; agreement there outweighs a disagreement elsewhere.
     """
     silent = table.silent[:, used]
-    doubts = silent.float() @ (~fits).float().T  # [a, b]: probes where a changes nothing and b does not fit
+    doubts = silent.float() @ (~fits).float().T  # [a, b]: on how many probes a changes nothing and b disagrees
     doubts = doubts + doubts.T
     overlap = (~silent).float() @ (~silent).float().T > 0
     ranked = [(0.0, a + b, a, b) for a, b in torch.triu((doubts == 0) & ~overlap, 1).nonzero().tolist()]
@@ -204,7 +204,7 @@ def _pairs(table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketch
     yield from ((a, b) for _, _, a, b in sorted(ranked))
 
 
-def _head(bank: Bank, table: Table, index: int) -> Mutant:
+def _representative(bank: Bank, table: Table, index: int) -> Mutant:
     return bank.mutants[table.classes[index][0]]
 
 

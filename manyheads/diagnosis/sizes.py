@@ -1,4 +1,4 @@
-"""Sizes that an attempt has fixed, whatever its arguments are: seen in the shapes of what it answers."""
+"""Find sizes that an attempt has fixed, from the shapes of its answers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .agree import agree
 
 
 def has_fixed_size(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
-    """Whether some axis of the answers stays as it is while it should change, or one number of axes alone is served."""
-    return _an_axis_stays(reference, exchanges) or _one_rank_alone_works(reference, exchanges)
+    """Whether an axis of the answers keeps its size although it should change, or only one number of axes works."""
+    return _an_axis_is_constant(reference, exchanges) or _only_one_rank_works(reference, exchanges)
 
 
-def _an_axis_stays(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
-    """Two answers or more that are wrong in one axis only, with the same size there, where different ones belong."""
+def _an_axis_is_constant(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
+    """Whether two or more answers are wrong in one axis only, and have the same size there instead of different ones."""
     sizes: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
     for exchange in exchanges:
         mine, right = _shape(exchange.reply.outputs), _shape(reference.execute(exchange.call).outputs)
@@ -32,8 +32,8 @@ def _an_axis_stays(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
     return any(len({m for m, _ in pairs}) == 1 and len({r for _, r in pairs}) > 1 for pairs in sizes.values())
 
 
-def _one_rank_alone_works(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
-    """A function that is right for every tensor of one number of axes, and raises for every other."""
+def _only_one_rank_works(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
+    """Whether a function is right for tensors with one number of axes, and raises for all others."""
     works: dict[str, set[int]] = defaultdict(set)
     raises: dict[str, set[int]] = defaultdict(set)
     for exchange in exchanges:

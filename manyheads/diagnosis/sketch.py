@@ -1,4 +1,4 @@
-"""Many replies in a form that can be compared at once: a structure, and numbers."""
+"""Many replies in a form that can be compared together: a structure hash and a few numbers for each."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ..box.worker.answers import Reply
 from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import PROJECTIONS, project
 
-UNKNOWN = 0  # the structure of an exception of no known kind: it agrees with nothing
-HEAD = 2  # numbers of a pair's answer that are kept
-TOLERANCE = 1e-4  # of a tensor's norm; what agrees here is only a candidate
+UNKNOWN = 0  # the structure of an exception of unknown kind, which agrees with nothing
+HEAD = 2  # how many numbers of a pair's answer are kept
+TOLERANCE = 1e-4  # of a tensor's norm; agreement here only makes a candidate
 
 
 @dataclass(frozen=True)
 class Sketches:
-    """N replies to one call. structure: (N,) int64. numbers: (N, V). scales: (N, V), what each number is held against."""
+    """N replies to one call. structure: (N,) int64. numbers: (N, V). scales: (N, V), to which differences are relative."""
 
     structure: Tensor
     numbers: Tensor
     scales: Tensor
 
     def at(self, which: Tensor | list[int]) -> Sketches:
-        """The sketches of these rows."""
+        """The sketches in these rows."""
         return Sketches(self.structure[which], self.numbers[which], self.scales[which])
 
     def head(self, count: int = HEAD) -> Sketches:
-        """With the first few numbers only, filled up with zeros, and one scale for them."""
+        """With only the first few numbers, padded with zeros, and one scale for them."""
         return Sketches(self.structure, _padded(self.numbers[:, :count], count), _padded(self.scales[:, :1], 1))
 
     def raised(self) -> Tensor:
-        """(N,) bool: which of these are exceptions, and say little."""
+        """(N,) bool: which of these are exceptions."""
         return torch.isin(self.structure, torch.tensor(sorted(_EXCEPTIONS)))
 
     def agree_with(self, other: Sketches) -> Tensor:
-        """(N,) bool: which of these agree with the one reply in `other`."""
+        """(N,) bool: which of these agree with the single reply in `other`."""
         width = max(self.numbers.shape[1], other.numbers.shape[1])
         mine, theirs = _padded(self.numbers, width), _padded(other.numbers, width)
         scales = torch.maximum(_wide(self.scales, width), _wide(other.scales, width))
@@ -92,7 +92,7 @@ _EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {kind.meaning}") for ki
 
 
 def _wide(scales: Tensor, width: int) -> Tensor:
-    """One scale stands for all numbers; more are filled up."""
+    """The scales, padded to this width; a single scale applies to all numbers."""
     return scales if scales.shape[1] == 1 else _padded(scales, width)
 
 

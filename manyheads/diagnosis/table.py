@@ -1,8 +1,8 @@
-"""What every mutant, and every pair of them, answers to a few fixed calls: computed once for a course, looked up for every attempt.
+"""The diagnosis table: how every mutant and every pair answers a few fixed calls. It is computed once for a course.
 
 Replaying a few hundred mutants and tens of thousands of pairs on each attempt's own inputs
 would cost seconds. So the attempt is asked the same few calls (the *probes*), the table says
-who answers alike, and only those are replayed on the attempt's own inputs to be sure.
+which mutants and pairs answer alike, and only those are replayed on the attempt's own inputs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ..checks.recording import Exchange
 from .bank import Bank, Namespace
 from .sketch import HEAD, Sketches, sketch
 
-MEMBERS = 3  # of a class that are tried beside another fault
+MEMBERS = 3  # how many members of a class are tried in combination with another fault
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A fixed call: the index-th comparable one of the reference's run, the nth of the check it comes from."""
+    """A fixed call: comparable call number `index` of the reference's run, and number `nth` of its check."""
 
     index: int
     check: str
@@ -36,7 +36,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Pairs:
-    """(P,) each: two classes, the probe on which both change something, and what both together answer there."""
+    """(P,) each: two classes, a probe on which both change something, and the answer of both faults together there."""
 
     first: Tensor
     second: Tensor
@@ -46,7 +46,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Table:
-    """Classes of mutants that answer every probe alike; silent: (classes, probes), where a class changes nothing."""
+    """Classes of mutants that answer every probe alike. silent: (classes, probes), whether a class changes nothing there."""
 
     probes: tuple[Probe, ...]
     classes: tuple[tuple[int, ...], ...]  # indices into the bank, most likely first
@@ -56,14 +56,14 @@ class Table:
 
 
 def build_table(bank: Bank, reference: Runner, exchanges: Sequence[Exchange]) -> Table:
-    """The table of an exercise, from exchanges of the reference on fixed inputs. Costs seconds to a minute."""
+    """Build the table of an exercise from exchanges of the reference on fixed inputs. It takes seconds to a minute."""
     probes = [probe_at(exchanges, i) for i in range(len(exchanges))]
     runners = [LocalRunner(m.namespace, only_values=True) for m in bank.mutants]
     answers = [sketch([p.execute(probe.call) for p in runners]) for probe in probes]
     right = [sketch([reference.execute(probe.call)]) for probe in probes]
     silent = torch.stack([a.agree_with(r) for a, r in zip(answers, right, strict=True)], 1)
     classes = _classes(answers, silent)
-    keep = _telling_probes(answers, silent, classes, [p.call.cotangent is not None for p in probes])
+    keep = _select_probes(answers, silent, classes, [p.call.cotangent is not None for p in probes])
     probes, answers, silent = [probes[k] for k in keep], [answers[k] for k in keep], silent[:, keep]
     heads = [members[0] for members in classes]
     table = Table(
@@ -77,13 +77,13 @@ def build_table(bank: Bank, reference: Runner, exchanges: Sequence[Exchange]) ->
 
 
 def probe_at(exchanges: Sequence[Exchange], index: int) -> Probe:
-    """The probe that this exchange makes."""
+    """The probe made from this exchange."""
     check = exchanges[index].check
     return Probe(index, check, sum(e.check == check for e in exchanges[:index]), exchanges[index].call)
 
 
 def _classes(answers: Sequence[Sketches], silent: Tensor) -> list[list[int]]:
-    """Mutants that answer alike; those that change no value at all are left out."""
+    """Group mutants that answer alike. Mutants that change no value are left out."""
     classes: list[list[int]] = []
     heads: list[int] = []
     for i in range(len(silent)):
@@ -105,12 +105,14 @@ def _both_unknown(answers: Sketches, heads: list[int], i: int) -> Tensor:
     return (answers.structure[heads] == answers.structure[i]) & (answers.structure[i] == 0)
 
 
-def _telling_probes(
+def _select_probes(
     answers: Sequence[Sketches], silent: Tensor, classes: list[list[int]], gradients: list[bool]
 ) -> list[int]:
-    """As few probes as tell all classes apart, and from the reference; gradients only where nothing else does."""
+    """As few probes as distinguish all classes from each other and from the reference. Probes with gradients are chosen
+    only if no other probe distinguishes.
+    """
     heads = [members[0] for members in classes]
-    every = [_apart(a.at(heads), silent[heads, k]) for k, a in enumerate(answers)]
+    every = [_differing(a.at(heads), silent[heads, k]) for k, a in enumerate(answers)]
     left = torch.stack(every).any(0) if every else torch.zeros(0)
     keep: list[int] = []
     while bool(left.any()):
@@ -121,8 +123,8 @@ def _telling_probes(
     return sorted(keep)
 
 
-def _apart(answers: Sketches, silent: Tensor) -> Tensor:
-    """(classes, classes + 1): which differ on this probe; the last column is the reference."""
+def _differing(answers: Sketches, silent: Tensor) -> Tensor:
+    """(classes, classes + 1) bool: which classes differ on this probe; the last column is the reference."""
     rows = [~answers.agree_with(answers.at([i])) for i in range(len(silent))]
     return torch.cat([torch.stack(rows, 1), ~silent[:, None]], 1)
 
@@ -130,15 +132,15 @@ def _apart(answers: Sketches, silent: Tensor) -> Tensor:
 def _pairs(bank: Bank, table: Table) -> Pairs:
     """The answer of every pair of classes that both change something on some probe."""
     first, second, where, replies = [], [], [], []
-    telling = [int(_apart(each, table.silent[:, k]).sum()) for k, each in enumerate(table.answers)]
-    speaks = [(~each.raised()).tolist() for each in table.answers]
+    distinguished = [int(_differing(each, table.silent[:, k]).sum()) for k, each in enumerate(table.answers)]
+    returned = [(~each.raised()).tolist() for each in table.answers]
     for a, b in combinations(range(len(table.classes)), 2):
         both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
         namespace = next(combined(bank, table.classes[a], table.classes[b]), None) if both else None
         if namespace is None:
             continue
-        # One where neither raises, if there is one; and the one that most classes answer differently.
-        probe = max(both, key=lambda k: (speaks[k][a] and speaks[k][b], telling[k]))
+        # Prefer a probe on which neither raises, then the one that distinguishes most classes.
+        probe = max(both, key=lambda k: (returned[k][a] and returned[k][b], distinguished[k]))
         reply = LocalRunner(namespace, only_values=True).execute(table.probes[probe].call)
         first.append(a)
         second.append(b)
@@ -151,9 +153,9 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
 
 
 def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Iterator[Namespace]:
-    """The first members of two classes together, where their faults can be combined: most likely first.
+    """Combinations of the first members of two classes, if their faults can be combined: most likely first.
 
-    Members answer alike when they are alone, and perhaps not beside another fault.
+    Members of a class answer alike alone, but perhaps not in combination with another fault.
     """
     for a, b in product(first[:MEMBERS], second[:MEMBERS]):
         namespace = bank.combine(bank.mutants[a], bank.mutants[b])

@@ -1,4 +1,4 @@
-"""Tables on disk: made by `course release`, read by the judge, made anew in memory where the file is stale."""
+"""Tables on disk: `course release` writes them, the judge reads them, or builds the table anew if the file is stale."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .bank import Bank
 from .sketch import Sketches
 from .table import Pairs, Table, build_table, probe_at
 
-FORMAT = "8"  # raise it when a table changes its form or its making
-FIXED = b"the table's inputs: the same for everybody"  # in place of the course secret
+FORMAT = "8"  # increase it when the format of a table or its computation changes
+FIXED = b"the table's inputs: the same for everybody"  # used in place of the course secret
 
 
 def table_key(exercise: Exercise, transcript: Sequence[Exchange]) -> str:
-    """A hash of all that the table is made from: the reference's code, the mutants, the calls, the kinds of exceptions."""
+    """A hash of everything that the table depends on: the reference, the mutants, the calls, the kinds of exceptions."""
     sources = [path for path in (*exercise.mutant_sources(), exercise.solution) if path.exists()]
     parts = [FORMAT.encode(), *(code_digest(path.read_text(encoding="utf-8")).encode() for path in sources)]
     parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}".encode() for kind in KINDS]
@@ -37,7 +37,7 @@ def table_key(exercise: Exercise, transcript: Sequence[Exchange]) -> str:
 
 
 def _structure(call: Call) -> bytes:
-    """All of a call but its floats, which come out otherwise in their last bits on another processor."""
+    """The content of a call without its floats, whose last bits depend on the processor."""
     tensors: list[Tensor] = []
     body = json.dumps(wire.to_body(call, tensors))
     seen = [f"{t.dtype} {tuple(t.shape)} {'' if t.is_floating_point() else t.tolist()}" for t in tensors]
@@ -45,7 +45,7 @@ def _structure(call: Call) -> bytes:
 
 
 def load_table(path: Path, key: str, bank: Bank, reference: Runner, transcript: Sequence[Exchange]) -> Table:
-    """The table from its file, or built anew where that is missing or stale. `transcript`: of the reference, with FIXED."""
+    """Load the table, or build it if the file is missing or stale. `transcript`: of the reference, with FIXED."""
     exchanges = [e for e in transcript if comparable(e)]
     try:
         return _read(path.read_bytes(), key, exchanges)
@@ -54,7 +54,7 @@ def load_table(path: Path, key: str, bank: Bank, reference: Runner, transcript: 
 
 
 def is_current(path: Path, key: str) -> bool:
-    """Whether the file is there and made from what the key says."""
+    """Whether the file exists and has this key."""
     try:
         return _about(path.read_bytes())["key"] == key
     except (OSError, ValueError, KeyError):

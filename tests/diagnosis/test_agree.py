@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from manyheads.box.worker.answers import Output, Reply
-from manyheads.diagnosis.agree import agree, agree_but_for_the_huge
+from manyheads.diagnosis.agree import agree, agree_except_huge
 
 
 def reply(*numbers: float, gradient: float = 1.0) -> Reply:
@@ -34,11 +34,11 @@ def reply(*numbers: float, gradient: float = 1.0) -> Reply:
 )
 def test_where_a_divisor_comes_near_nothing_rounding_decides(other: Reply, same: bool) -> None:
     mine = reply(1.0, math.nan)
-    assert agree_but_for_the_huge(mine, other) is same
-    assert agree_but_for_the_huge(other, mine) is same
+    assert agree_except_huge(mine, other) is same
+    assert agree_except_huge(other, mine) is same
 
 
 def test_a_huge_number_of_the_other_sign_is_another() -> None:
-    assert not agree_but_for_the_huge(reply(1e9), reply(-math.inf))
-    assert agree_but_for_the_huge(reply(1e9), reply(math.inf))
+    assert not agree_except_huge(reply(1e9), reply(-math.inf))
+    assert agree_except_huge(reply(1e9), reply(math.inf))
     assert not agree(reply(1e9), reply(math.inf))
