@@ -51,13 +51,13 @@ def weights_of(draw, C):
     return {"qkv.weight": draw.weights(3 * C, C), "proj.weight": draw.weights(C, C)}
 
 
-def layer(candidate, C, nh, block, weights, **options):
-    made = candidate.module("CausalSelfAttention", C, nh, block, **options).loaded(weights)
+def layer(implementation, C, nh, block, weights, **options):
+    made = implementation.module("CausalSelfAttention", C, nh, block, **options).loaded(weights)
     return made.with_attributes(flash=options["flash"]) if "flash" in options else made
 
 
-def module(candidate, s, weights, **options):
-    return layer(candidate, s.C, s.nh, s.block, weights, **options)
+def module(implementation, s, weights, **options):
+    return layer(implementation, s.C, s.nh, s.block, weights, **options)
 
 
 def deep(draw, B, T, C, nh):

@@ -80,9 +80,9 @@ class Subject:
             state[f"{name}.weight"][:, 0] = sign * directions.flatten()
         return state, x
 
-    def module(self, candidate, s, state, *, bias=True, **options):
+    def module(self, implementation, s, state, *, bias=True, **options):
         """The module of these sizes with these weights."""
-        return candidate.module(self.name, *self.arguments(s).values(), qkv_bias=bias, **options).loaded(state)
+        return implementation.module(self.name, *self.arguments(s).values(), qkv_bias=bias, **options).loaded(state)
 
 
 def works(answer, shape):
@@ -181,7 +181,7 @@ def judge_values(subject, attempt, reference, draw, first_token):
         (low, subject.deep(draw, low, low.T)),
         (large, (subject.weights(draw, large), draw(large.B, large.T, large.d_in))),
     ):
-        got, want = (subject.module(candidate, s, state)(x).output for candidate in (attempt, reference))
+        got, want = (subject.module(implementation, s, state)(x).output for implementation in (attempt, reference))
         assert_shape(got, want.shape)
         own = (got[:, 0] - want[:, 0]).abs().max() <= 1e-5 * want.abs().max()
         assert_matches(got, want, "the output" if own else f"{first_token}; the output")
@@ -190,7 +190,7 @@ def judge_values(subject, attempt, reference, draw, first_token):
 def judge_square(subject, attempt, reference, draw, s):
     """The same without biases, for as many tokens as the context. s: sizes with d_in = d_out."""
     state, x = subject.deep(draw, s, s.ctx, bias=False)
-    got, want = (subject.module(candidate, s, state, bias=False)(x) for candidate in (attempt, reference))
+    got, want = (subject.module(implementation, s, state, bias=False)(x) for implementation in (attempt, reference))
     assert_matches(got, want)
 
 

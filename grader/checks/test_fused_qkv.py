@@ -6,7 +6,6 @@ from manyheads.box.worker.messages import Entries
 from manyheads.checks import (
     HALF_PRECISION,
     Layer,
-    Module,
     assert_finite,
     assert_matches,
     assert_near,
@@ -278,7 +277,7 @@ def expect_block(made, twin, size, C):
     """1024 tokens are taken and 1025 refused, on a device that computes nothing; unless the class itself is to blame."""
 
     def takes(module, T):
-        asked = Module(module.candidate.asking(watch=True, most_operations=ENOUGH), module.build).on("meta")
+        asked = module.asking(watch=True, most_operations=ENOUGH).on("meta")
         answer = asked(torch.empty(1, T, C, device="meta"))
         return answer.raised is None or answer.reply.operations.stopped  # still at work: nobody is asked to be fast
 

@@ -52,9 +52,9 @@ def deep(draw, s):
     return qkv, proj, x
 
 
-def output_of(candidate, nh, qkv, proj, x):
+def output_of(implementation, nh, qkv, proj, x):
     """What is returned, of the right shape."""
-    answer = candidate.call(TARGET, box(nh, qkv, proj), x)
+    answer = implementation.call(TARGET, box(nh, qkv, proj), x)
     assert_shape(answer, x.shape)
     return answer.output
 

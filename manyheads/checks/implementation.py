@@ -164,6 +164,10 @@ class Module:
     implementation: Implementation
     build: Build
 
+    def asking(self, **options: Any) -> Module:
+        """The same module; its calls have these fields of `Call` set."""
+        return Module(self.implementation.asking(**options), self.build)
+
     def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
         """With these parameters loaded; parameters that are not named become zero."""
         return self._with(state=dict(state))

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .neighbours import with_neighbours
 from .shapes import Signature, parse_signature
 
 
@@ -118,12 +119,12 @@ class Exercise:
         return self.root / "grader" / "tables" / f"{self.id}.kill_matrix.json"
 
     def check_sources(self) -> list[Path]:
-        """The hidden checks, and the files that several exercises' checks share: their names begin with an underscore."""
-        return [self.checks, *sorted(self.checks.parent.glob("_*.py"))]
+        """The hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
+        return with_neighbours(self.checks)
 
     def mutant_sources(self) -> list[Path]:
-        """The mutants, and the files that several exercises' mutants share: their names begin with an underscore."""
-        return [self.misconceptions, *sorted(self.misconceptions.parent.glob("_*.py"))]
+        """The mutants, and the neighbours that they import."""
+        return with_neighbours(self.misconceptions)
 
     def right_attempts(self) -> list[Path]:
         """Attempts that must earn all points."""
