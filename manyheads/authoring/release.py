@@ -69,10 +69,12 @@ def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | N
 
 
 def stray_files(course: Course, files: list[Released]) -> list[Path]:
-    """What stands in exercises/ without a source."""
-    known = {file.path for file in files}
-    found = (p for p in (course.root / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
-    return [path for path in found if path not in known]
+    """What stands in exercises/ without a source: neither in solutions/ nor, for an assignment of nbgrader's, in source/."""
+    known, root = {file.path for file in files}, course.root / "exercises"
+    ours = {assignment.id for assignment in course.assignments}
+    others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
+    found = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return [path for path in found if path not in known and path.relative_to(root).parts[0] not in others]
 
 
 def stub_of(course: Course, exercise: Exercise) -> str:

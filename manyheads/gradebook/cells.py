@@ -52,11 +52,12 @@ class KnownCell:
 
 @dataclass(frozen=True)
 class NotebookCells:
-    """The cells of one exercise's notebook that nbgrader keeps, in their order."""
+    """The cells of one exercise's notebook that nbgrader keeps, in their order. texts: the lesson's Markdown cells."""
 
     notebook: str
     kernelspec: str
     cells: tuple[KnownCell, ...]
+    texts: frozenset[str] = frozenset()
 
     @property
     def graded(self) -> tuple[KnownCell, ...]:
@@ -79,7 +80,8 @@ def notebook_cells(exercise: Exercise) -> NotebookCells:
             for cell in notebook["cells"]
             if "nbgrader" in cell["metadata"]
         )
-        return NotebookCells(path.stem, json.dumps(notebook["metadata"]["kernelspec"]), known)
+        texts = frozenset(_source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+        return NotebookCells(path.stem, json.dumps(notebook["metadata"]["kernelspec"]), known, texts)
     except (OSError, ValueError, LookupError):
         raise CourseError(f"{path} is missing, or not as it was released. Next: course release") from None
 

@@ -1,12 +1,13 @@
 """nbgrader's own commands, prepared for this course: what must stand ready before each of them looks for files.
 
 nbgrader has a hook for each submission but none before it lists them, so `start` is
-wrapped: then the formgrader's buttons do as the commands do.
+wrapped: then the formgrader's buttons do as the commands do. Assignments that are not
+this course's go nbgrader's own way.
 """
 
 from __future__ import annotations
 
-import shutil
+import fcntl
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,51 +15,113 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from nbgrader.converters import Autograde, GenerateAssignment
+from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from sqlalchemy.exc import SAWarning
 
 from ..course import Course
 from ..errors import CourseFault
-from .names import STAGED
+from .listing import init_notebooks
+from .names import assignment_named
 
 _ORIGINAL = "_before_manyheads"
+PREPROCESSORS = [  # student code runs in the box and nowhere else: no kernel is started for it
+    "manyheads.gradebook.autograde.BoxGrade",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "manyheads.gradebook.autograde.SaveComments",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+FEEDBACK_PREPROCESSORS = [
+    "nbgrader.preprocessors.GetGrades",
+    "manyheads.gradebook.feedback.BothComments",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
 
 Around = Callable[[Any], AbstractContextManager[object]]
 
 
 def prepare(course: Course) -> None:
-    """Make `nbgrader generate_assignment` and `nbgrader autograde` work on this course. Twice is as once."""
+    """Make nbgrader's converters work on this course's assignments. Calling it twice is as calling it once."""
 
     @contextmanager
-    def source(_: Any) -> Iterator[None]:
-        from .source import build_source
+    def source(converter: Any) -> Iterator[None]:
+        assignment = assignment_named(course, converter.coursedir.assignment_id)
+        if assignment is None:
+            yield
+            return
+        from .source import build_source, kept_release
 
-        build_source(course)
-        yield
+        with alone(course):
+            build_source(course, assignment)
+            with kept_release(assignment):
+                yield
 
     @contextmanager
     def submitted(converter: Any) -> Iterator[None]:
-        from .autograde import grading
-        from .staging import stage
-
         directory = converter.coursedir
+        assignment = assignment_named(course, directory.assignment_id)
+        if assignment is None:
+            yield
+            return
+        from .autograde import grading
+        from .staging import staged
+
         real = directory.submitted_directory
         handed_in = Path(directory.root) / real
-        stage(course, handed_in, directory.assignment_id, directory.student_id, converter.log)
-        try:
+        with alone(course), staged(course, handed_in, assignment, directory.student_id, converter.log) as folder:
             with grading(course, handed_in) as running, warnings.catch_warnings():
                 warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
-                directory.submitted_directory = str(STAGED)
-                yield
+                with _set(directory, "submitted_directory", str(folder.relative_to(course.root))):
+                    with _set(converter, "autograde_preprocessors", PREPROCESSORS):
+                        yield
                 for fault in running.judge.faults:
                     converter.log.error(f"a fault of the grader's own: {fault}. Next: course verify")
-        finally:
-            directory.submitted_directory = real
-            shutil.rmtree(course.root / STAGED, ignore_errors=True)
+
+    @contextmanager
+    def feedback(converter: Any) -> Iterator[None]:
+        if assignment_named(course, converter.coursedir.assignment_id) is None:
+            yield
+            return
+        with _set(converter, "preprocessors", FEEDBACK_PREPROCESSORS):
+            yield
 
     _wrap(GenerateAssignment, source)
     _wrap(Autograde, submitted)
+    _wrap(GenerateFeedback, feedback)
+    for converter in (GenerateAssignment, Autograde, GenerateFeedback):
+        converter.init_notebooks = init_notebooks
+
+
+@contextmanager
+def alone(course: Course) -> Iterator[None]:
+    """No other command at work on this course's submissions or source. Raises CourseFault where one is, at once.
+
+    nbgrader's gradebook takes one writer, and each command reads folders that another one may be about to write.
+    """
+    path = course.root / ".course" / "nbgrader.lock"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CourseFault(
+                "another nbgrader command is at work on this course, and nothing was changed. "
+                "Next: the same command again, once that one has ended"
+            ) from None
+        yield
+
+
+@contextmanager
+def _set(holder: Any, name: str, value: object) -> Iterator[None]:
+    """A trait with another value, for a while."""
+    before = getattr(holder, name)
+    setattr(holder, name, value)
+    try:
+        yield
+    finally:
+        setattr(holder, name, before)
 
 
 def _wrap(converter: Any, around: Around) -> None:

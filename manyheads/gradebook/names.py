@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ..course import Assignment
+from ..course import Assignment, Course, CourseError
 
 COURSE_ID = "manyheads"  # the course in nbgrader's database
-SOURCE = Path(".course") / "source"  # nbgrader's source folder, built from solutions/
-STAGED = Path(".course") / "submitted"  # what `nbgrader autograde` reads in place of submitted/
+SOURCE = Path("source")  # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
 
 
 def companions(assignment: Assignment) -> list[str]:
-    """The files beside the notebooks in SOURCE, which no student's submission is to be overwritten with."""
+    """The files beside the notebooks in SOURCE, which nobody's submission is to be overwritten with."""
     stems = [exercise.stem for exercise in assignment.exercises]
-    return [f"{stem}.py" for stem in stems] + [f"fingerprints/{stem}.safetensors" for stem in stems]
+    recorded = [f"{kind}/{stem}.safetensors" for stem in stems for kind in ("fingerprints", "curves", "heads")]
+    return [f"{stem}.py" for stem in stems] + recorded
+
+
+def assignment_named(course: Course, pattern: str) -> Assignment | None:
+    """The assignment of this course that an nbgrader command is about; None where it is another, which is nbgrader's own.
+
+    Raises CourseError for a pattern that matches an assignment of the course: nbgrader then takes several at once.
+    """
+    for assignment in course.assignments:
+        if assignment.id == pattern:
+            return assignment
+        if fnmatchcase(assignment.id, pattern):
+            raise CourseError(f"{pattern} may name several assignments. Next: the same command with {assignment.id}")
+    return None

@@ -18,7 +18,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .cells import KnownCell, NotebookCells
 
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 DELETED = "# This cell is not in what was handed in."
 
 
@@ -65,7 +64,7 @@ def rebuild(handed_in: Sequence[HandedIn], known: NotebookCells, problem: str = 
         if place is not None:
             cells.append(_known(place, cell.source if place.is_solution else place.source))
         else:
-            cells.append(new_code_cell(cell.source) if cell.is_code else new_markdown_cell(_without_tags(cell.source)))
+            cells.append(new_code_cell(cell.source) if cell.is_code else new_markdown_cell(_text(cell.source, known)))
     cells += [_known(place, DELETED if place.is_solution else place.source) for place in left.values()]
     for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
@@ -74,9 +73,16 @@ def rebuild(handed_in: Sequence[HandedIn], known: NotebookCells, problem: str = 
     return notebook
 
 
-def _without_tags(markdown: str) -> str:
-    """nbgrader's pages render Markdown with the HTML in it, and instructors open them: a student's tags are text."""
-    return _TAG.sub("&lt;", markdown)
+def _text(markdown: str, known: NotebookCells) -> str:
+    """A Markdown cell that is safe in an instructor's browser: the lesson's own as it is, a student's as plain text.
+
+    nbgrader's pages render Markdown with the HTML, the scripts in its links and the remote images in it.
+    """
+    if markdown in known.texts:
+        return markdown
+    longest = max(map(len, re.findall("`+", markdown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{markdown}\n{fence}"
 
 
 def _known(place: KnownCell, source: str) -> NotebookNode:

@@ -8,31 +8,56 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..authoring.fingerprints import record
 from ..authoring.notebook import full_notebook
 from ..authoring.release import groups, stub_of
-from ..course import Course, Exercise
+from ..course import Assignment, Course, Exercise
 from ..judge.catalogue import Catalogue
 from .names import SOURCE
 
 KEPT = Path(".course") / "fingerprints"
+_OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|curves|heads)/[0-9]{2}_\w+\.safetensors")
 
 
-def build_source(course: Course) -> Path:
-    """Write .course/source/<assignment>/ anew; its path. Raises what `course release` raises.
+def build_source(course: Course, assignment: Assignment) -> Path:
+    """Write source/<assignment>/; its path. Raises what `course release` raises.
 
-    nbgrader copies companion files as they are, so they stand here as released: stripped.
+    nbgrader copies companion files as they are, so they stand here as released: stripped. Other assignments' folders, and
+    what an instructor put beside ours, stay.
     """
-    root = course.root / SOURCE
-    shutil.rmtree(root, ignore_errors=True)
+    folder = course.root / SOURCE / assignment.id
+    _write(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
     catalogue = Catalogue(course)
-    for exercise in course.exercises:
-        _build(root / exercise.assignment.id, course, catalogue, exercise)
-    return root
+    written = {path for exercise in assignment.exercises for path in _build(folder, course, catalogue, exercise)}
+    for path in folder.rglob("*"):
+        if path not in written and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
+            path.unlink()
+    return folder
+
+
+@contextmanager
+def kept_release(assignment: Assignment) -> Iterator[None]:
+    """Put exercises/<assignment>/ back as it was where nbgrader fails: it deletes the folder before it writes another."""
+    released = assignment.exercises_folder
+    with TemporaryDirectory(prefix="released-", dir=released.parents[1] / ".course") as kept:
+        copy = Path(kept) / released.name
+        if released.exists():
+            shutil.copytree(released, copy)
+        try:
+            yield
+        except BaseException:
+            if copy.exists():
+                shutil.rmtree(released, ignore_errors=True)
+                shutil.move(copy, released)
+            raise
 
 
 def kept_fingerprints(course: Course, exercise: Exercise) -> Path:
@@ -48,18 +73,24 @@ def kept_fingerprints(course: Course, exercise: Exercise) -> Path:
     return course.root / KEPT / f"{exercise.assignment.id}-{exercise.id}-{digest.hexdigest()[:32]}.safetensors"
 
 
-def _build(folder: Path, course: Course, catalogue: Catalogue, exercise: Exercise) -> None:
+def _build(folder: Path, course: Course, catalogue: Catalogue, exercise: Exercise) -> list[Path]:
+    """Write an exercise's files; their paths."""
     stub, stem = stub_of(course, exercise), exercise.stem
     source = exercise.solution.read_text(encoding="utf-8")
     kept = kept_fingerprints(course, exercise)
     if not kept.exists():
         _write(kept, record(catalogue, exercise, stub))
-    _write(folder / f"{stem}.py", stub.encode())
-    _write(folder / f"{stem}.ipynb", full_notebook(source, exercise.id, groups(catalogue, exercise)).encode())
-    _write(folder / "fingerprints" / f"{stem}.safetensors", kept.read_bytes())
+    files = {
+        folder / f"{stem}.py": stub.encode(),
+        folder / f"{stem}.ipynb": full_notebook(source, exercise.id, groups(catalogue, exercise)).encode(),
+        folder / "fingerprints" / f"{stem}.safetensors": kept.read_bytes(),
+    }
     for recorded in (exercise.curve, exercise.heads):
         if recorded.exists():  # as `course release` left it: nbgrader empties exercises/ before it writes
-            _write(folder / recorded.parent.name / recorded.name, recorded.read_bytes())
+            files[folder / recorded.parent.name / recorded.name] = recorded.read_bytes()
+    for path, content in files.items():
+        _write(path, content)
+    return list(files)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -10,38 +10,61 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 from nbgrader.utils import parse_utc
 
-from ..course import Course, Exercise
+from ..course import Assignment, Course, Exercise
+from ..errors import CourseFault
 from ..submission import Submission, Unreadable, code_digest, find_submissions, read_attempt, read_text
 from .cells import NotebookCells, notebook_cells
-from .names import STAGED
 from .rebuild import HandedIn, cells_of_notebook, cells_of_script, rebuild
 
-TIMESTAMP = "timestamp.txt"
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
+_PREFIX = "submitted-"
 
 
-def stage(course: Course, submitted: Path, assignment: str, student: str, log: logging.Logger) -> None:
-    """Lay out STAGED anew for the students and assignments that these patterns name. Raises CourseFault."""
-    shutil.rmtree(course.root / STAGED, ignore_errors=True)
+@contextmanager
+def staged(
+    course: Course, submitted: Path, assignment: Assignment, student: str, log: logging.Logger
+) -> Iterator[Path]:
+    """A folder of this process's own with the submissions of the students whom this pattern names. Raises CourseFault.
+
+    Nothing is graded where one of them cannot be laid out: nbgrader gives 0 points for a notebook that it does not find.
+    """
+    parent = course.root / ".course"
+    for left in parent.glob(f"{_PREFIX}*"):  # by a command that was killed
+        shutil.rmtree(left, ignore_errors=True)
     submissions, refused = find_submissions(course, submitted)
     for sentence in refused:
         log.warning(sentence)
-    for submission in submissions:
-        if fnmatchcase(submission.assignment.id, assignment) and fnmatchcase(submission.student, student):
-            _stage_one(course, submission, log)
+    with TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder:
+        Path(folder).chmod(0o755)
+        try:
+            for submission in submissions:
+                named = student in ("*", submission.student) or fnmatchcase(submission.student, student)
+                if submission.assignment.id == assignment.id and named:
+                    _stage_one(course, submission, Path(folder), log)
+        except OSError as error:
+            raise CourseFault(
+                f"submissions could not be laid out ({error}), and nothing was graded. Next: mend that, then the same "
+                "command again"
+            ) from None
+        yield Path(folder)
 
 
-def _stage_one(course: Course, submission: Submission, log: logging.Logger) -> None:
-    target = course.root / STAGED / submission.student / submission.assignment.id
+def _stage_one(course: Course, submission: Submission, folder: Path, log: logging.Logger) -> None:
+    target = folder / submission.student / submission.assignment.id
     target.mkdir(parents=True)
     for exercise in submission.assignment.exercises:
         _stage_exercise(course, submission, exercise, target)
     _stage_timestamp(submission, target, log)
+    _stage_secret(submission, target, log)
 
 
 def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, target: Path) -> None:
@@ -76,6 +99,21 @@ def _stage_timestamp(submission: Submission, target: Path, log: logging.Logger) 
         )
         return
     (target / TIMESTAMP).write_text(text, encoding="utf-8")
+
+
+def _stage_secret(submission: Submission, target: Path, log: logging.Logger) -> None:
+    """`nbgrader release_feedback` names a student's pages by this file, which `nbgrader submit` made."""
+    path = submission.folder / SECRET
+    if not path.exists():
+        return
+    try:
+        text = read_text(path, 1)
+    except Unreadable:
+        log.warning(
+            f"{path} cannot be read, so {submission.student} cannot fetch feedback. Next: nbgrader collect again"
+        )
+        return
+    (target / SECRET).write_text(text, encoding="utf-8")
 
 
 def _released(known: NotebookCells) -> list[HandedIn]:

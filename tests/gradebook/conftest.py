@@ -30,12 +30,11 @@ Nbgrader = Callable[..., Done]
 
 @pytest.fixture(scope="session")
 def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
-    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read."""
+    """Run an nbgrader command in a folder. Nothing of this machine's own Jupyter is read, and no environment is active."""
     home = tmp_path_factory.mktemp("home")
 
     def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        ours = {"HOME": str(home), "PATH": path, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+        ours = {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
         command = [sys.executable, "-m", "nbgrader", *map(str, arguments)]
         done = subprocess.run(command, cwd=folder, env={**os.environ, **ours}, capture_output=True, text=True)
         if check:
@@ -74,14 +73,29 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         before = digest_of(folder / "submitted")
         (folder / "released").mkdir()
         shutil.copytree(folder / "exercises", folder / "released", dirs_exist_ok=True)
+        for kind in ("curves", "heads"):
+            recorded = folder / "exercises" / "averages" / kind / f"{STEM}.safetensors"
+            recorded.parent.mkdir()
+            recorded.write_bytes(b"recorded")
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
         late = "--LateSubmissionPlugin.penalty_method=zero"
         (folder / "autograde.log").write_text(nbgrader(folder, "autograde", "averages", late).stderr)
+        comment_by_hand(folder, "wrong_notebook", "See me **today**.")
         nbgrader(folder, "generate_feedback", "averages")
         assert digest_of(folder / "submitted") == before  # what students handed in is theirs
 
     return once("trap_class", make)
+
+
+def comment_by_hand(folder: Path, student: str, text: str) -> None:
+    """As an instructor does it in formgrader."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as book:
+        solution = book.find_notebook(STEM, "averages").solution_cells[0].name
+        book.find_comment(solution, STEM, "averages", student).manual_comment = text
+        book.db.commit()
 
 
 def copy_for_nbgrader(source: Path, target: Path) -> Path:
@@ -165,8 +179,12 @@ def mislabelled() -> dict:
 
 def scripted() -> dict:
     notebook = filled('def running_mean(x):\n    raise KeyError("<script>alert(1)</script>")\n')
-    notebook["cells"].insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert(2)</script>"})
+    texts = ["<script>alert(2)</script>", "[click](javascript:alert(3))", "![x](https://example.org/seen.png)", FENCES]
+    notebook["cells"][:0] = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
     return notebook
+
+
+FENCES = "My note:\n```python\nif a < b: pass\n```\n[again](javascript:alert(4))"
 
 
 NOISE = "import sys, warnings\n\nprint('to stderr', file=sys.stderr)\nwarnings.warn('careful')\n\n\n"
@@ -190,6 +208,9 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "late": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "2026-01-02 12:00:00 UTC"}),
     "late_they_say": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "the dog ate it"}),
     "nothing_handed_in": (0, {"notes.md": "sorry"}),
+    "brackets[1]": (4, {f"{STEM}.py": RIGHT}),
+    "star*": (2, {f"{STEM}.py": WRONG}),
+    "what?": (4, {f"{STEM}.ipynb": filled(RIGHT)}),
     "exits": (0, {f"{STEM}.py": "import os\n\nos._exit(0)\n"}),
     "html_in_every_text": (0, {f"{STEM}.ipynb": scripted()}),
 }

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import html
 import json
+import logging
 import re
 import sqlite3
+import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from manyheads.course import load_course
+from manyheads.errors import CourseFault
+from manyheads.gradebook.commands import alone
+from manyheads.gradebook.staging import staged
 
 STEM = "01_running_mean"
 DIAGNOSIS = "You divided by the length of x everywhere."
@@ -102,7 +110,7 @@ def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: P
 
 
 def test_what_was_staged_is_gone_afterwards(trap_class: Path) -> None:
-    assert not (trap_class / ".course" / "submitted").exists()
+    assert list((trap_class / ".course").glob("submitted*")) == []
 
 
 def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> None:
@@ -110,6 +118,7 @@ def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> 
     assert "(Score: 2.0 / 4.0)" in page
     assert "✗ averages all that came so far 0 / 1" in page
     assert re.search(r"the output \(\d,\): \d of \d values differ", page)
+    assert "See me today." in page, "a comment by hand stands beside the diagnosis, not in its place"
     assert DIAGNOSIS in page
     assert "hint: How many numbers are in the mean at position 0?" in page
     assert "(isolation: namespaces)" in page
@@ -163,3 +172,45 @@ def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script(trap_class:
     page = page_of(trap_class, "html_in_every_text")
     assert "<script>alert" not in page
     assert "alert(1)" in text_of(trap_class, "html_in_every_text")
+
+
+def test_a_students_links_and_images_are_text_on_the_page(trap_class: Path) -> None:
+    page = page_of(trap_class, "html_in_every_text")
+    assert re.findall(r"""(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page) == []
+    assert "[click](javascript:alert(3))" in text_of(trap_class, "html_in_every_text")
+
+
+def test_what_stands_in_a_students_fence_is_escaped_once(trap_class: Path) -> None:
+    assert "```python if a < b: pass ```" in text_of(trap_class, "html_in_every_text")
+
+
+def test_while_one_command_is_at_work_another_one_is_refused_and_changes_nothing(
+    trap_class: Path, nbgrader: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """Two at once once deleted each other's folder, and nbgrader gave 0 points for what it did not find."""
+    book = (trap_class / "gradebook.db").read_bytes()
+    with alone(load_course(trap_class)):
+        for command in ("autograde", "generate_assignment"):
+            refused = nbgrader(trap_class, command, "averages", "--force", check=False)
+            assert refused.returncode != 0
+            assert "another nbgrader command is at work on this course, and nothing was changed" in refused.stderr
+    assert (trap_class / "gradebook.db").read_bytes() == book
+    assert (trap_class / "exercises" / "averages" / f"{STEM}.ipynb").exists()
+    assert (trap_class / "autograded" / "right_script").exists()
+
+
+def test_where_submissions_cannot_be_laid_out_nothing_is_graded(
+    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = load_course(tiny_copy)
+    (tiny_copy / "submitted" / "ada" / "averages").mkdir(parents=True)
+    (tiny_copy / ".course").mkdir(exist_ok=True)
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    with pytest.raises(CourseFault, match=r"could not be laid out .*, and nothing was graded"):
+        with staged(course, tiny_copy / "submitted", course.assignments[0], "*", logging.getLogger()):
+            pytest.fail("it was laid out")
+    assert list((tiny_copy / ".course").glob("submitted*")) == []
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")

@@ -24,7 +24,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_class: Path) -> None:
-    generated = content(trap_class / "exercises")
+    generated = {name: data for name, data in content(trap_class / "exercises").items() if data != b"recorded"}
     assert generated == content(trap_class / "released")  # which is what `course release` has committed
     assert sorted(generated) == [
         f"averages/{STEM}.ipynb",
@@ -33,14 +33,31 @@ def test_generate_assignment_writes_the_bytes_that_course_release_writes(trap_cl
     ]
 
 
-@pytest.mark.parametrize("kind", ["curves", "heads"])
-def test_what_a_release_recorded_beside_fingerprints_is_not_lost(tiny_copy: Path, kind: str) -> None:
+def test_curves_and_heads_are_not_lost_and_are_nobodys_feedback(trap_class: Path) -> None:
     """`nbgrader generate_assignment` once took both away: it empties exercises/, and writes what stands in the source."""
-    recorded = tiny_copy / "exercises" / "averages" / kind / f"{STEM}.safetensors"
-    recorded.parent.mkdir()
-    recorded.write_bytes(b"recorded")
-    source = build_source(load_course(tiny_copy))
-    assert (source / "averages" / kind / f"{STEM}.safetensors").read_bytes() == b"recorded"
+    for kind in ("curves", "heads"):
+        recorded = trap_class / "exercises" / "averages" / kind / f"{STEM}.safetensors"
+        assert recorded.read_bytes() == b"recorded"
+        assert list((trap_class / "autograded").glob(f"*/averages/{kind}")) == []
+
+
+def test_where_nbgrader_fails_what_was_released_stays(trap_class: Path, nbgrader: Callable) -> None:
+    before = content(trap_class / "exercises")
+    nowhere = "--CourseDirectory.db_url=sqlite:////nowhere/gradebook.db"
+    failed = nbgrader(trap_class, "generate_assignment", "averages", "--force", nowhere, check=False)
+    assert failed.returncode != 0
+    assert content(trap_class / "exercises") == before
+
+
+def test_what_an_instructor_put_beside_the_source_stays(tiny_copy: Path) -> None:
+    folder = tiny_copy / "source" / "averages"
+    (folder / "data").mkdir(parents=True)
+    for name in ("data/numbers.csv", "02_gone.py"):
+        (folder / name).write_text("mine")
+    course = load_course(tiny_copy)
+    assert build_source(course, course.assignments[0]) == folder
+    assert (folder / "data" / "numbers.csv").read_text() == "mine"
+    assert not (folder / "02_gone.py").exists(), "of an exercise that the course no longer has"
 
 
 TABLES = {
@@ -94,7 +111,7 @@ def test_validate_runs_the_visible_checks_and_names_the_misconception(validated:
 
 def test_validate_does_not_pass_an_untouched_stub(validated: dict[str, str]) -> None:
     assert "VALIDATION FAILED" in validated["stub"]
-    assert "Nothing is written yet." in validated["stub"]
+    assert "Nothing is written here yet." in validated["stub"]
 
 
 def test_list_and_db_work(trap_class: Path, nbgrader: Callable, tmp_path: Path) -> None:
