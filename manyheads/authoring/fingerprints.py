@@ -1,4 +1,4 @@
-"""Record what the reference and every mutant answer on public inputs."""
+"""Record how the reference and every mutant answer on public inputs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ from .aspects import Groups, Subject, broken_aspects, choose, groups_of, within
 from .kill_matrix import kill_matrix
 
 PUBLIC = b"public inputs: drawn without the course's secret"
-NUDGE = 1e-9  # relative: what cannot be told from rounding
-ELEMENTS_LIMIT = 20_000  # a call with more numbers than this is not recorded
-ALWAYS = {"load_error", *(kind.misconception for kind in KINDS if kind.misconception)}  # an exception may say them
+NUDGE = 1e-9  # a relative change of the inputs as small as a rounding error
+ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
+ALWAYS = {
+    "load_error",
+    *(kind.misconception for kind in KINDS if kind.misconception),
+}  # an exception or an unreadable file may prove them
 _FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "attributes", "fused")
 
 
 def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
-    """The fingerprint file of an exercise. Raises CourseError where the reference fails its own checks."""
+    """Make the fingerprint file of an exercise. Raises CourseError if the reference fails its own checks."""
     reference = catalogue.reference(exercise)
     subject = LocalRecordingRunner(reference.namespace)
     outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id)
@@ -53,23 +56,23 @@ def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
     calls = [_rounded(e.call) for e in exchanges]
     replies = [reference.execute(call) for call in calls]
     bank = load_bank(exercise)
-    book = _TraceBook([fingerprint_of(reply) for reply in replies])
+    known = _KnownReplies([fingerprint_of(reply) for reply in replies])
     expected = tuple(_first_output(reply) for reply in replies)
     groups = {o.id: groups_of([i for i, e in enumerate(exchanges) if e.check == o.id], expected) for o in outcomes}
-    bench = _Bench(calls, book, expected, tuple(groups.values()))
+    bench = _Bench(calls, known, expected, tuple(groups.values()))
     right = [bench.right(path) for path in exercise.right_attempts()]
-    free = {facet for found in right for facet in found.free}
+    disputed = {facet for found in right for facet in found.disputed}
     kills = kill_matrix(catalogue, exercise)
     mutants, subjects = [], [found.subject for found in right]
     for place, mutant in enumerate(bank.mutants):
-        traces = _traces(LocalRunner(mutant.namespace), calls, book)
-        mutants.append(book.enter(mutant.id, traces))
-        subjects.append(bench.mutant(mutant.namespace, kills.of(place), traces))
+        found = _replies(LocalRunner(mutant.namespace), calls, known)
+        mutants.append(known.add(mutant.id, found))
+        subjects.append(bench.mutant(mutant.namespace, kills.of(place), found))
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),
-        checks=tuple(_checks(outcomes, exchanges, book, free, groups, subjects)),
-        traces=tuple(tuple(each) for each in book.traces),
+        checks=tuple(_checks(outcomes, exchanges, known, disputed, groups, subjects)),
+        replies=tuple(tuple(each) for each in known.replies),
         mutants=tuple(dict.fromkeys(mutants)),
         words={
             id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
@@ -80,33 +83,33 @@ def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
     return save(Fingerprints(content, tuple(calls), expected))
 
 
-class _TraceBook:
-    """Every different trace of every call, once: mutants differ from the reference on a few calls only."""
+class _KnownReplies:
+    """The different replies to every call, each stored once: a mutant differs from the reference on a few calls only."""
 
     def __init__(self, right: Sequence[ReplyFingerprint]) -> None:
-        self.traces = [[trace] for trace in right]
+        self.replies = [[each] for each in right]
 
-    def enter(self, id_: str, traces: Sequence[ReplyFingerprint | None]) -> RecordedMutant:
-        """A mutant whose answers refer to the book."""
-        return RecordedMutant(id=id_, answers=tuple(self._place(call, trace) for call, trace in enumerate(traces)))
+    def add(self, id_: str, found: Sequence[ReplyFingerprint | None]) -> RecordedMutant:
+        """Store a mutant's replies. The result refers to them by index."""
+        return RecordedMutant(id=id_, answers=tuple(self._place(call, each) for call, each in enumerate(found)))
 
-    def _place(self, call: int, trace: ReplyFingerprint | None) -> int | None:
-        """Numbers are compared to rounding, or another processor would keep two where this one keeps one."""
-        if trace is None:
+    def _place(self, call: int, found: ReplyFingerprint | None) -> int | None:
+        """The index of the reply. Numbers are compared to rounding, so that every processor stores the same replies."""
+        if found is None:
             return None
-        known = self.traces[call]
-        place = next((i for i, other in enumerate(known) if other.is_same(trace)), len(known))
+        known = self.replies[call]
+        place = next((i for i, other in enumerate(known) if other.is_same(found)), len(known))
         if place == len(known):
-            known.append(trace)
+            known.append(found)
         return place
 
 
 @dataclass(frozen=True)
 class _Right:
-    """free: the facets, with their calls, in which a right attempt is not as the reference: nobody may be held to them."""
+    """disputed: the facets, with their calls, in which a right attempt differs from the reference: no check compares them."""
 
     subject: Subject
-    free: frozenset[tuple[int, Facet]]
+    disputed: frozenset[tuple[int, Facet]]
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class _Bench:
     """Puts every recorded call to trusted code."""
 
     calls: Sequence[Call]
-    book: _TraceBook
+    known: _KnownReplies
     expected: Sequence[Tensor | None]
     groups: Sequence[Groups]
 
@@ -123,21 +126,21 @@ class _Bench:
         facets: tuple[Facet, ...] = ("outputs", *_FACETS)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
             compared = self._compared(namespace_of(path))
-        free = {(i, f) for i, c in enumerate(compared) for f in facets if not c.found.agrees(c.right, (f,))}
-        return _Right(Subject(frozenset(), True, broken_aspects(compared, self.groups)), frozenset(free))
+        disputed = {(i, f) for i, c in enumerate(compared) for f in facets if not c.found.agrees(c.right, (f,))}
+        return _Right(Subject(frozenset(), True, broken_aspects(compared, self.groups)), frozenset(disputed))
 
     def mutant(
-        self, namespace: Mapping[str, object], fails: Sequence[str], traces: Sequence[ReplyFingerprint | None]
+        self, namespace: Mapping[str, object], fails: Sequence[str], replies: Sequence[ReplyFingerprint | None]
     ) -> Subject:
-        """A mutant, which fails these checks. traces: None where chance or rounding decides a reply."""
-        compared = [c if t is not None else None for c, t in zip(self._compared(namespace), traces, strict=True)]
+        """A mutant, which fails these checks. replies: None where chance or rounding decides a reply."""
+        compared = [c if r is not None else None for c, r in zip(self._compared(namespace), replies, strict=True)]
         return Subject(frozenset(fails), False, broken_aspects(compared, self.groups))
 
     def _compared(self, namespace: Mapping[str, object]) -> list[Compared]:
         runner = LocalRecordingRunner(namespace)
         found = []
         for i, call in enumerate(self.calls):
-            right, reply = self.book.traces[i][0], runner.execute(call)
+            right, reply = self.known.replies[i][0], runner.execute(call)
             found.append(Compared(call, right, self.expected[i], reply, fingerprint_beside(right, call, reply)))
         return found
 
@@ -145,15 +148,15 @@ class _Bench:
 def _checks(
     outcomes: Sequence[CheckOutcome],
     exchanges: Sequence[Exchange],
-    book: _TraceBook,
-    free: set[tuple[int, Facet]],
+    known: _KnownReplies,
+    disputed: set[tuple[int, Facet]],
     groups: Mapping[str, Groups],
     subjects: Sequence[Subject],
 ) -> list[PublicCheck]:
     """A public check for every hidden one that has recorded calls."""
     checks = []
     for outcome in outcomes:
-        calls = tuple(i for i, e in enumerate(exchanges) if e.check == outcome.id and (i, "outputs") not in free)
+        calls = tuple(i for i, e in enumerate(exchanges) if e.check == outcome.id and (i, "outputs") not in disputed)
         if not calls:
             continue
         checks.append(
@@ -164,37 +167,37 @@ def _checks(
                 hint=outcome.hint,
                 points=outcome.points,
                 calls=calls,
-                facets=_facets(calls, book, free),
+                facets=_facets(calls, known, disputed),
                 asks=choose(outcome.id, within(groups[outcome.id], calls), subjects),
             )
         )
     return checks
 
 
-def _facets(calls: Sequence[int], book: _TraceBook, free: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
-    """Outputs, and whatever else tells a mutant from the reference in these calls where outputs do not."""
+def _facets(calls: Sequence[int], known: _KnownReplies, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
+    """Outputs, and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
     for facet in _FACETS:
-        if any((i, facet) in free for i in calls):
+        if any((i, facet) in disputed for i in calls):
             continue
-        others = ((other, book.traces[i][0]) for i in calls for other in book.traces[i][1:])
-        if any(t.agrees(right, tuple(facets)) and not t.agrees(right, (facet,)) for t, right in others):
+        others = ((other, known.replies[i][0]) for i in calls for other in known.replies[i][1:])
+        if any(each.agrees(right, tuple(facets)) and not each.agrees(right, (facet,)) for each, right in others):
             facets.append(facet)
     return tuple(facets)
 
 
-def _traces(runner: Runner, calls: Sequence[Call], book: _TraceBook) -> tuple[ReplyFingerprint | None, ...]:
-    """What a mutant answers to each call; None where chance or rounding decides."""
+def _replies(runner: Runner, calls: Sequence[Call], known: _KnownReplies) -> tuple[ReplyFingerprint | None, ...]:
+    """The fingerprint of a mutant's reply to each call; None where random numbers or rounding decide the reply."""
     return tuple(
-        _trace(runner, call, known) if _is_steady(runner, call) else None
-        for call, known in zip(calls, book.traces, strict=True)
+        _reply(runner, call, there) if _is_deterministic(runner, call) else None
+        for call, there in zip(calls, known.replies, strict=True)
     )
 
 
-def _trace(runner: Runner, call: Call, known: Sequence[ReplyFingerprint]) -> ReplyFingerprint | None:
-    """The trace, unless rounding decides what it says: a sum that cancels, say, by which something is divided.
+def _reply(runner: Runner, call: Call, known: Sequence[ReplyFingerprint]) -> ReplyFingerprint | None:
+    """The fingerprint of the reply; None if rounding decides the reply, for example in a division by a sum that cancels.
 
-    Another processor gives other numbers there. Answers that are known already, the reference's first, are not such.
+    Another processor computes other numbers there. A reply that is known already does not depend on rounding.
     """
     found = fingerprint_of(runner.execute(call))
     if any(found.is_same(each) for each in known):
@@ -210,11 +213,11 @@ def _trace(runner: Runner, call: Call, known: Sequence[ReplyFingerprint]) -> Rep
 
 
 def _is_recordable(reference: Runner, call: Call) -> bool:
-    return _elements(call) <= ELEMENTS_LIMIT and _is_steady(reference, _rounded(call))
+    return _elements(call) <= ELEMENTS_LIMIT and _is_deterministic(reference, _rounded(call))
 
 
-def _is_steady(runner: Runner, call: Call) -> bool:
-    """Whether the answer does not depend on random numbers."""
+def _is_deterministic(runner: Runner, call: Call) -> bool:
+    """Whether the reply is the same for different random seeds."""
     if not call.random and not (isinstance(call.subject, Build) and call.subject.training):
         return True
     first, second = (fingerprint_of(runner.execute(dataclasses.replace(call, seed=seed))) for seed in (1, 2))
@@ -222,7 +225,7 @@ def _is_steady(runner: Runner, call: Call) -> bool:
 
 
 def _rounded(call: Call) -> Call:
-    """The call with every number as float32 can hold it, for that is how it is stored."""
+    """The call with every number rounded to float32, in which the file stores it."""
     return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
 
 

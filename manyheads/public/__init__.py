@@ -1,1 +1,1 @@
-"""Checks without a reference: an attempt's answers held against recorded ones, on public inputs."""
+"""Checks without a reference: compare an attempt's answers on public inputs with recorded ones."""

@@ -1,4 +1,4 @@
-"""One attempt's visible checks, from its file to the result, in a box."""
+"""Run one attempt's visible checks in a box, from its source to the result."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..submission import AttemptSource
 from .check import check_attempt, unloadable
 from .describe_exception import describe_exception
 from .file import Fingerprints
-from .imports import not_there
+from .imports import unavailable_import
 
 
 def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
-    """The result, whatever the attempt does. Raises nothing for that."""
+    """The result of the visible checks. Nothing that the attempt does makes this raise."""
     if source.missing:
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:
         return unloadable(fingerprints, "error", source.problem, "load_error")
-    if sentence := not_there(source.source):
+    if sentence := unavailable_import(source.source):
         return unloadable(fingerprints, "error", sentence, "load_error")
     attempt = AttemptRunner(box, source, limits)
     try:

@@ -25,7 +25,7 @@ class _Seen:
     """An attempt's reply to one recorded call."""
 
     reply: Reply
-    trace: ReplyFingerprint
+    found: ReplyFingerprint
 
 
 def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner) -> ExerciseResult:
@@ -101,7 +101,7 @@ def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalR
 
 def _compared(fingerprints: Fingerprints, index: int, seen: _Seen) -> Compared:
     right, expected = fingerprints.content.right(index), fingerprints.expected[index]
-    return Compared(fingerprints.calls[index], right, expected, seen.reply, seen.trace)
+    return Compared(fingerprints.calls[index], right, expected, seen.reply, seen.found)
 
 
 def _diagnosis(fingerprints: Fingerprints, seen: dict[int, _Seen]) -> list[Diagnosed]:
@@ -142,8 +142,8 @@ def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: d
     """Whether the mutant answers as the attempt or as the reference does, on every call that a check asks."""
     content = fingerprints.content
     for index in sorted({call for check in content.checks for call in check.calls}):
-        trace = content.answer(content.mutants[mutant], index)
-        if trace is None or trace.agrees(content.right(index), _facets_of(fingerprints, index)):
+        known = content.answer(content.mutants[mutant], index)
+        if known is None or known.agrees(content.right(index), _facets_of(fingerprints, index)):
             continue
         if index not in unexplained or not _matches(fingerprints, mutant, index, unexplained[index]):
             return False
@@ -152,12 +152,12 @@ def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: d
 
 def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: _Seen) -> bool:
     content = fingerprints.content
-    trace = content.answer(content.mutants[mutant], index)
-    return trace is None or trace.agrees(seen.trace, _facets_of(fingerprints, index))
+    known = content.answer(content.mutants[mutant], index)
+    return known is None or known.agrees(seen.found, _facets_of(fingerprints, index))
 
 
 def _differs(fingerprints: Fingerprints, index: int, seen: _Seen) -> bool:
-    return not seen.trace.agrees(fingerprints.content.right(index), _facets_of(fingerprints, index))
+    return not seen.found.agrees(fingerprints.content.right(index), _facets_of(fingerprints, index))
 
 
 def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:

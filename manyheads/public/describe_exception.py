@@ -1,4 +1,4 @@
-"""What a student's own code raised, in a sentence for the student alone."""
+"""Describe an exception of a student's code to the student, on the student's own machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from ..checks.sanitize import sanitize
 
 
 def describe_exception(raised: Raised) -> str:
-    """With Python's own words: which name, which sizes. On a student's own machine they give nothing away."""
+    """One sentence with the exception's message. On a student's own machine the message reveals nothing hidden."""
     own = "" if raised.type == "NotImplementedError" else sanitize(raised.message)
     return f"{explain(raised)}. Python says: {own}" if own else explain(raised)

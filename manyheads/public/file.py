@@ -1,4 +1,4 @@
-"""The fingerprint file of an exercise: one safetensors file, data only."""
+"""The fingerprint file of an exercise: a safetensors file, which holds data only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PublicCheck(_Model):
 
 
 class RecordedMutant(_Model):
-    """A misconception and how its mutant answers each call: an index into the call's traces, None where it varies."""
+    """A mutant: its misconception, and for each call the index of its reply fingerprint, None where its answer varies."""
 
     id: str
     answers: tuple[int | None, ...]
@@ -70,7 +70,7 @@ class Content(_Model):
     exercise: str
     stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
-    traces: tuple[tuple[ReplyFingerprint, ...], ...]  # of each call, each different one once; the reference's first
+    replies: tuple[tuple[ReplyFingerprint, ...], ...]  # the different replies to each call, the reference's first
     mutants: tuple[RecordedMutant, ...]
     words: dict[str, Words]
 
@@ -80,18 +80,18 @@ class Content(_Model):
         return tuple(check for check in self.checks if check.asks)
 
     def right(self, call: int) -> ReplyFingerprint:
-        """How the reference answers."""
-        return self.traces[call][0]
+        """The fingerprint of the reference's reply."""
+        return self.replies[call][0]
 
     def answer(self, mutant: RecordedMutant, call: int) -> ReplyFingerprint | None:
-        """How a mutant answers; None where that varies."""
+        """The fingerprint of a mutant's reply; None where it varies."""
         index = mutant.answers[call]
-        return None if index is None else self.traces[call][index]
+        return None if index is None else self.replies[call][index]
 
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """All that a student's machine knows of the answers: the calls, the reference's outputs, and the content."""
+    """Everything that a student's machine knows about the answers: the calls, the reference's outputs, and the content."""
 
     content: Content
     calls: tuple[Call, ...]
@@ -99,7 +99,7 @@ class Fingerprints:
 
 
 def save(fingerprints: Fingerprints) -> bytes:
-    """The file's bytes: the same for the same content."""
+    """The bytes of the file, which are the same for the same content."""
     tensors: list[Tensor] = []
     calls = [wire.to_body(call, tensors) for call in fingerprints.calls]
     expected = [None if t is None else wire.to_body(t, tensors) for t in fingerprints.expected]
@@ -111,7 +111,7 @@ def save(fingerprints: Fingerprints) -> bytes:
 def read(path: Path) -> Fingerprints:
     """Read a fingerprint file. Raises CourseError."""
     try:
-        return loaded(path.read_bytes())  # the same bytes again cost nothing
+        return loaded(path.read_bytes())  # `loaded` caches by content
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
         problem = type(error).__name__
         raise CourseError(
@@ -121,7 +121,7 @@ def read(path: Path) -> Fingerprints:
 
 @lru_cache(maxsize=16)
 def loaded(data: bytes) -> Fingerprints:
-    """What `save` made bytes of. Raises what reading foreign bytes may raise."""
+    """Parse the bytes that `save` made. Raises whatever parsing other bytes may raise."""
     named = safetensors.torch.load(data)
     length = int.from_bytes(data[:8], "little")
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])

@@ -1,4 +1,4 @@
-"""What is recorded of a reply: enough to recognise it again, no code, and for mutants no full values either."""
+"""Fingerprints of replies: enough to recognise a reply, without code and without the full values of mutants."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ..box.worker.messages import Build, Call
 from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
-TOLERANCE = 1e-4  # of a tensor's norm; projections add up the rounding of many values
+TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
 
 Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
 
 
 class TensorFingerprint(BaseModel):
-    """A tensor's shape and a few random projections: tensors with the same shadow are the same to rounding."""
+    """A tensor's shape and a few random projections. Tensors with the same fingerprint are the same to rounding."""
 
     model_config = ConfigDict(frozen=True)
     kind: str
     shape: tuple[int, ...] | None = None
-    holes: str = ""
+    extremes: str = ""
     projections: tuple[float, ...] = ()
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint) -> bool:
-        """Whether both are shadows of the same values, to rounding."""
-        if (self.kind, self.shape, self.holes) != (other.kind, other.shape, other.holes):
+        """Whether both are fingerprints of the same values, to rounding."""
+        if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
-        if len(self.projections) != len(other.projections):  # one of them has no values: it is on meta
+        if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values
             return False
         finite = math.isfinite(self.norm) and math.isfinite(other.norm)
         if not finite and not _is_near(self.norm, other.norm, 0.0):
@@ -42,14 +42,14 @@ class TensorFingerprint(BaseModel):
 
 
 def _is_near(a: float, b: float, bound: float) -> bool:
-    """Whether two numbers differ by `bound` at most. NaN and infinities are equal to themselves alone."""
+    """Whether two numbers differ by at most `bound`. NaN and infinities equal only themselves."""
     if math.isfinite(a) and math.isfinite(b):
         return abs(a - b) <= bound
     return a == b or (math.isnan(a) and math.isnan(b))
 
 
 class ReplyFingerprint(BaseModel):
-    """A reply, facet by facet."""
+    """The fingerprint of a reply, facet by facet."""
 
     model_config = ConfigDict(frozen=True)
     raised: str | None = None  # "refused", "kind N" or "other"
@@ -62,13 +62,13 @@ class ReplyFingerprint(BaseModel):
     fused: bool = False
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
-        """Whether both are the same in these facets. Exceptions of an unknown kind agree with nothing."""
+        """Whether both agree in these facets. An exception of unknown kind agrees with nothing."""
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
         return all(self._agrees_in(facet, other) for facet in facets)
 
     def is_same(self, other: ReplyFingerprint) -> bool:
-        """Whether both say the same in every facet, numbers to rounding: then one of them is enough to keep."""
+        """Whether both are the same in every facet, numbers to rounding, so that storing one of them suffices."""
         if self.raised or other.raised:
             return self.raised == other.raised
         return all(self._agrees_in(facet, other) for facet in get_args(Facet))
@@ -85,13 +85,15 @@ class ReplyFingerprint(BaseModel):
 
 
 def fingerprint_of(reply: Reply) -> ReplyFingerprint:
-    """The trace of a reply."""
+    """The fingerprint of a reply."""
     facts = reply.modules[0] if reply.modules else None
     return ReplyFingerprint(
         raised=None if reply.raised is None else _raised(reply.raised),
-        outputs=tuple(_shadow(o.kind, o.tensor, o.shape) for o in reply.outputs),
+        outputs=tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs),
         dtype=tuple(o.dtype for o in reply.outputs),
-        gradients={name: None if g is None else _shadow("tensor", g, None) for name, g in reply.gradients.items()},
+        gradients={
+            name: None if g is None else _tensor_fingerprint("tensor", g, None) for name, g in reply.gradients.items()
+        },
         mutated=reply.mutated,
         parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
         attributes={} if facts is None else {name: str(value) for name, value in facts.attributes.items()},
@@ -100,19 +102,23 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
-    """The trace of an attempt's reply. Where T is refused, a mask that is too small for it refuses as well."""
-    trace, raised = fingerprint_of(reply), reply.raised
+    """The fingerprint of an attempt's reply. A RuntimeError counts as a refusal if the reference refuses the call: a mask
+    that is too small for T is refused in this way.
+    """
+    found, raised = fingerprint_of(reply), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
-        return trace.model_copy(update={"raised": "refused"})
-    return trace
+        return found.model_copy(update={"raised": "refused"})
+    return found
 
 
 def _same_gradient(a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint) -> bool:
     if a is None or b is None:
         return a is b
     largest = max((g.norm for g in whole.gradients.values() if g is not None), default=0.0)
-    floor = a.model_copy(update={"norm": largest})  # a gradient that is zero in exact arithmetic: held absolutely
+    floor = a.model_copy(
+        update={"norm": largest}
+    )  # so that a gradient that is zero in exact arithmetic is compared absolutely
     return floor.agrees(b)
 
 
@@ -124,14 +130,14 @@ def _raised(raised: Raised) -> str:
 
 
 def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
-    """The shadow of a tensor."""
-    return _shadow("tensor", tensor, None)
+    """The fingerprint of a tensor."""
+    return _tensor_fingerprint("tensor", tensor, None)
 
 
-def _shadow(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> TensorFingerprint:
+def _tensor_fingerprint(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> TensorFingerprint:
     if tensor is None:
         return TensorFingerprint(kind=kind, shape=shape)
     seen = project(tensor)
     return TensorFingerprint(
-        kind=kind, shape=tuple(tensor.shape), holes=seen.extremes, projections=seen.numbers, norm=seen.norm
+        kind=kind, shape=tuple(tensor.shape), extremes=seen.extremes, projections=seen.numbers, norm=seen.norm
     )

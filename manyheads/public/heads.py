@@ -1,4 +1,4 @@
-"""What the reference's heads attend to in the recorded calls: data, for machines that have no reference."""
+"""The attention weights of the reference's heads in the recorded calls, for machines that have no reference."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _WEIGHTS, _SCORES = "weights ", "scores "  # before a call's key
 
 @dataclass(frozen=True)
 class Heads:
-    """(nh, T, T) each, for the first sequence. `scores`: what the weights come from, None where none were seen."""
+    """(nh, T, T) each, for the first sequence. `scores`: the scores before the softmax, None if none were found."""
 
     weights: Tensor
     scores: Tensor | None
 
 
 def key_of(answer: Tensor) -> str:
-    """How a recorded call is found again: by what the reference answered."""
+    """The key of a recorded call: a hash of the reference's answer."""
     values = answer.float().contiguous()
     return hashlib.sha256(f"{tuple(values.shape)}".encode() + values.numpy().tobytes()).hexdigest()[:16]
 
 
 def save(recorded: Mapping[str, Heads]) -> bytes:
-    """The file's bytes, by the key of each call: the same for the same content."""
+    """The bytes of the file, which are the same for the same content. `recorded`: the heads by the call's key."""
     tensors = {_WEIGHTS + key: heads.weights for key, heads in recorded.items()}
     tensors |= {_SCORES + key: heads.scores for key, heads in recorded.items() if heads.scores is not None}
     return bytes(safetensors.torch.save({name: t.detach().clone() for name, t in tensors.items()}))
 
 
 def read(path: Path) -> dict[str, Heads]:
-    """The heads by the key of each call; empty where the exercise has none. Raises CourseError."""
+    """Read the heads by the call's key; empty if the exercise has none. Raises CourseError."""
     if not path.exists():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Imports that work on a student's own machine and not where attempts are graded: in the box are torch and little else."""
+"""Find imports that work on a student's machine but not in the box, which holds torch and little else."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..box.contents import PACKAGES, box_modules
 ALWAYS = {*sys.stdlib_module_names, *PACKAGES}
 
 
-def not_there(source: str) -> str:
-    """One sentence about the first import, of those made as soon as the file is imported, that would fail; else nothing."""
+def unavailable_import(source: str) -> str:
+    """One sentence about the first import that would fail when the file is imported in the box; "" if there is none."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""  # what is wrong with it is said where it is imported
+        return ""  # importing the file reports the error
     for line, name in _imports(tree.body):
         if name not in ALWAYS and name not in box_modules():
             return (
@@ -27,7 +27,7 @@ def not_there(source: str) -> str:
 
 
 def _imports(body: Sequence[ast.stmt]) -> Iterator[tuple[int, str]]:
-    """Line and top-level module of each import that nothing guards: no `try`, no `if`, no function."""
+    """Line and top-level module of each import outside `try`, `if` and functions."""
     for statement in body:
         if isinstance(statement, ast.Import):
             yield from ((statement.lineno, alias.name.split(".")[0]) for alias in statement.names)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.fingerprints import _TraceBook, _traces
+from manyheads.authoring.fingerprints import _KnownReplies, _replies
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_of
@@ -18,9 +18,9 @@ CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 
 def recorded(f: object) -> ReplyFingerprint | None:
     names: Mapping[str, object] = {"f": f}
-    book = _TraceBook([fingerprint_of(LocalRunner({"f": lambda x: x}).execute(CALL))])
-    (trace,) = _traces(LocalRunner(names), [CALL], book)
-    return trace
+    known = _KnownReplies([fingerprint_of(LocalRunner({"f": lambda x: x}).execute(CALL))])
+    (found,) = _replies(LocalRunner(names), [CALL], known)
+    return found
 
 
 def by_a_sum_that_cancels(x: Tensor) -> Tensor:
@@ -52,10 +52,10 @@ def test_what_is_large_or_no_number_by_itself_is_recorded(f: object) -> None:
 
 
 def test_answers_that_differ_by_rounding_are_kept_once() -> None:
-    traces = [
+    replies = [
         fingerprint_of(LocalRunner({"f": lambda x, k=k: x * k}).execute(CALL)) for k in (1.0, 2.0, 2.0 + 1e-9, 3.0)
     ]
-    book = _TraceBook([traces[0]])
-    answers = [book.enter("id", [trace]).answers for trace in traces]
+    known = _KnownReplies([replies[0]])
+    answers = [known.add("id", [each]).answers for each in replies]
     assert answers == [(0,), (1,), (1,), (2,)]
-    assert len(book.traces[0]) == 3
+    assert len(known.replies[0]) == 3

@@ -72,7 +72,7 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
     path.write_bytes(save(fingerprints))
     again = read(path)
     assert again.content == fingerprints.content
-    assert len(again.calls) == len(again.expected) == len(again.content.traces)
+    assert len(again.calls) == len(again.expected) == len(again.content.replies)
     for mine, theirs in zip(again.calls, fingerprints.calls, strict=True):
         assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
         assert [torch.equal(a, b) for a, b in zip(mine.args, theirs.args, strict=True)] == [True] * len(mine.args)

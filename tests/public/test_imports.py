@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.public.imports import not_there
+from manyheads.public.imports import unavailable_import
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -24,7 +24,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
     ],
 )
 def test_an_import_that_would_fail_is_named_with_its_line(source: str, line: int, name: str) -> None:
-    assert not_there(source).startswith(
+    assert unavailable_import(source).startswith(
         f"{name} is imported on line {line}, and is not there where attempts are graded"
     )
 
@@ -46,13 +46,13 @@ def test_an_import_that_would_fail_is_named_with_its_line(source: str, line: int
     ],
 )
 def test_nothing_is_said_of_imports_that_work_or_are_not_made(source: str) -> None:
-    assert not_there(source) == ""
+    assert unavailable_import(source) == ""
 
 
 def test_every_right_attempt_imports_what_is_there(repository: Path) -> None:
     paths = list((repository / "grader" / "right").rglob("*.py"))
     assert len(paths) > 80
-    assert [path.name for path in paths if not_there(path.read_text(encoding="utf-8"))] == []
+    assert [path.name for path in paths if unavailable_import(path.read_text(encoding="utf-8"))] == []
 
 
 def test_a_students_own_check_says_it(run_course: Run, tiny_copy: Path) -> None:

@@ -43,8 +43,8 @@ def chosen(
         PublicCheck(id=f"c{i}", title="", layer=layer, hint="", points=1, calls=(i,), facets=("outputs",), asks=())
         for i, layer in zip(names, layers or [Layer.VALUES] * len(recorded), strict=True)
     ]
-    traces = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
-    content = Content(exercise="e", stub="", checks=tuple(checks), traces=traces, mutants=(), words={})
+    replies = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
+    content = Content(exercise="e", stub="", checks=tuple(checks), replies=replies, mutants=(), words={})
     fingerprints = Fingerprints(content, tuple(call for call, _ in recorded), tuple(answer for _, answer in recorded))
     targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
@@ -113,6 +113,6 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
-    content = Content(exercise="e", stub="", checks=(), traces=((ReplyFingerprint(),),), mutants=(), words={})
+    content = Content(exercise="e", stub="", checks=(), replies=((ReplyFingerprint(),),), mutants=(), words={})
     (look,) = looks(exercise({}), Fingerprints(content, (call,), (answer,)))
     assert (look.title, look.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")
