@@ -1,4 +1,4 @@
-"""docs/misconceptions.md: the bank as a page for instructors, the same bytes from the same bank."""
+"""Make docs/misconceptions.md: the bank as a page for instructors. The same bank gives the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..report.words import points
 from .kill_matrix import KillMatrix, read_kill_matrix
 
 NAME = "docs/misconceptions.md"
-SHOWN = 4  # checks of a misconception
+SHOWN = 4  # how many checks are listed for a misconception
 INTRODUCTION = """\
 # The bank of misconceptions
 
@@ -30,12 +30,12 @@ NOT_OF_A_MUTANT = "No mutant stands for it: a check, an exception or the file it
 
 
 def page_path(course: Course) -> Path:
-    """Where the page stands."""
+    """The path of the page."""
     return course.root / NAME
 
 
 def is_current(course: Course, catalogue: Catalogue) -> bool:
-    """Whether the page says what the bank says."""
+    """Whether the page is what the current bank yields."""
     try:
         return page_path(course).read_text(encoding="utf-8") == bank_page(course, catalogue)
     except (OSError, CourseError):
@@ -43,7 +43,7 @@ def is_current(course: Course, catalogue: Catalogue) -> bool:
 
 
 def bank_page(course: Course, catalogue: Catalogue) -> str:
-    """The page. Raises CourseError where no record of today's bank says which checks catch what."""
+    """The text of the page. Raises CourseError if the current bank has no kill matrix."""
     every = list(course.exercises)
     banks = {exercise.id: load_bank(exercise) for exercise in every}
     sections = [_exercise(catalogue, e, banks[e.id]) for e in every]
@@ -61,12 +61,12 @@ def _contents(banks: dict[str, Bank]) -> str:
 
 
 def _exercise(catalogue: Catalogue, exercise: Exercise, bank: Bank) -> str:
-    caught = read_kill_matrix(exercise)
-    if caught is None:
+    matrix = read_kill_matrix(exercise)
+    if matrix is None:
         raise CourseError(f"which checks catch the mutants of {exercise.id} is not recorded. Next: course release")
-    rows = [_row(bank, caught, id_) for id_ in dict.fromkeys(m.id for m in bank.mutants)]
+    rows = [_row(bank, matrix, id_) for id_ in dict.fromkeys(m.id for m in bank.mutants)]
     checks = [
-        (f"`{check.id}`", _cell(check.title), points(check.points), str(_failing(caught, check.id)))
+        (f"`{check.id}`", _cell(check.title), points(check.points), str(_failing(matrix, check.id)))
         for check in catalogue.checks(exercise)
     ]
     parts = [
@@ -77,10 +77,10 @@ def _exercise(catalogue: Catalogue, exercise: Exercise, bank: Bank) -> str:
     return "\n".join(parts)
 
 
-def _row(bank: Bank, caught: KillMatrix, id_: str) -> tuple[str, ...]:
+def _row(bank: Bank, matrix: KillMatrix, id_: str) -> tuple[str, ...]:
     places = [place for place, mutant in enumerate(bank.mutants) if mutant.id == id_]
     text = _text(bank, id_)
-    failed = Counter(check for place in places for check in caught.of(place))
+    failed = Counter(check for place in places for check in matrix.of(place))
     return (
         f"[`{id_}`](#{id_})",
         f"{_cell(text.title)} *{_cell(text.hints[0])}*",
@@ -95,12 +95,12 @@ def _checks(failed: Counter[str], mutants: int) -> str:
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
-def _failing(caught: KillMatrix, check: str) -> int:
-    return sum(check in caught.of(place) for place in range(len(caught.mutants)))
+def _failing(matrix: KillMatrix, check: str) -> int:
+    return sum(check in matrix.of(place) for place in range(len(matrix.mutants)))
 
 
 def _words(banks: dict[str, Bank]) -> Iterator[str]:
-    """Every misconception once: its general words, and what other exercises say."""
+    """Every misconception once: its texts, and the exercises where it has other texts."""
     yield "## What each one changes\n"
     listed = {id_: None for bank in banks.values() for id_ in (*bank.texts, *(m.id for m in bank.mutants))}
     for id_ in listed:
@@ -126,12 +126,12 @@ def _links(exercises: Iterable[str]) -> str:
 
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:
-    """The words; of one that has none yet, its id in place of a title."""
+    """The texts of a misconception; if it has none yet, its id is the title."""
     return bank.texts.get(id_) or MisconceptionText(id_.replace("_", " "), "", ("", "", ""))
 
 
 def _cell(text: str) -> str:
-    """Words as Markdown that shows them as they are, in one line, also in a table."""
+    """Escape a text for Markdown, as one line that may stand in a table."""
     for sign in "\\`*_[]<>|":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""The students' class repository, as bytes: all that it holds, and nothing that is the instructor's."""
+"""Make the content of the students' class repository. It holds nothing that is the instructor's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .templates import as_they_are, filled
 from .wheel import HASH_FILE, engine_wheel
 
 OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
-MANIFEST = ".github/released.json"  # what a release wrote, so that a later one knows its own files
+MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
 
 
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
-    """Every file of the class repository by its path, the manifest among them. Raises CourseError.
+    """Every file of the class repository by its path, including the manifest. Raises CourseError.
 
-    exercises: the files that `write_release` has written.
+    exercises: the paths that `write_release` returned.
     """
     if not OWNER.fullmatch(owner):
         raise CourseError(

@@ -1,4 +1,4 @@
-"""Record how an exercise's reference learns, for `course train` on machines that have no reference."""
+"""Record how an exercise's reference trains, for `course train` on machines that have no reference."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from ..training.recorded import SENTENCE, Recorded, drawn_here, read, save, setu
 from ..training.study import Stopped, Study, local
 from ..training.text import TrainingText, read_text
 
-DRAWS = 4  # of first weights: how far apart these runs come is luck
+DRAWS = 4  # runs with different initial weights: how far they differ is chance
 
 
 def trained_exercises(course: Course) -> Iterator[tuple[Exercise, Trainable]]:
-    """Those that course.yaml gives a module to train."""
+    """The exercises for which course.yaml names a module to train."""
     for exercise in course.exercises:
         if exercise.train is not None:
             yield exercise, exercise.train
 
 
 def record_curve(exercise: Exercise, trainable: Trainable) -> bytes:
-    """The file of this exercise: a run for each draw, some twenty seconds each. Raises CourseError."""
-    torch.set_num_threads(1)  # as an attempt's process has it
+    """Make the file of this exercise, with a run of about twenty seconds for each draw. Raises CourseError."""
+    torch.set_num_threads(1)  # as in an attempt's process
     text = read_text()
     namespace = namespace_of(exercise.solution)
-    curves, learner = [], Trainer()
-    for draw in reversed(range(DRAWS)):  # the first one last: its weights are kept
-        study = Study(local(namespace, learner), text, plan_for(text, draws=draw))
+    curves, trainer = [], Trainer()
+    for draw in reversed(range(DRAWS)):  # draw 0 comes last, because its weights are kept
+        study = Study(local(namespace, trainer), text, plan_for(text, draws=draw))
         curves.append(_run(study, trainable, exercise))
     spread = {
         step: max(c.held_out[step] for c in curves) - min(c.held_out[step] for c in curves)
         for step in curves[-1].held_out
     }
-    sentence = _on_sentence(learner.model, text)
-    weights = dict(learner.model.named_parameters())
+    sentence = _on_sentence(trainer.model, text)
+    weights = dict(trainer.model.named_parameters())
     setup = setup_of(trainable, text, plan_for(text))
     return save(Recorded(curves[-1], spread, weights, setup, sentence, drawn_here()))
 
 
 def stale_curves(course: Course) -> list[str]:
-    """A sentence for every curve that was not recorded with today's text and plan, or not at all."""
+    """A sentence for every curve that is missing or was recorded with another text or plan."""
     text = read_text()
     return [
         f"{path.relative_to(course.root)} was not recorded with today's text and plan"
@@ -67,7 +67,7 @@ def _is_current(path: Path, trainable: Trainable, text: TrainingText) -> bool:
 
 @torch.no_grad()
 def _on_sentence(model: LanguageModel, text: TrainingText) -> tuple[tuple[Tensor, Tensor], ...]:
-    """What the attention of each block takes and gives for the sentence, with weights rounded as they are saved."""
+    """Input and output of each block's attention for the sentence, with weights rounded as they are saved."""
     seen: list[tuple[Tensor, Tensor]] = []
     for parameter in model.parameters():
         parameter.copy_(parameter.half())

@@ -1,6 +1,6 @@
-"""What can be read in a file of any kind: its text in any encoding, and the files in it where it is an archive.
+"""Read the text of a file of any kind: in any encoding, and of all files in it if it is an archive.
 
-What it is called does not count: git's history holds files of every kind, under any name.
+File names do not matter: a git history contains files of every kind under any name.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import IO
 
-LIMIT = 64 << 20  # bytes of one packed file: it may unpack to a thousand times its size
-DEPTH = 4  # archives in archives
-MARKS = (  # UTF-32 comes first, for its mark begins with UTF-16's
+LIMIT = 64 << 20  # bytes of one unpacked file: an archive may unpack to a thousand times its size
+DEPTH = 4  # how deep archives may be nested
+MARKS = (  # UTF-32 comes first, because its byte order mark starts with UTF-16's
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-# Pictures, PDF, films, fonts, arrays, the notes that macOS leaves: what comes to stand beside a course. Only letters in
-# them that are not packed are compared, for to refuse them would lock out everybody with slides.
-SHOWN = re.compile(
+# Pictures, PDF, films, fonts, arrays and .DS_Store: files that are often beside a course. Only their uncompressed letters
+# are compared. Refusing such files would exclude every course with slides.
+MEDIA = re.compile(
     rb"\x89PNG\r\n|\xff\xd8\xff|GIF8|RIFF....WEBP|%PDF-|....ftyp|wOF[F2]|\x93NUMPY|\x00\x00\x00\x01Bud1", re.DOTALL
 )
 LETTERS = re.compile(rb"[\t\n\r\x20-\x7e]{10,}")
-CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # in no text, and soon in anything packed or encrypted
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  # in no text, but early in anything compressed or encrypted
 MARKUP = re.compile(r"<[^<>]*>")
 
-Members = Iterator[tuple[str, IO[bytes]]]  # what each is called behind the archive's name
+Members = Iterator[tuple[str, IO[bytes]]]  # the suffix to the archive's name, and the member
 Unpack = Callable[[bytes], Members]
 
 
 class UnreadableError(Exception):
-    """Nobody can say what a file gives away. The text names it."""
+    """A file cannot be read, so it cannot be compared with what is hidden. The text names it."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A file that is not packed. inner: texts that it holds in another form, as a notebook does."""
+    """A file that is not packed. inner: texts that it contains in another form, such as the cells of a notebook."""
 
     name: str
     content: bytes
@@ -52,7 +52,7 @@ class Part:
 
 
 def parts(name: str, content: bytes, depth: int = DEPTH) -> Iterator[Part]:
-    """The file, or all that is packed in it. Raises UnreadableError."""
+    """The file, or all files that are packed in it. Raises UnreadableError."""
     unpack = next((unpack for begins, unpack in PACKED if begins.match(content)), None)
     if unpack is None:
         yield _part(name, content)
@@ -65,7 +65,7 @@ def parts(name: str, content: bytes, depth: int = DEPTH) -> Iterator[Part]:
             yield from parts(name + inside, packed, depth - 1)
     except UnreadableError:
         raise
-    except Exception:  # each has errors of its own: damaged, encrypted, of a method that Python does not know
+    except Exception:  # the formats have different errors: damaged, encrypted, an unknown method
         raise UnreadableError(f"{name} cannot be read: it is packed, and does not open") from None
 
 
@@ -83,7 +83,7 @@ def _tarred(content: bytes) -> Members:
 
 
 def _by(module: str) -> Unpack:
-    """One packed file. Imported late, for a Python may be built without some of these."""
+    """Unpack a single compressed file. The module is imported late, because a Python may lack some of them."""
 
     def unpack(content: bytes) -> Members:
         with importlib.import_module(module).open(BytesIO(content)) as file:
@@ -115,13 +115,13 @@ def _part(name: str, content: bytes) -> Part:
 
 
 def _safetensors_header(content: bytes) -> str:
-    """The text that a safetensors file begins with, for the rest of it is numbers; no text where it is none."""
+    """The header of a safetensors file, whose rest is numbers; "" if it is not such a file."""
     size = int.from_bytes(content[:8], "little")
     return content[8 : 8 + size].decode("utf-8", "replace") if size <= len(content) - 8 else ""
 
 
 def _text(content: bytes) -> str | None:
-    """The text, in whatever encoding; None where it is none."""
+    """The text of a file in any encoding; None if it is not text."""
     for mark, encoding in MARKS:
         if content.startswith(mark):
             try:
@@ -133,13 +133,13 @@ def _text(content: bytes) -> str | None:
         return dense.decode("utf-8")
     except UnicodeDecodeError:
         pass
-    if SHOWN.match(content):
+    if MEDIA.match(content):
         return "\n".join(found.decode("ascii") for found in LETTERS.findall(dense))
     return None if CONTROL.search(content) else content.decode("latin-1")
 
 
 def _inner(text: str) -> Iterator[str]:
-    """What a notebook's cells say, and what a page shows."""
+    """The texts of a notebook's cells, and the text that an HTML page shows."""
     if (data := _json(text)) is not None:
         yield _joined(data)
     if "</" in text:
@@ -147,12 +147,12 @@ def _inner(text: str) -> Iterator[str]:
 
 
 def _joined(value: object) -> str:
-    """Every text in a JSON value once: names and numbers come by the thousand in a fingerprint file."""
+    """The different texts in a JSON value: a fingerprint file repeats the same names thousands of times."""
     return "\n".join(dict.fromkeys(_texts(value)))
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Texts that are JSON themselves are opened, lines of one list joined."""
+    """All texts in a JSON value. Texts that are JSON are parsed; lists of texts are also joined."""
     if isinstance(value, str):
         inner = _json(value)
         yield from _texts(inner) if isinstance(inner, dict | list) else (value,)
@@ -166,7 +166,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _json(text: str) -> object:
-    """The list or object that a text is in JSON, None of any other."""
+    """The list or object that the text is in JSON; None if it is neither."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Put a class repository into a folder: whole or not at all, nothing hidden, and nobody's work overwritten."""
+"""Write a class repository into a folder: completely or not at all, with nothing hidden, and overwriting nobody's work."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from . import history
 from .bundle import MANIFEST
 from .leaks import Hidden, hidden_of
 
-SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # in the folder, and in nobody's clone
+SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # folders that git never shares
 AFRESH = "Next: course release --out with a new folder's name, for git keeps it here"
 
 
 class HandOverError(CourseFault):
-    """The class repository may not be written there. The text ends with what to do next."""
+    """The class repository may not be written to this folder. The text ends with what to do next."""
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier release wrote here: the digest of every file, and the owner it named."""
+    """What an earlier release wrote to a folder: the digest of every file, and the owner that it named."""
 
     files: Mapping[str, str]
     owner: str | None = None
 
 
 def earlier_release(folder: Path) -> Earlier:
-    """What is known of this folder. Raises HandOverError where it holds other things."""
+    """Read the manifest of the folder's last release. Raises HandOverError if the folder contains anything else."""
     if not folder.exists():
         return Earlier({})
     if not folder.is_dir() or folder.is_symlink():
@@ -55,29 +55,29 @@ def earlier_release(folder: Path) -> Earlier:
 
 
 def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
-    """Write these files, and take away what an earlier release wrote and this one does not; the paths changed.
+    """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
 
-    Raises HandOverError, and has changed nothing then, where something hidden would be published or was before, or
-    where a file is no longer as it was released: it is somebody's work.
+    Raises HandOverError, without having changed anything, if something hidden would be published or was published
+    before, or if a file is no longer as it was released: then it is somebody's work.
     """
     earlier = earlier_release(folder)
-    _must_give_nothing_away(hidden_of(course), folder, files)
+    _demand_nothing_hidden(hidden_of(course), folder, files)
     for name in sorted({*files, *earlier.files}):
-        _must_be_ours(folder, name, earlier.files.get(name), files.get(name))
+        _demand_unchanged(folder, name, earlier.files.get(name), files.get(name))
     return _write(folder, files, earlier)
 
 
-def _must_give_nothing_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
-    """Raise HandOverError where the folder would hold something hidden, or has held it."""
-    for sentence in _given_away(hidden, folder, files):
+def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
+    """Raise HandOverError if the folder would contain something hidden, or its git history does."""
+    for sentence in _leaks(hidden, folder, files):
         raise HandOverError(f"{sentence}: nothing is written. Next: take it out, then course release --out {folder}")
     if folder.is_dir() and history.is_repository(folder):
-        for sentence in _once_given_away(hidden, folder, files):
+        for sentence in _leaks_in_history(hidden, folder, files):
             raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
 
 
-def _given_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
-    """A sentence for everything hidden in these files and in what stands beside them."""
+def _leaks(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """A sentence for everything hidden in these files and in the folder's other files."""
     found = (hidden.sentence(name, content) for name, content in files.items())
     yield from filter(None, found)
     for path in _files(folder):
@@ -86,26 +86,26 @@ def _given_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Ite
             yield f"{folder}: {sentence}"
 
 
-def _once_given_away(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
-    """A sentence for everything hidden that git keeps; what is released again was looked at above."""
+def _leaks_in_history(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """A sentence for everything hidden in the git history, without what `_leaks` has searched already."""
     for name in sorted(history.paths(folder)):
         if sentence := hidden.sentence(name, b""):
             yield f": {sentence}"
     clean = set(files.values())
-    for kept in history.everything(folder):
+    for kept in history.all_objects(folder):
         if kept.content not in clean and (sentence := hidden.sentence(kept.path or "a message", kept.content)):
             yield f", object {kept.oid[:12]}: {sentence}"
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Regular files, links not followed, but for those that git never shares."""
+    """The folder's regular files, without following links, except folders that git never shares."""
     for path, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not any(fnmatch(name, each) for each in SET_ASIDE)]
         yield from (found for name in names if (found := Path(path, name)).is_file() and not found.is_symlink())
 
 
-def _must_be_ours(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
-    """Raise HandOverError unless the file is absent, as it was released, or as it will be."""
+def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
+    """Raise HandOverError unless the file is absent, as it was released, or as it will be released."""
     path = folder / name
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
@@ -122,18 +122,18 @@ def _must_be_ours(folder: Path, name: str, released: str | None, new: bytes | No
 
 
 def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
-    """The manifest comes last: a release that was cut off can be repeated."""
+    """Write the files, the manifest last, so that an interrupted release can be repeated."""
     others = {name: content for name, content in files.items() if name != MANIFEST}
     changed = [name for name, content in others.items() if _put(folder / name, content)]
     gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
     for name in gone:
-        _take_away(folder, Path(name))
+        _remove(folder, Path(name))
     _put(folder / MANIFEST, files[MANIFEST])
     return [*changed, *gone]
 
 
 def _put(path: Path, content: bytes) -> bool:
-    """Whether the file had to be written."""
+    """Write the file if it differs. Returns whether it was written."""
     if path.exists() and path.read_bytes() == content:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,8 +143,8 @@ def _put(path: Path, content: bytes) -> bool:
     return True
 
 
-def _take_away(folder: Path, name: Path) -> None:
-    """Remove a file, and the folders that it leaves empty."""
+def _remove(folder: Path, name: Path) -> None:
+    """Remove a file, and the folders that become empty."""
     (folder / name).unlink()
     for parent in name.parents[:-1]:
         if any((folder / parent).iterdir()):

@@ -1,4 +1,4 @@
-"""Record what the reference's heads attend to, for `course plot` on machines that have no reference."""
+"""Record the attention weights of the reference's heads, for `course plot` on machines that have no reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tools.sentence import sentence_looks
 
 
 def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
-    """The file of this exercise: the heads in every call that `course plot` shows; empty where none has any."""
+    """Make the file of this exercise: the heads in every call that `course plot` shows; empty if there are none."""
     path = exercise.solution
     namespace = namespace_of(path)
     recorded: dict[str, Heads] = {}

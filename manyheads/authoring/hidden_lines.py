@@ -1,10 +1,10 @@
-"""The lines that may not be released, and how each has to stand in a text to count: wherever it is, but for two kinds.
+"""The lines that may not be released, and where in a text each counts. By default a line counts anywhere.
 
-Everyday ones: the engine has them inside a line of its own, or a lesson has and they are no solution's. They count
-where they are a whole line.
+Common lines count only as a whole line. These occur within a line of the engine, or in a lesson without being part of a
+solution.
 
-Short ones: of solutions only, and only what nobody else writes. They count where they are a whole line or set off
-within one. Still shorter ones, `else:` and the like, are not compared: every course has them.
+Short lines are taken from solutions only, and only if nobody else writes them. They count as a whole line or as a
+separate part of one. Shorter lines, such as `else:`, are not compared, because every course has them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .phrases import Phrases, Wanted, as_code, length, normalised
 from .strip import solution_parts, strip
 from .wheel import engine_files
 
-SHORT, MIDDLE, LONG = 10, 16, 40  # characters without blanks: from there on; a long line is nobody's everyday one
-EVERYBODYS = 3  # right attempts of different authors that have a short line
+SHORT, MIDDLE, LONG = 10, 16, 40  # the least characters without blanks of each class; a long line is never common
+WIDESPREAD = 3  # a short line in this many right attempts is one that everybody writes
 NOTHING = ("import ", "from ", "def ", "class ", "super ( ) . __init__", '" " "', "with torch . no_grad")
 NOTHING_IN_A_BANK = ("return {", "@ ")
 
 
 @dataclass(frozen=True)
 class HiddenLine:
-    """A hidden line as it is written, and the file that it is from."""
+    """A hidden line as it is written, and its file."""
 
     text: str
     path: str
@@ -39,25 +39,25 @@ class HiddenLine:
 
 @dataclass(frozen=True)
 class HiddenLines:
-    """origin: every line, by its normal form."""
+    """The hidden lines of a course. origin: each line by its normal form."""
 
     origin: Mapping[str, HiddenLine]
     wanted: Wanted
 
     def first_in(self, text: str) -> HiddenLine | None:
-        """A hidden line that stands in this text."""
+        """The first hidden line in this text; None if there is none."""
         found = min(self.wanted.within(text), default=None)
         return None if found is None else self.origin[found]
 
 
 def hidden_lines(course: Course) -> HiddenLines:
-    """Every line of a solution part, a check or a mutant, but for those that give nothing away."""
+    """Every line of a solution part, a check or a mutant, except those that reveal nothing."""
     stubs = [strip(path.read_text(encoding="utf-8"), path.name) for path in _solutions(course)]
     lines = dict(_of_bank(course, stubs)) | dict(_of_solutions(course))
-    everyday = _everyday(lines, stubs)
+    common = _common(lines, stubs)
     short = {form for form in lines if length(form) < MIDDLE}
     longer = lines.keys() - short
-    wanted = Wanted(Phrases(longer - everyday), frozenset(longer), frozenset(short - everyday - _everybodys(course)))
+    wanted = Wanted(Phrases(longer - common), frozenset(longer), frozenset(short - common - _widespread(course)))
     return HiddenLines(lines, wanted)
 
 
@@ -74,18 +74,18 @@ def _of_solutions(course: Course) -> Iterator[tuple[str, HiddenLine]]:
 
 
 def _of_bank(course: Course, stubs: list[str]) -> Iterator[tuple[str, HiddenLine]]:
-    """Of checks, mutants, right and wrong attempts."""
+    """The lines of checks, mutants, right and wrong attempts."""
     signatures = [signature for stub in stubs for signature in _signatures(stub)]
     for path in sorted((course.root / "grader").rglob("*.py")):
         for text in path.read_text(encoding="utf-8").splitlines():
             form = as_code(text)
-            if length(form) < MIDDLE or _is_common(form) or any(f" {form} " in s for s in signatures):
+            if length(form) < MIDDLE or _is_harmless(form) or any(f" {form} " in s for s in signatures):
                 continue
             yield form, HiddenLine(text.strip(), str(path.relative_to(course.root)), of_solution=False)
 
 
 def _signatures(stub: str) -> Iterator[str]:
-    """Every signature, from `def` to the colon, in normal form."""
+    """Every function signature in normal form, from `def` to the colon."""
     lines = stub.splitlines()
     for node in ast.walk(ast.parse(stub)):
         if isinstance(node, ast.FunctionDef):
@@ -93,14 +93,14 @@ def _signatures(stub: str) -> Iterator[str]:
             yield f" {' '.join(forms)} "
 
 
-def _is_common(form: str) -> bool:
-    """Imports, signatures, prose and the like, which give nothing away."""
+def _is_harmless(form: str) -> bool:
+    """Whether the line is an import, a signature, prose or the like, which reveal nothing."""
     if form.startswith((*NOTHING, *NOTHING_IN_A_BANK)) or re.fullmatch(r"raise \w+ \(", form):
         return True
     return not re.search(r"[=(\[]", form)
 
 
-def _everyday(lines: Mapping[str, HiddenLine], stubs: list[str]) -> set[str]:
+def _common(lines: Mapping[str, HiddenLine], stubs: list[str]) -> set[str]:
     phrases = Phrases(form for form in lines if length(form) < LONG)
     of_lessons = {form for stub in stubs for form in phrases.within(normalised(stub))}
     given_away = {form for form in of_lessons if lines[form].of_solution and length(form) >= MIDDLE}
@@ -109,13 +109,13 @@ def _everyday(lines: Mapping[str, HiddenLine], stubs: list[str]) -> set[str]:
 
 @cache
 def _engine() -> str:
-    """The released engine's text in normal form."""
+    """The text of the released engine in normal form."""
     return "\n".join(normalised(content.decode("utf-8", "replace")) for _, content in engine_files(templates=False))
 
 
-def _everybodys(course: Course) -> set[str]:
-    """What several right attempts have of their own accord."""
+def _widespread(course: Course) -> set[str]:
+    """The lines that several right attempts contain independently."""
     counted: Counter[str] = Counter()
     for path in (course.root / "grader" / "right").rglob("*.py"):
         counted.update({as_code(line) for line in path.read_text(encoding="utf-8").splitlines()})
-    return {form for form, count in counted.items() if count >= EVERYBODYS}
+    return {form for form, count in counted.items() if count >= WIDESPREAD}

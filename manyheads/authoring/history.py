@@ -1,4 +1,4 @@
-"""What a git repository keeps and could publish: every file, path and message of its branches, tags, notes and stashes."""
+"""What a git repository could publish: every file, path and message of its branches, tags, notes and stashes."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 
 from ..errors import CourseFault
 
-OTHERS = ("refs/remotes/", "refs/pull/", "refs/merge-requests/")  # what was fetched: pull requests hold attempts
+OTHERS = ("refs/remotes/", "refs/pull/", "refs/merge-requests/")  # fetched from others: pull requests contain attempts
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether git keeps this very folder."""
+    """Whether this folder is the root of a git repository."""
     return (folder / ".git").exists()
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Something that git keeps: a file's content under a path it had, or the words of a commit or tag."""
+class GitObject:
+    """The content of a file under a path that it had, or the message of a commit or tag."""
 
     oid: str
     path: str
     content: bytes
 
 
-def everything(folder: Path) -> Iterator[Kept]:
-    """Whatever the branches, the tags, the notes, the stashes or the index hold.
+def all_objects(folder: Path) -> Iterator[GitObject]:
+    """Everything in the branches, tags, notes, stashes and the index.
 
-    Pull requests and other people's branches that were fetched are theirs, and are left out. Raises CourseFault.
+    Pull requests and branches that were fetched from others are left out. Raises CourseFault.
     """
     tips = _tips(folder)
-    named = dict.fromkeys(tips, "")  # a tag's own words
+    named = dict.fromkeys(tips, "")  # a tag's own message
     listed = _git(folder, "rev-list", "--objects", *tips) if tips else b""
     for line in listed.decode("utf-8", "replace").splitlines():
         oid, _, path = line.partition(" ")
@@ -41,7 +41,7 @@ def everything(folder: Path) -> Iterator[Kept]:
 
 
 def paths(folder: Path) -> set[str]:
-    """Every path that a commit has named: one file may have had several."""
+    """Every path in any commit: one file may have had several."""
     tips = _tips(folder)
     found = _git(folder, "log", "-m", "--format=", "--name-only", "-z", *tips, "--") if tips else b""
     return {path.strip("\n") for path in found.decode("utf-8", "replace").split("\0")} - {""}
@@ -50,7 +50,7 @@ def paths(folder: Path) -> set[str]:
 def _tips(folder: Path) -> list[str]:
     listed = _git(folder, "for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "replace").splitlines()
     kept = {oid for oid, _, name in (line.partition(" ") for line in listed) if not name.startswith(OTHERS)}
-    stashes = _git(folder, "stash", "list", "--format=%H")  # all but the last are no refs
+    stashes = _git(folder, "stash", "list", "--format=%H")  # only the newest stash is a ref
     detached = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD", may_fail=True)
     return sorted({*kept, *stashes.decode().split(), *detached.decode().split()})
 
@@ -58,11 +58,11 @@ def _tips(folder: Path) -> list[str]:
 def _staged(folder: Path) -> Iterator[tuple[str, str]]:
     for entry in _git(folder, "ls-files", "--stage", "-z").decode("utf-8", "replace").split("\0"):
         about, _, path = entry.partition("\t")
-        if about and not about.startswith("160000"):  # another repository's commit
+        if about and not about.startswith("160000"):  # a commit of a submodule
             yield about.split()[1], path
 
 
-def _contents(folder: Path, named: dict[str, str]) -> Iterator[Kept]:
+def _contents(folder: Path, named: dict[str, str]) -> Iterator[GitObject]:
     out = _git(folder, "cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in named).encode())
     start = 0
     while start < len(out):
@@ -72,18 +72,13 @@ def _contents(folder: Path, named: dict[str, str]) -> Iterator[Kept]:
             raise CourseFault(f"{folder} lacks a part of its history ({oid}). Next: clone it whole, then release again")
         start = end + 1 + int(size[0]) + 1
         if kind != "tree":
-            yield Kept(oid, named[oid], out[end + 1 : start - 1])
+            yield GitObject(oid, named[oid], out[end + 1 : start - 1])
 
 
 def _git(folder: Path, *arguments: str, stdin: bytes = b"", may_fail: bool = False) -> bytes:
     try:
-        command = [
-            "git",
-            "--no-replace-objects",
-            "-C",
-            str(folder),
-            *arguments,
-        ]  # a replaced object is kept, and pushed
+        # Without --no-replace-objects git would hide a replaced object, which it still pushes.
+        command = ["git", "--no-replace-objects", "-C", str(folder), *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, check=False)
     except FileNotFoundError:
         raise CourseFault(f"git is needed to look through {folder}. Next: install git") from None

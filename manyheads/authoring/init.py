@@ -1,4 +1,4 @@
-"""`course init`: a small complete course in a folder of its own, with the engine as one file beside it."""
+"""`course init`: write a small complete course to a new folder, with the engine as one file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .wheel import HASH_FILE, engine_wheel
 
 
 def init_course(folder: Path, title: str) -> list[Path]:
-    """Write the course; the paths of its files.
+    """Write the course. Returns the paths of its files.
 
-    Raises CourseError, and has written nothing then, where the folder holds anything but a git repository.
+    Raises CourseError, without having written anything, if the folder contains anything but a git repository.
     """
     if folder.exists() and (not folder.is_dir() or {path.name for path in folder.iterdir()} - {".git"}):
         raise CourseError(f"{folder} is not empty: nothing is written. Next: course init with a new folder's name")

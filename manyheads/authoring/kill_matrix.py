@@ -1,4 +1,4 @@
-"""Which checks each mutant fails: run by `course release` where something has changed, and kept beside the tables."""
+"""The kill matrix: which checks each mutant fails. `course release` updates it, beside the diagnosis tables."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..judge.catalogue import Catalogue
 from ..submission import code_digest
 
 INPUTS = (
-    b"verify"  # in place of the course secret; `course verify` draws from it too, and holds the record to what it sees
+    b"verify"  # in place of the course secret; `course verify` uses it too, and compares the record with its own run
 )
 
 
 class KillMatrix(BaseModel):
-    """By mutant, in the bank's order: a 1 for each check that it fails. key: a hash of all that this was made from."""
+    """mutants: for each mutant, in the bank's order, a 1 for each check that it fails. key: a hash of all sources."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,17 +29,17 @@ class KillMatrix(BaseModel):
     mutants: tuple[str, ...]
 
     def of(self, mutant: int) -> tuple[str, ...]:
-        """The checks that the mutant at this place in the bank fails."""
+        """The checks that the mutant at this index in the bank fails."""
         return tuple(check for check, failed in zip(self.checks, self.mutants[mutant], strict=True) if failed == "1")
 
 
 def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
-    """The record of an exercise; None where there is none of today's files."""
+    """Read the kill matrix of an exercise; None if it is missing or stale."""
     try:
-        caught = KillMatrix.model_validate_json(exercise.kill_matrix.read_bytes())
+        matrix = KillMatrix.model_validate_json(exercise.kill_matrix.read_bytes())
     except (OSError, ValidationError):
         return None
-    return caught if caught.key == _key(exercise) else None
+    return matrix if matrix.key == _key(exercise) else None
 
 
 def kill_matrix(catalogue: Catalogue, exercise: Exercise) -> KillMatrix:
@@ -68,7 +68,7 @@ def write_kill_matrix(catalogue: Catalogue, exercise: Exercise) -> None:
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:
-    """A 1 for each check that was failed."""
+    """A 1 for each check that failed, else a 0."""
     return "".join("01"[outcome.outcome != "passed"] for outcome in outcomes)
 
 

@@ -1,6 +1,6 @@
-"""Whether anything hidden stands in what is released: a hidden line, a whole hidden file, the secret.
+"""Find anything hidden in released files: a hidden line, a whole hidden file, the secret.
 
-Files are looked into whatever they are; see `opened` for what can be read, `hidden_lines` for what counts.
+Files of every kind are searched: see `file_contents` for what can be read, `hidden_lines` for what counts.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ INSTRUCTORS = ("solutions/", "grader/", "docs/misconceptions.md", f"{FOLDER}/")
 
 @dataclass(frozen=True)
 class Hidden:
-    """What may not be released: lines, whole files by their digests, and the secret where there is one."""
+    """What may not be released: lines, whole files by their digests, and the secret, if there is one."""
 
     lines: HiddenLines
     files: Mapping[str, str]
     secret: bytes | None
 
     def sentence(self, name: str, content: bytes) -> str | None:
-        """What this file gives away, by its name or by what is in it."""
+        """One sentence if this file reveals something hidden, by its name or its content; else None."""
         if name.startswith(INSTRUCTORS):
             return f"{name} is the instructor's alone"
         if self.secret is not None and self.secret in content:
@@ -51,7 +51,7 @@ class Hidden:
         return None
 
     def _number(self, text: str) -> int:
-        """Where the first hidden line ends, counted from 1."""
+        """The number of the line, from 1, on which the first hidden line ends."""
         lines = text.split("\n")
         return 1 + bisect_left(
             range(1, len(lines)), True, key=lambda count: self.lines.first_in("\n".join(lines[:count])) is not None
@@ -59,25 +59,25 @@ class Hidden:
 
 
 def hidden_of(course: Course) -> Hidden:
-    """What a release of this course may not hold."""
+    """What a release of this course may not contain."""
     path = course.root / FOLDER / "secret"
     secret = path.read_bytes().strip() if path.exists() else None
     return Hidden(hidden_lines(course), dict(_hidden_files(course)), secret)
 
 
 def leaks(course: Course, files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """A sentence for every released file that holds something hidden."""
+    """A sentence for every released file that contains something hidden."""
     hidden = hidden_of(course)
     return tuple(s for name, content in files.items() if (s := hidden.sentence(name, content)) is not None)
 
 
 def _hidden_files(course: Course) -> Iterator[tuple[str, str]]:
-    """Every hidden file by its digest: words, tables and records have no lines that could be compared."""
+    """Every hidden file by its digest, because texts, tables and records have no lines of code to compare."""
     for path in (page_path(course), *sorted((course.root / "grader").rglob("*"))):
         if path.is_file() and (content := path.read_bytes()).strip():
             yield _digest(content), str(path.relative_to(course.root))
 
 
 def _digest(content: bytes) -> str:
-    """The same for the same file with other blanks or line ends."""
+    """A digest that ignores blanks and line ends."""
     return hashlib.sha256(b"".join(content.split())).hexdigest()

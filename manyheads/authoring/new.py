@@ -1,4 +1,4 @@
-"""`course new`: the skeleton of an exercise, which works as it is and says in place what to fill."""
+"""`course new`: write the skeleton of an exercise, which works as it is and marks the places to fill."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..course import Course, CourseError
 from ..course.file import CourseFile
 from .templates import filled
 
-FILL = "FILL:"  # `course verify` finds what still says so
+FILL = "FILL:"  # the mark of a place to fill; `course verify` finds those that are left
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 _BY_HAND = "Next: write the row into course.yaml by hand"
 
 
 def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
-    """Write the skeleton, its row in course.yaml and its words; the paths of the files.
+    """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
 
-    assignment: an id, of an assignment that is there or of a new one.
+    assignment: the id of an existing or a new assignment.
 
-    Raises CourseError, and has written nothing then, where an id is none, the exercise or a file of it is there
-    already, or course.yaml is written in a way that no row can be added to.
+    Raises CourseError, without having written anything, if an id is invalid, the exercise or one of its files exists, or
+    the form of course.yaml does not allow adding a row.
     """
     for id_ in (assignment, exercise):
         if not _ID.fullmatch(id_):
@@ -60,7 +60,7 @@ def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
 
 
 def _with_row(text: str, assignment: str | None, row: str) -> str:
-    """course.yaml with an exercise more at the end of this assignment, or with an assignment more. Comments stay."""
+    """course.yaml with the row added at the end of this assignment, or of the list of assignments. Comments are kept."""
     rows = _child(yaml.compose(text, yaml.SafeLoader), "assignments")
     if assignment is not None:
         found = (each for each in rows.value if _child(each, "id").value == assignment)

@@ -1,7 +1,7 @@
-"""A stub as a notebook: jupytext's pairing, cell ids that do not change, nbgrader's metadata.
+"""Convert a stub to a notebook: paired by jupytext, with stable cell ids and nbgrader's metadata.
 
-The same bytes as `nbgrader generate_assignment` writes, its checksums among them: a
-notebook from `course release` can be validated and autograded as one of nbgrader's own.
+`nbgrader generate_assignment` writes the same bytes, including its checksums. So
+nbgrader can validate and autograde a notebook from `course release` as its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def full_notebook(source: str, exercise: str, groups: Sequence[Group]) -> str:
 
 
 def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
-    """The notebook of a stub, as text: the same text for the same stub."""
+    """The notebook of a stub as text, which is the same for the same stub."""
     notebook = jupytext.reads(stub, fmt="py:percent")
     for index, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
@@ -51,7 +51,7 @@ def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
 
 
 def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
-    """nbgrader's schema 3: students write in solution cells; the visible checks are read-only."""
+    """nbgrader's metadata, schema 3. Students write in solution cells; the visible checks are read-only."""
     if "solution" in tags:
         return {"nbgrader": _nbgrader(grade_id, solution=True), "deletable": False}
     if "check" in tags:
@@ -60,7 +60,9 @@ def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
 
 
 def _visible_cell(exercise: str) -> NotebookNode:
-    """Recorded answers name the misconception. No points: `nbgrader validate` runs autograded cells and no others."""
+    """The cell that runs the visible checks. It is an autograded cell without points, because `nbgrader validate` runs
+    autograded cells only.
+    """
     lines = ["# What your answers show, before anybody grades them. In a terminal: course check " + exercise]
     lines += ["from manyheads.notebook import check_notebook", "", f'check_notebook("{exercise}")']
     return _autograded(exercise, Group("visible", 0, (), ()), lines)
@@ -84,7 +86,7 @@ def _autograded(exercise: str, group: Group, lines: Sequence[str]) -> NotebookNo
 
 
 def _seal(cell: NotebookNode) -> None:
-    """nbgrader's checksum of a cell, by which it knows an edited one. Worked out here: a release needs no nbgrader."""
+    """Add nbgrader's checksum, by which it recognises edited cells. It is computed here, so a release needs no nbgrader."""
     about = cell.metadata.get("nbgrader")
     if about is None:
         return

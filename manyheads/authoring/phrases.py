@@ -1,6 +1,6 @@
-"""Finding lines of code in a text of any kind: compared token by token.
+"""Find lines of code in a text of any kind. They are compared token by token.
 
-Blanks, line breaks, remarks and the kind of quotes make no difference.
+Blanks, line breaks, comments and the kind of quotes make no difference.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-TOKEN = re.compile(r"\w+|[^\w\s\\]|\n")  # no backslash: in JSON one stands before every quote
-SIGNS = " #>*-"  # before a remark, a quotation, an item of a list
+TOKEN = re.compile(r"\w+|[^\w\s\\]|\n")  # without the backslash, which JSON puts before quotes
+SIGNS = " #>*-"  # the first characters of a comment, a quotation, a list item
 BETWEEN = re.compile(r'[`";#]')
 
 
 def normalised(text: str) -> str:
-    """Tokens with a blank between, line breaks and remarks' signs among them."""
+    """The tokens, separated by blanks. Line breaks and `#` are tokens too."""
     return " ".join(TOKEN.findall(text.replace("'", '"')))
 
 
 def as_code(line: str) -> str:
-    """A line in normal form, without its remark."""
+    """A line in normal form, without its comment."""
     return normalised(line.split("#")[0])
 
 
 def length(form: str) -> int:
-    """Characters without the blanks."""
+    """The number of characters without blanks."""
     return len(form.replace(" ", ""))
 
 
 class Phrases:
-    """Lines in normal form, of three tokens or more, to be found wherever they stand."""
+    """Lines in normal form, of three tokens or more, that are found anywhere in a text."""
 
     def __init__(self, forms: Iterable[str]) -> None:
         self._by_start: dict[tuple[str, ...], list[str]] = {}
@@ -38,7 +38,7 @@ class Phrases:
             self._by_start.setdefault(tuple(form.split(" ")[:3]), []).append(form)
 
     def within(self, normal: str) -> set[str]:
-        """Those that stand in a text in normal form: in its remarks, in its code, over several lines."""
+        """The phrases in a text in normal form: in its comments, in its code, also across lines."""
         found = set(self._in_tokens(normal.replace("#", "").split()))
         if "#" in normal:
             found |= set(self._in_tokens(re.sub(r"#[^\n]*", "", normal).split()))
@@ -52,14 +52,14 @@ class Phrases:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Lines in normal form, by how they have to stand: anywhere, alone on a line, or at least set off within one."""
+    """Lines in normal form, by where they count: anywhere, as a whole line, or as a separate part of a line."""
 
     anywhere: Phrases
     alone: frozenset[str]
     apart: frozenset[str]
 
     def within(self, text: str) -> set[str]:
-        """Those that stand so in this text."""
+        """The lines that count in this text."""
         normal = normalised(text)
         lines = normal.split("\n")
         whole = {form for line in lines for form in _forms(line)}
@@ -68,11 +68,11 @@ class Wanted:
 
 
 def _forms(line: str) -> tuple[str, str]:
-    """A line as code, and as the code that it would be without a sign before it."""
+    """The code of a line, and its code without a leading sign such as `>`."""
     return line.split("#")[0].strip(), line.lstrip(SIGNS).split("#")[0].strip()
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """What stands in quotes, in a remark, behind a semicolon, behind the first colon."""
+    """The separate parts of a line: in quotes, in a comment, after a semicolon, after the first colon."""
     for piece in (*BETWEEN.split(line), *BETWEEN.split(line.partition(" : ")[2])):
         yield piece.strip(SIGNS)

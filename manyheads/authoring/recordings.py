@@ -1,7 +1,7 @@
-"""Whether a recording on disk still says what a new one says: numbers to rounding, everything else exactly.
+"""Compare a recording on disk with a new one: numbers to rounding, everything else exactly.
 
-torch adds up in another order on another processor, so two machines record floats that differ in their last bits.
-Such files say the same. A byte comparison would call the one stale wherever the other was made.
+torch adds in another order on another processor, so two machines record floats that differ in their last bits. Such
+recordings are equivalent, although a comparison of bytes would call one of them stale.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-TENSORS = 2e-6  # of the largest number of a tensor, and of 1 where all are smaller: float32 keeps seven digits
-FIGURES = 1e-4  # the same for figures in the metadata: sums of many rounded numbers, written with six digits
+TENSORS = 2e-6  # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
+FIGURES = 1e-4  # the same for numbers in the metadata: sums of many rounded numbers, written with six digits
 
 
 def in_step(there: bytes, made: bytes) -> bool:
-    """Whether two safetensors files say the same.
+    """Whether two safetensors files are equivalent.
 
     Args:
-        there: the file as it lies on disk.
+        there: the file on disk.
         made: the file as it would be written now.
 
     Returns:
@@ -45,7 +45,7 @@ def in_step(there: bytes, made: bytes) -> bool:
 
 
 def same_numbers(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same numbers: floats to rounding, all others exactly."""
+    """Whether two tensors have the same numbers: floats to rounding, others exactly."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if not a.is_floating_point():
@@ -60,7 +60,7 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
 
 
 def _metadata(data: bytes) -> object:
-    """The text part of a file, read as JSON as far as it is JSON."""
+    """The metadata of a file. Values that are JSON are parsed."""
     length = int.from_bytes(data[:8], "little")
     return {key: _parsed(text) for key, text in json.loads(data[8 : 8 + length]).get("__metadata__", {}).items()}
 

@@ -1,6 +1,6 @@
-"""From solutions/ to exercises/: the stub, its notebook, and what is recorded of the answers.
+"""Make exercises/ from solutions/: the stub, its notebook, and the recordings of the answers.
 
-Text is the same bytes every time. A recording is the same numbers; where the one on disk says them, it stays.
+Text is the same bytes every time. A recording is the same numbers; if the one on disk is equivalent, it is kept.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Exercises = Sequence[Exercise]
 
 @dataclass(frozen=True)
 class Released:
-    """A file of exercises/ as it must be. `recorded`: numbers, of which those that agree are as good."""
+    """A file of exercises/ as it must be. `recorded`: whether it is a recording, which may differ by rounding."""
 
     path: Path
     content: bytes
     recorded: bool = False
 
     def is_in_step(self) -> bool:
-        """Whether the file on disk says what it must."""
+        """Whether the file on disk is as it must be."""
         if not self.path.exists():
             return False
         there = self.path.read_bytes()
@@ -41,16 +41,16 @@ class Released:
 
 
 def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
-    """Every file of exercises/, or those of these exercises. Raises SourceError, CourseError."""
+    """The files of all exercises, or of these exercises. Raises SourceError, CourseError."""
     for exercise in exercises or course.exercises:
         yield from _of_exercise(course, catalogue, exercise)
 
 
 def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> list[Path]:
-    """Write exercises/, and take away what no longer belongs there; the paths of all its files.
+    """Write exercises/, and remove files that no longer belong there. Returns the paths of its files.
 
-    Beside them, for instructors: the diagnosis tables, and the bank as a page.
-    exercises: only the files of these, and nothing is taken away.
+    It also writes the diagnosis tables, the kill matrices and the page of the bank, which are for instructors.
+    exercises: write only the files of these, and remove nothing.
     """
     for exercise in course.exercises:  # all of them: the page shows every exercise
         write_kill_matrix(catalogue, exercise)
@@ -69,7 +69,7 @@ def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | N
 
 
 def stray_files(course: Course, files: list[Released]) -> list[Path]:
-    """What stands in exercises/ without a source: neither in solutions/ nor, for an assignment of nbgrader's, in source/."""
+    """The files in exercises/ that have no source: neither in solutions/ nor, for another nbgrader assignment, in source/."""
     known, root = {file.path for file in files}, course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
     others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
@@ -97,17 +97,17 @@ def _of_exercise(course: Course, catalogue: Catalogue, exercise: Exercise) -> It
     new = record(catalogue, exercise, stub)
     fingerprints = Released(exercise.fingerprints, new, recorded=True)
     yield fingerprints
-    # Heads are found by the answers that the fingerprint file holds: by those of the one that stays.
+    # The key of recorded heads is an answer in the fingerprint file, so take the file that is kept.
     kept = fingerprints.path.read_bytes() if fingerprints.is_in_step() else new
     if heads := record_heads(exercise, loaded(kept)):
         yield Released(exercise.heads, heads, recorded=True)
     curve = exercise.curve
-    if exercise.train is not None and curve.exists():  # carried over: to record it takes a minute (`--curves`)
+    if exercise.train is not None and curve.exists():  # kept as it is: recording it takes minutes (`--curves`)
         yield Released(curve, curve.read_bytes())
 
 
 def groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
-    """The hidden checks by layer."""
+    """The hidden checks of an exercise, grouped by layer."""
     layers: dict[str, list[CheckOutcome]] = {}
     for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):
         layers.setdefault(check.layer.name.lower(), []).append(check)

@@ -1,7 +1,7 @@
-"""One stripping rule for scripts and notebooks: from a solution's source to the student's stub.
+"""Strip a solution's source to the student's stub, for scripts and notebooks alike.
 
-Stricter than nbgrader's ClearSolutions, which takes a stray END SOLUTION in
-silence; where both accept a source, both give the same text.
+This is stricter than nbgrader's ClearSolutions, which ignores a stray END SOLUTION.
+If both accept a source, both give the same text.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from ..errors import CourseFault
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
-STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # nbgrader's own words
+STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")  # as nbgrader writes it
 
 
 class SourceError(CourseFault):
-    """A solution's source is not as it must be. The text names the file and the line."""
+    """A solution's source is malformed. The text names the file and the line."""
 
 
 def strip(source: str, name: str) -> str:
-    """The source with every solution part replaced by the stub. Raises SourceError."""
+    """Replace every solution part of the source by the stub. Raises SourceError."""
     kept: list[str] = []
     opened = 0
     for number, line in enumerate(source.splitlines(), 1):
@@ -45,7 +45,7 @@ def strip(source: str, name: str) -> str:
 
 
 def solution_parts(source: str) -> list[str]:
-    """The lines of all solution parts, stripped of their indent."""
+    """The lines of all solution parts, without indentation."""
     inside, lines = False, []
     for line in source.splitlines():
         if line.strip() in (BEGIN, END):

@@ -1,4 +1,4 @@
-"""A class repository, tried before anybody gets it: stubs score nothing, visible checks run, the engine stands alone."""
+"""Try a class repository before it is released: stubs score 0, visible checks run, and the engine is complete."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ..judge.catalogue import Catalogue
 from ..public.check import check_attempt
 from ..public.file import read
 
-TRIAL = b"a release's trial"  # in place of the course secret
-SECONDS = 600.0  # for one attempt, and for all of them
+TRIAL = b"a release's trial"  # used in place of the course secret
+SECONDS = 600.0  # for one attempt, and for all attempts together
 
 
 def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes]) -> None:
-    """Raises CourseError where the repository would not do what it promises."""
+    """Raises CourseError if a stub scores points, or a solution fails `course check`, in the class repository."""
     with tempfile.TemporaryDirectory(prefix="course-release-") as made:
         folder, engine = Path(made).resolve() / "class", Path(made).resolve() / "engine"
         for name, content in files.items():
@@ -44,10 +44,10 @@ def try_out(course: Course, catalogue: Catalogue, files: Mapping[str, bytes]) ->
         _try_engine(folder, engine)
 
 
-def alone(folder: Path, *arguments: str) -> list[str]:
-    """The command `course` of the engine in that folder, out of reach of the one that is installed here.
+def standalone_command(folder: Path, *arguments: str) -> list[str]:
+    """The command `course` of the engine in this folder, without the engine that is installed here.
 
-    Without `site`, an editable installation does not answer for modules that the folder lacks.
+    Without the module `site`, an editable installation cannot provide modules that the folder lacks.
     """
     sites = [each for each in sys.path if Path(each).name in ("site-packages", "dist-packages")]
     code = (
@@ -69,16 +69,16 @@ def _try_stub(exercise: Exercise, released: Exercise, catalogue: Catalogue) -> N
 
 
 def _patient(course: Course) -> str:
-    """course.yaml with time to spare: how busy this machine is does not decide about a release."""
+    """course.yaml with long time limits, so that a busy machine does not fail a release."""
     limits = course.limits.model_copy(update={"seconds_per_call": SECONDS / 5, "seconds_per_attempt": SECONDS})
     return yaml.safe_dump(course.file.model_copy(update={"limits": limits}).model_dump(mode="json"))
 
 
 def _try_engine(folder: Path, engine: Path) -> None:
-    """What students get, with every solution in its stub's place: its checks must run, and all pass."""
+    """Run `course check` in the class repository, where solutions replace the stubs. All checks must pass."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
-        alone(engine, "check"),
+        standalone_command(engine, "check"),
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -1,6 +1,6 @@
-"""The installed engine as one wheel, for a class repository or a course of one's own.
+"""Make one wheel of the installed engine, for a class repository or for a new course.
 
-It is packed again from what is installed here, an editable checkout or a wheel alike, and is the same bytes every time.
+It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes every time.
 The format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
 """
 
@@ -26,7 +26,7 @@ _WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag:
 
 
 def engine_files(*, templates: bool) -> Iterator[tuple[str, bytes]]:
-    """Every file of the package, by its path in the wheel. templates: with those of `course init` and its like."""
+    """Every file of the package, by its path in the wheel. templates: include those of `course init` and `course new`."""
     for path in sorted(ENGINE.rglob("*")):
         if not templates and HERE in path.parents and path.parent != HERE:
             continue
@@ -35,12 +35,12 @@ def engine_files(*, templates: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
-    """The wheel by its file name, and the file with its hash.
+    """The wheel and the file with its hash, by their file names.
 
-    templates: with what `course init`, `course new` and `course release --out` need; students do not, and among them is
-    a whole course with its answers.
+    templates: include what `course init`, `course new` and `course release --out` need. Students do not need them, and
+    they contain a whole course with its answers.
 
-    Raises CourseError where the engine is not installed.
+    Raises CourseError if the engine is not installed.
     """
     installed = (each for each in metadata.distributions(name=NAME) if each.read_text("METADATA"))
     distribution = next(installed, None)
@@ -61,7 +61,7 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
 
 
 def _record(files: dict[str, bytes], itself: str) -> bytes:
-    """Every file with its hash and size; the record alone has none."""
+    """The wheel's RECORD: every file with its hash and size, except RECORD itself."""
     lines = []
     for name, content in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()

@@ -18,7 +18,7 @@ import yaml
 from manyheads.authoring.bundle import MANIFEST, bundle
 from manyheads.authoring.hand_over import hand_over
 from manyheads.authoring.leaks import leaks
-from manyheads.authoring.trial import alone, try_out
+from manyheads.authoring.trial import standalone_command, try_out
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 
@@ -135,7 +135,7 @@ def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         with zipfile.ZipFile(folder / WHEEL) as wheel:
             wheel.extractall(engine)
     return subprocess.run(
-        alone(engine, *arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False
+        standalone_command(engine, *arguments), cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
 
 

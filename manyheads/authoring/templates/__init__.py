@@ -1,7 +1,7 @@
-"""Files that `course release --out`, `course init` and `course new` fill in.
+"""Templates of the files that `course release --out`, `course init` and `course new` write.
 
-`@@name` in a text is filled in: what a Makefile and a workflow mean by a dollar stays theirs. A name that begins with
-`dot_` stands for one that begins with a dot.
+`@@name` is replaced in a text, so that the dollars of a Makefile and a workflow are kept. A name that begins with `dot_`
+becomes one that begins with a dot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _Words(Template):
 
 
 def filled(folder: str, words: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """The files of one folder of templates by their paths, with these words in them."""
+    """The files of one folder of templates by their paths, with these words filled in."""
     for name, content in as_they_are(folder):
         yield name, _Words(content.decode("utf-8")).substitute(words).encode()
 

@@ -1,4 +1,4 @@
-"""`course verify`: whether the course keeps its promises. Every promise is a claim that can fail."""
+"""`course verify`: test the claims that a course must satisfy."""
 
 from .claims import Claim, verify_course
 

@@ -1,4 +1,4 @@
-"""Claims about whole attempts, run in the box: stubs score nothing, right ones all, unlisted wrong ones get no name."""
+"""Claims about attempts, run in the box: stubs score 0, right attempts full, unlisted wrong attempts get no diagnosis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
 
 
 def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
-    """What a student's own `course check` says of right attempts."""
+    """The claim about what `course check` reports for right attempts."""
     fingerprints = read(exercise.fingerprints)
     paths, failures = _right_paths(exercise), []
     for path in paths:

@@ -1,18 +1,18 @@
-"""One claim about a course, with its figures."""
+"""A claim about a course, with its figures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SECRET = b"verify"  # in place of the course's own: claims are about everybody's inputs
-SHOWN = 10  # failures of one claim
+SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
+SHOWN = 10  # how many failures of a claim are listed
 
 
 @dataclass(frozen=True)
 class Claim:
-    """`held` of `total` cases hold; it is kept if at least `share` of them do.
+    """`held` of `total` cases hold. The claim is kept if at least `share` of them do.
 
-    failures: the cause of each case that does not hold. next: what to do where the claim is not kept.
+    failures: the cause of each case that does not hold. next: what to do if the claim is not kept.
     """
 
     about: str
@@ -30,13 +30,13 @@ class Claim:
 
     @property
     def figures(self) -> str:
-        """How many hold; where that is not all of them, how many must."""
+        """How many cases hold, and if not all do, how many must."""
         found = f"{self.held} of {self.total}"
         return found if self.held == self.total else f"{found}, at least {self.share:.0%} asked"
 
     @property
     def lines(self) -> list[str]:
-        """What is wrong, and what to do; nothing where the claim is kept."""
+        """What is wrong, and what to do; empty if the claim is kept."""
         if self.kept:
             return []
         more = len(self.failures) - SHOWN

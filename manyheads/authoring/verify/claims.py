@@ -1,4 +1,4 @@
-"""All claims of a course, in the order in which a failure should be read."""
+"""Test all claims about a course, in the order in which failures should be read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Claim", "VerifyEffort", "verify_course"]
 
 @dataclass(frozen=True)
 class VerifyEffort:
-    """How much to try."""
+    """How many cases to try."""
 
     seeds: int = 2
-    pairs: int | None = 40  # of each exercise; None: all
+    pairs: int | None = 40  # pairs of mutants for each exercise; None: all
 
 
 def verify_course(course: Course, box: Box, exercises: Sequence[Exercise], effort: VerifyEffort) -> Iterator[Claim]:
-    """Each claim as soon as it is known. Raises what a broken course raises (CourseError, GraderFault, …)."""
+    """Yield each claim as soon as it is tested. Raises what a broken course raises (CourseError, GraderFault, …)."""
     catalogue = Catalogue(course)
     some = len(exercises) < len(course.exercises)
     yield from verify_structure(course, catalogue, exercises if some else None)

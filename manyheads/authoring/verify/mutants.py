@@ -1,4 +1,4 @@
-"""Claims about the bank: every mutant is caught and named, pairs are named, every check is failed by one."""
+"""Claims about the bank: every mutant fails a check and is named, pairs are named, and a mutant fails each check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..kill_matrix import INPUTS, bits, read_kill_matrix
 from .claim import Claim
 
 PAIR_SHARE = 0.9
-VERDICT_SHARE = 0.98  # chance, and what recordings do not hold, decide the rest
+VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything that a hidden check asks
 RECORDED_SHARE = 0.98  # another version of torch may raise where the recorded one did not
 
 
@@ -30,7 +30,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     table = catalogue.tables.of(exercise)
     trial = _Trial(catalogue, exercise, bank, catalogue.reference(exercise), table)
     fingerprints = read(exercise.fingerprints)
-    caught, named, failed, seen = [], [], set(), []
+    missed, misnamed, failed, rows = [], [], set(), []
     verdicts: list[str] = []
     outcomes = {}
     for mutant in bank.mutants:
@@ -39,18 +39,18 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
         bad = [o.id for o in found if o.outcome != "passed"]
         failed |= set(bad)
         if not bad:
-            caught.append(f"{_label(mutant)} passes every check")
-        seen.append(bits(found))
+            missed.append(f"{_label(mutant)} passes every check")
+        rows.append(bits(found))
         visible = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace)).checks
         verdicts += _verdicts(_label(mutant), found, visible)
         if not _is_first(mutant, diagnosis):
-            named.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
+            misnamed.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
     total = len(bank.mutants)
     bank_file = exercise.misconceptions.relative_to(course.root)
     ask = f"let a check in {exercise.checks.relative_to(course.root)} ask for more, or take the mutant out"
-    yield Claim(exercise.id, "every mutant fails a check", total - len(caught), total, tuple(caught), next=ask)
+    yield Claim(exercise.id, "every mutant fails a check", total - len(missed), total, tuple(missed), next=ask)
     apart = f"give both one id in {bank_file}, or let a check tell them apart"
-    yield Claim(exercise.id, "every mutant is named first", total - len(named), total, tuple(named), next=apart)
+    yield Claim(exercise.id, "every mutant is named first", total - len(misnamed), total, tuple(misnamed), next=apart)
     checks = catalogue.checks(exercise)
     idle = [f"{check.id} is failed by no mutant" for check in checks if check.id not in failed]
     add = f"add one that fails it to {bank_file}, or take the check out"
@@ -66,7 +66,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
         VERDICT_SHARE,
         f"course release {exercise.id}",
     )
-    yield _recorded(course, exercise, bank, seen)
+    yield _recorded(course, exercise, bank, rows)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
 
 
@@ -79,7 +79,7 @@ def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[Che
 
 
 class _Trial:
-    """Runs trusted code through the checks and the diagnosis."""
+    """Runs the checks and the diagnosis on trusted code."""
 
     def __init__(
         self, catalogue: Catalogue, exercise: Exercise, bank: Bank, reference: LocalRunner, table: Table
@@ -96,7 +96,7 @@ class _Trial:
 
 
 def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str]) -> Claim:
-    """What the page of the bank says of each mutant. Nothing where the record is stale: the claim about the page says so."""
+    """The claim that the kill matrix is right. It has no cases if the record is stale, which the claim about the page shows."""
     recorded = read_kill_matrix(exercise)
     pairs = list(zip(bank.mutants, seen, recorded.mutants, strict=True)) if recorded else []
     path = exercise.kill_matrix.relative_to(course.root)
@@ -114,7 +114,7 @@ def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str
 
 
 def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, object], count: int | None) -> Claim:
-    """Two independent faults at once: both are named, where together they differ from each alone."""
+    """The claim that both faults of a pair are named, if the pair behaves differently from each fault alone."""
     candidates = [
         (a, b)
         for a, b in itertools.combinations(bank.mutants, 2)
@@ -143,7 +143,7 @@ def _behaviour(outcomes: Sequence[CheckOutcome]) -> tuple[tuple[str, str, str], 
 
 
 def _taken_by(diagnosis: Sequence[Diagnosed], bank: Bank) -> str:
-    """Which other mutant's name it is given."""
+    """What the mutant is named instead."""
     if not diagnosis:
         return "is given no name"
     other = next((m for m in bank.mutants if m.id == diagnosis[0].id), None)

@@ -1,7 +1,7 @@
-"""The claim that a check passes only on answers: attempts that give none, made from the reference, earn nothing.
+"""The claim that a check passes only on answers: attempts that never answer earn nothing.
 
-Each is the reference with every function, and every module's forward, replaced by something that does not answer. What
-stays is what such an attempt could earn points with: names, weights, buffers, arguments left as they were.
+Each such attempt is the reference, with every function and every module's forward replaced by something that does not
+answer. It keeps what could earn points by mistake: names, weights, buffers, unchanged arguments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WAYS = {
     "returns what equals everything": "return Equal()",
     "is a generator": "yield right(*args, **kwargs)",
 }
-SECONDS_PER_CALL, SECONDS = 0.2, 1.0  # nothing is due in time from who never ends
+SECONDS_PER_CALL, SECONDS = 0.2, 1.0  # short limits, because some of these attempts never end
 _ENDING = """
 
 import os
@@ -67,8 +67,8 @@ for name, value in list(globals().items()):
 def verify_silent(course: Course, box: Box, exercises: Sequence[Exercise]) -> Iterator[Claim]:
     """The claim about every exercise."""
     limits = course.limits.model_copy(update={"seconds_per_call": SECONDS_PER_CALL, "seconds_per_attempt": SECONDS})
-    hasty = replace(course, file=course.file.model_copy(update={"limits": limits}))
-    judge = Judge(hasty, box, Settings(SECRET, exercises=tuple(e.id for e in exercises), diagnoses=False))
+    with_short_limits = replace(course, file=course.file.model_copy(update={"limits": limits}))
+    judge = Judge(with_short_limits, box, Settings(SECRET, exercises=tuple(e.id for e in exercises), diagnoses=False))
     for exercise in exercises:
         reference = exercise.solution.read_text(encoding="utf-8")
         methods = ("forward", "__init__") if "def forward(" in reference else ("forward",)

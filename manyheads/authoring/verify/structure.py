@@ -1,4 +1,4 @@
-"""Claims about files: everything is there, exercises/ is what the sources yield, and nothing hidden is in it."""
+"""Claims about files: all exist, exercises/ is what the sources yield, and it contains nothing hidden."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FILL_IN = "write what each asks for, in its place"
 
 
 def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
-    """Claims about all of the course, or about these exercises: then nothing is said of stray files.
+    """The claims about the whole course, or about these exercises, without the claim about stray files.
 
-    Raises SourceError, CourseError where a file is missing or cannot be stripped.
+    Raises SourceError or CourseError if a file is missing or cannot be stripped.
     """
     named = course.exercises if exercises is None else exercises
     yield _points(catalogue, named)
@@ -49,7 +49,7 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
 
 
 def _filled(course: Course, exercises: Exercises) -> Claim:
-    """Of a skeleton that `course new` made, every place is filled."""
+    """The claim that every place is filled in the skeletons that `course new` made."""
     files = []
     for each in exercises:
         files += [each.solution, *each.check_sources(), *each.mutant_sources(), *each.right_attempts()]
@@ -66,16 +66,16 @@ def _filled(course: Course, exercises: Exercises) -> Claim:
 
 
 def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
-    """Without this `course trace` and `course plot` would have nothing to show."""
-    unfit, total = [], 0
+    """The claim that every shape fits a recorded call, which `course trace` and `course plot` need."""
+    without_call, total = [], 0
     for exercise in exercises:
         shown = {look.target for look in looks(exercise, loaded(contents[exercise.fingerprints]))}
         total += len(exercise.shapes)
-        unfit += [
+        without_call += [
             f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown
         ]
     says, mend = "course.yaml's shapes fit the recorded calls", "mend them in course.yaml"
-    return Claim("shapes", says, total - len(unfit), total, tuple(unfit), next=mend)
+    return Claim("shapes", says, total - len(without_call), total, tuple(without_call), next=mend)
 
 
 def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
