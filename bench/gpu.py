@@ -93,9 +93,9 @@ def starts(course: Course) -> tuple[float, float]:
     limits, took = course.limits.for_worker("cuda"), []
     with open_box(Level.NAMESPACES, limits, course.root) as box:
         for _ in range(STARTS + 1):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             connection = box.attempt(limits)
-            took.append(time.perf_counter() - begun)
+            took.append(time.perf_counter() - started)
             connection.close()
     return took[0], statistics.median(took[1:])
 
@@ -109,13 +109,13 @@ def student(course: Course, device: str) -> float:
         for exercise in assignment.exercises:
             shutil.copy(exercise.solution, work)
         command = [sys.executable, "-m", "manyheads", "grade", str(work.parents[1]), "--out", f"{folder}/out"]
-        begun = time.perf_counter()
+        started = time.perf_counter()
         done = subprocess.run(
             [*command, "--device", device], cwd=course.root, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise CourseFault(f"course grade --device {device} failed: {done.stderr.strip()}")
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
 
 if __name__ == "__main__":

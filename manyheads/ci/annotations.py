@@ -13,7 +13,7 @@ from ..report.markdown import attempt_text
 from ..report.words import attempt_words, out_of
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, read_file
-from .started import Begun
+from .started import Started
 
 AT_MOST = 50  # in one request to the service
 _LINE = re.compile(r"\bline ([0-9]{1,7})\b")  # in the grader's own sentences: "… on line 12"
@@ -30,15 +30,15 @@ class Annotation:
     message: str
 
 
-def annotate(course: Course, results: Sequence[Result], begun: Begun, submitted: Path) -> list[Annotation]:
-    """One for every exercise that is begun and not right."""
+def annotate(course: Course, results: Sequence[Result], started: Started, submitted: Path) -> list[Annotation]:
+    """One for every exercise that is started and not right."""
     found = []
     known = {a.id: a for a in course.assignments}
     for result in results:
         assignment = known[result.assignment]
         folder = submitted / result.student / assignment.id
         for exercise, graded in zip(assignment.exercises, result.exercises, strict=True):
-            name = begun.get((exercise.assignment.id, exercise.id))
+            name = started.get((exercise.assignment.id, exercise.id))
             if name and not attempt_words(graded).passed:
                 found.append(_annotation(course, exercise, graded, folder / name))
     return found[:AT_MOST]

@@ -16,7 +16,7 @@ from ..errors import CourseFault
 from ..result import ExerciseResult, Result, result_path, write_result
 from ..submission import Unreadable, read_bytes
 from .collect import ENDS, Collected
-from .started import Begun
+from .started import Started
 
 ABOUT = "about.json"
 LIMIT_KIB = 1024  # of one file
@@ -30,7 +30,7 @@ class ArtifactError(CourseFault):
 
 
 class About(BaseModel):
-    """What was graded. begun: assignment, exercise, and the name of the file that counted.
+    """What was graded. started: assignment, exercise, and the name of the file that counted.
 
     Only the private course knows the stubs: in the class repository somebody's attempt may stand in a stub's place.
     """
@@ -41,7 +41,7 @@ class About(BaseModel):
     head: str
     device: Device
     assignments: tuple[str, ...]
-    begun: tuple[tuple[str, str, str], ...]
+    started: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,19 @@ class HandedOn:
     """What an artifact holds."""
 
     results: Sequence[Result]
-    begun: Begun
+    started: Started
 
 
-def write_artifact(folder: Path, collected: Collected, device: Device, results: Sequence[Result], begun: Begun) -> None:
+def write_artifact(
+    folder: Path, collected: Collected, device: Device, results: Sequence[Result], started: Started
+) -> None:
     """FOLDER/<student>/<assignment>.json for every result, and what they are about."""
     folder.mkdir(parents=True, exist_ok=True)
     for result in results:
         write_result(result, folder)
     graded = tuple(result.assignment for result in results)
-    names = tuple((*ids, name) for ids, name in begun.items())
-    about = About(student=collected.student, head=collected.head, device=device, assignments=graded, begun=names)
+    names = tuple((*ids, name) for ids, name in started.items())
+    about = About(student=collected.student, head=collected.head, device=device, assignments=graded, started=names)
     (folder / ABOUT).write_text(about.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
@@ -70,13 +72,13 @@ def read_artifact(folder: Path, course: Course, collected: Collected) -> HandedO
     known = {assignment.id: assignment for assignment in course.assignments}
     _demand(list(about.assignments) == [id_ for id_ in known if id_ in about.assignments], ABOUT, "its assignments")
     possible = {(e.assignment.id, e.id, f"{e.stem}{end}") for e in course.exercises for end in ENDS}
-    _demand(possible.issuperset(about.begun), ABOUT, "what is begun")
+    _demand(possible.issuperset(about.started), ABOUT, "what is started")
     results = []
     for id_ in about.assignments:
         result = _read(result_path(folder, collected.student, id_), Result)
         _must_be_possible(result, known[id_], about)
         results.append(result)
-    return HandedOn(results, {(assignment, exercise): name for assignment, exercise, name in about.begun})
+    return HandedOn(results, {(assignment, exercise): name for assignment, exercise, name in about.started})
 
 
 def _read(path: Path, model: type[M]) -> M:

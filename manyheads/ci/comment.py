@@ -11,7 +11,7 @@ from ..report.words import points
 from ..result import ExerciseResult, Result
 from .gpu_gate import why_not_on_a_gpu
 
-NotBegun = Collection[tuple[str, str]]  # ids (exercise)
+NotStarted = Collection[tuple[str, str]]  # ids (exercise)
 
 MARK = "<!-- many-heads: grade -->"  # by which the next push finds the comment
 ENDINGS = {  # of a job that did not end well
@@ -61,16 +61,16 @@ def gpu_run(outcome: str, label: str, results: Sequence[Result] | None, cpu: Run
     return Run(None, f"The run {ENDINGS.get(outcome, ENDINGS['failure'])}")
 
 
-def verdict(cpu: Run, gpu: Run, not_begun: NotBegun) -> Conclusion:
-    """In one line: all that is begun passes, something fails, or there is nothing to say."""
+def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> Conclusion:
+    """In one line: all that is started passes, something fails, or there is nothing to say."""
     if cpu.results is None:
         return Conclusion("neutral", "Not graded")
     if not cpu.results:
-        return Conclusion("neutral", "Nothing is begun")
+        return Conclusion("neutral", "Nothing is started")
     results = [*cpu.results, *(gpu.results or ())]
-    begun = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_begun]
+    started = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_started]
     score, most = sum(r.score for r in cpu.results), sum(r.max_score for r in cpu.results)
-    right = all(e.score == e.max_score and _nothing_fails(e) for e in begun)
+    right = all(e.score == e.max_score and _nothing_fails(e) for e in started)
     return Conclusion("success" if right else "failure", f"{points(score)} / {points(most)}")
 
 
@@ -79,13 +79,15 @@ def _nothing_fails(exercise: ExerciseResult) -> bool:
     return all(check.outcome in ("passed", "skipped") for check in exercise.checks)
 
 
-def body(course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_begun: NotBegun, commit: str) -> str:
+def body(
+    course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_started: NotStarted, commit: str
+) -> str:
     """Markdown in which no student's text is more than text. Without `gpu`, nothing is said about one."""
-    parts = [_cpu_part(course, cpu, not_begun)]
+    parts = [_cpu_part(course, cpu, not_started)]
     if refused:
         parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
     if gpu is not None:
-        parts.append(_gpu_part(gpu, not_begun))
+        parts.append(_gpu_part(gpu, not_started))
     if cpu.results:
         versions = cpu.results[0].versions.get("torch", "?")
         parts.append(text_block(f"commit {commit[:10]}, isolation: {cpu.results[0].isolation}, torch {versions}"))
@@ -93,19 +95,19 @@ def body(course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_
     return text if len(text.encode()) <= LONGEST else _without_blocks(text)
 
 
-def _cpu_part(course: Course, cpu: Run, not_begun: NotBegun) -> str:
+def _cpu_part(course: Course, cpu: Run, not_started: NotStarted) -> str:
     if cpu.results is None:
         return f"## Not graded\n\n{cpu.instead}"
     if not cpu.results:
-        return "## Nothing is begun\n\nEvery exercise is as it was handed out, or is not there. Fill one, `make check`, push again."
-    return results_section(course.title, cpu.results, not_begun)
+        return "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there. Fill one, `make check`, push again."
+    return results_section(course.title, cpu.results, not_started)
 
 
-def _gpu_part(gpu: Run, not_begun: NotBegun) -> str:
+def _gpu_part(gpu: Run, not_started: NotStarted) -> str:
     if gpu.results is None:
         return f"**On a GPU:** {gpu.instead}"
     devices = ", ".join(sorted({result.device for result in gpu.results}))
-    return results_section(f"On the GPU runner ({devices})", gpu.results, not_begun)
+    return results_section(f"On the GPU runner ({devices})", gpu.results, not_started)
 
 
 def _without_blocks(text: str) -> str:

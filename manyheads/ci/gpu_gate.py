@@ -13,7 +13,7 @@ UNFIT = {"crashed": "crashed", "timeout": "ran out of time"}
 def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str]) -> str:
     """One sentence, empty where nothing speaks against it."""
     if not results:
-        return "Nothing is begun."
+        return "Nothing is started."
     if refused:
         return "A file could not be taken."
     for result in results:

@@ -14,7 +14,7 @@ from ..errors import CourseFault
 from ..result import Result
 from ..submission import find_submissions
 from .collect import Collected
-from .started import Begun
+from .started import Started
 
 
 class GradingError(CourseFault):
@@ -22,13 +22,13 @@ class GradingError(CourseFault):
 
 
 def grade_collected(
-    course: Course, collected: Collected, submitted: Path, device: Device, begun: Begun
+    course: Course, collected: Collected, submitted: Path, device: Device, started: Started
 ) -> list[Result]:
-    """A result for every assignment of which something is begun.
+    """A result for every assignment of which something is started.
 
     Raises BoxUnavailable where this machine has no such box, GradingError where the grader failed.
     """
-    worked_on = {assignment for assignment, _ in begun}
+    worked_on = {assignment for assignment, _ in started}
     submissions, _ = find_submissions(course, submitted)
     wanted = [s for s in submissions if s.student == collected.student and s.assignment.id in worked_on]
     if not wanted:

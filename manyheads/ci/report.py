@@ -14,7 +14,7 @@ from .collect import Collected, read_collected
 from .comment import NOT_COLLECTED, Conclusion, body, cpu_run, gpu_run, verdict
 from .github_api import Service, ServiceError
 from .runner import Environment, PullRequest, RunnerError, add_summary, needed, pull_request
-from .started import not_begun
+from .started import not_started
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def _report(
     on_cpu = cpu_run(cpu_ended, from_cpu.results if from_cpu else None)
     label, results = environment.get("GPU_RUNNER", ""), from_gpu.results if from_gpu else None
     on_gpu = gpu_run(gpu_ended, label, results, on_cpu, collected.refused)
-    begun = from_cpu.begun if from_cpu else {}
-    spared = not_begun(course, begun)
+    started = from_cpu.started if from_cpu else {}
+    spared = not_started(course, started)
     text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)
-    found = annotate(course, [*(on_cpu.results or ())], begun, submitted)
+    found = annotate(course, [*(on_cpu.results or ())], started, submitted)
     return PullRequestReport(verdict(on_cpu, on_gpu, spared), text, found, tuple(faults))
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from ..course import Course
 from ..submission import code_digest, read_attempt
 
-Begun = Mapping[tuple[str, str], str]  # ids (assignment, exercise): the name of the file that counts
+Started = Mapping[tuple[str, str], str]  # ids (assignment, exercise): the name of the file that counts
 
 
-def begun_in(course: Course, handed_in: Path) -> Begun:
+def started_in(course: Course, handed_in: Path) -> Started:
     """What differs from its stub, of a student's folder."""
     found = {}
     for exercise in course.exercises:
@@ -23,6 +23,6 @@ def begun_in(course: Course, handed_in: Path) -> Begun:
     return found
 
 
-def not_begun(course: Course, begun: Begun) -> frozenset[tuple[str, str]]:
+def not_started(course: Course, started: Started) -> frozenset[tuple[str, str]]:
     """The ids (assignment, exercise) of all others."""
-    return frozenset((e.assignment.id, e.id) for e in course.exercises) - begun.keys()
+    return frozenset((e.assignment.id, e.id) for e in course.exercises) - started.keys()

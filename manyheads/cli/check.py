@@ -12,7 +12,7 @@ from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .options import CourseOption, course_of, exercises_named
-from .own import check_one, gone, is_begun, is_done, own_attempt
+from .own import check_one, gone, is_done, is_started, own_attempt
 from .watch import watch_exercises
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    exercises: Annotated[list[str] | None, typer.Argument(help="Ids or files [default: all that are begun].")] = None,
+    exercises: Annotated[list[str] | None, typer.Argument(help="Ids or files [default: all that are started].")] = None,
     course: CourseOption = None,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
@@ -38,15 +38,15 @@ def check(
         if watch:
             watch_exercises(loaded, named, box, console)
             return
-        begun = [(e, own_attempt(loaded, e)) for e in named]
+        started = [(e, own_attempt(loaded, e)) for e in named]
         if not exercises:
-            begun = [entry for entry in begun if is_begun(*entry)]
-        if not begun:
+            started = [entry for entry in started if is_started(*entry)]
+        if not started:
             console.print(
-                "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
+                "Nothing is started yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
             )
             raise typer.Exit(1)
-        passed = [_check(console, loaded, exercise, source, box) for exercise, source in begun]
+        passed = [_check(console, loaded, exercise, source, box) for exercise, source in started]
     if not all(passed):
         raise typer.Exit(1)
 

@@ -56,15 +56,15 @@ def grade(
     from ..ci.gpu_gate import CLEAN, why_not_on_a_gpu
     from ..ci.grade import grade_collected
     from ..ci.runner import add_summary, set_output
-    from ..ci.started import begun_in, not_begun
+    from ..ci.started import not_started, started_in
 
     loaded, collected = course_of(course), read_collected(submitted)
-    begun = begun_in(loaded, submitted / collected.student)
-    results = grade_collected(loaded, collected, submitted, device, begun)
-    write_artifact(out, collected, device, results, begun)
+    started = started_in(loaded, submitted / collected.student)
+    results = grade_collected(loaded, collected, submitted, device, started)
+    write_artifact(out, collected, device, results, started)
     why_not = why_not_on_a_gpu(results, collected.refused)
     set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)
-    spared = not_begun(loaded, begun)
+    spared = not_started(loaded, started)
     add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
     print(f"{score:g} of {most:g} points on {device}. Results: {out}. {why_not or 'Fit for a GPU.'}")

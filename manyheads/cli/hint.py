@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ..course.secret import FOLDER
 from .options import CourseOption, course_of, exercise_named
-from .own import check_one, fingerprint_path, gone, is_begun, own_attempt
+from .own import check_one, fingerprint_path, gone, is_started, own_attempt
 
 NOTE = "hints.json"  # which steps were shown
 
@@ -31,7 +31,7 @@ def hint(
     if source.missing:
         console.print(gone(loaded, wanted), soft_wrap=True, markup=False)
         raise typer.Exit(1)
-    if not is_begun(wanted, source):
+    if not is_started(wanted, source):
         _print(console, wanted.hint, f"course check {wanted.id}")
         return
     from ..box.forked import open_own_box

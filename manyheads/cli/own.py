@@ -1,4 +1,4 @@
-"""A student's own attempt at an exercise: where it is, whether it is begun, and its visible checks."""
+"""A student's own attempt at an exercise: where it is, whether it is started, and its visible checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_done(result: ExerciseResult) -> bool:
     return all(check.outcome == "passed" for check in result.checks)
 
 
-def is_begun(exercise: Exercise, source: AttemptSource) -> bool:
+def is_started(exercise: Exercise, source: AttemptSource) -> bool:
     """Whether the attempt differs from the untouched stub."""
     return not source.missing and code_digest(source.source) != _untouched(exercise)
 

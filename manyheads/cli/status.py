@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ..course import Course, Exercise
 from .options import CourseOption, course_of, exercises_named
-from .own import check_one, fingerprint_path, is_begun, is_done, own_attempt
+from .own import check_one, fingerprint_path, is_done, is_started, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -25,7 +25,7 @@ def status(course: CourseOption = None) -> None:
 
     loaded = course_of(course)
     console = Console(highlight=False)
-    with open_own_box() as box, console.status("checking what is begun"):
+    with open_own_box() as box, console.status("checking what is started"):
         rungs = [(e, _rung(loaded, e, box)) for e in exercises_named(loaded, [])]
     console.print(ladder([rung for _, rung in rungs]))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
@@ -44,7 +44,7 @@ def _rung(course: Course, exercise: Exercise, box: Box) -> Rung:
     source = own_attempt(course, exercise)
     stem, title, most = exercise.stem, exercise.title, exercise.points
     checks = sorted(read(fingerprint_path(exercise)).content.checks, key=lambda c: c.layer)
-    if source.missing or not is_begun(exercise, source):
+    if source.missing or not is_started(exercise, source):
         asked = tuple((check.title, False) for check in checks)
         return Rung(stem, title, "missing" if source.missing else "untouched", 0, most, asked)
     result = check_one(course, exercise, source, box)

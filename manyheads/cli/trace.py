@@ -13,7 +13,7 @@ from ..course import Course, CourseError, Exercise
 from ..submission import AttemptSource
 from ..tools.corners import CORNER
 from .options import CourseOption, course_of, exercise_named
-from .own import fingerprint_path, gone, is_begun, own_attempt
+from .own import fingerprint_path, gone, is_started, own_attempt
 
 if TYPE_CHECKING:
     from ..tools.calls import Look
@@ -71,7 +71,7 @@ def follow_own(
     crop: tuple[int, ...] = (),
     times: int = 1,
 ) -> Own:
-    """Follow the attempt in exercises/ in a process of its own. Raises CourseError; leaves where nothing is begun."""
+    """Follow the attempt in exercises/ in a process of its own. Raises CourseError; leaves where nothing is started."""
     exercise = exercise_named(course, name, command)
     from ..box.forked import open_own_box
     from ..public.heads import read
@@ -81,7 +81,7 @@ def follow_own(
 
     with open_own_box() as box:  # before anything here runs an operation of torch
         source = own_attempt(course, exercise)
-        refuse_unbegun(course, exercise, source, command)
+        refuse_unstarted(course, exercise, source, command)
         chosen = _looks_named(exercise, fingerprint_path(exercise), function, command, by_head)
         if by_head:
             sentence = sentence_looks(exercise) if function is None else []
@@ -89,15 +89,15 @@ def follow_own(
         return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
 
 
-def refuse_unbegun(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
+def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
     """Say so and leave with status 1 where there is nothing of the student's to run."""
-    if not source.problem and is_begun(exercise, source):
+    if not source.problem and is_started(exercise, source):
         return
     console = Console(highlight=False)
     if source.missing:
         console.print(gone(course, exercise), soft_wrap=True, markup=False)
         raise typer.Exit(1)
-    sentence = source.problem or f"{exercise.id} is not begun yet: there is nothing to {command}."
+    sentence = source.problem or f"{exercise.id} is not started yet: there is nothing to {command}."
     console.print(sentence, soft_wrap=True, markup=False)
     first = "mend the file" if source.problem else f"fill the first stub of {exercise.stem}"
     console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=True)

@@ -14,7 +14,7 @@ from .options import CourseOption, course_of, exercise_named
 from .own import own_attempt
 from .picture import write_picture
 from .plot import FOLDER
-from .trace import refuse_unbegun
+from .trace import refuse_unstarted
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -48,7 +48,7 @@ def train(
     console = Console(highlight=False)
     with open_own_box() as box:  # before anything here runs an operation of torch
         source = own_attempt(loaded, wanted)
-        refuse_unbegun(loaded, wanted, source, "train")
+        refuse_unstarted(loaded, wanted, source, "train")
         from ..training.recorded import read
 
         recorded = read(wanted.curve)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ..course import Course, Exercise
 from ..report.terminal import exercise_report
-from .own import check_one, is_begun, is_done, own_attempt
+from .own import check_one, is_done, is_started, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -37,8 +37,8 @@ def _first_to_do(course: Course, named: Sequence[Named], box: Box, done: dict[st
     """Notes what is done on the way."""
     for exercise in named:
         source = own_attempt(course, exercise)
-        begun = is_begun(exercise, source)
-        done[exercise.id] = begun and is_done(check_one(course, exercise, source, box))
+        started = is_started(exercise, source)
+        done[exercise.id] = started and is_done(check_one(course, exercise, source, box))
         if not done[exercise.id]:
             return exercise
     return None

@@ -25,20 +25,20 @@ NOTHING = "\u200b"  # takes no room
 _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
 
 
-def results_section(title: str, results: Sequence[Result], not_begun: Collection[tuple[str, str]] = ()) -> str:
-    """Results under a heading: a table of scores, then a block for every exercise that is begun and not right.
+def results_section(title: str, results: Sequence[Result], not_started: Collection[tuple[str, str]] = ()) -> str:
+    """Results under a heading: a table of scores, then a block for every exercise that is started and not right.
 
-    not_begun: ids (exercise).
+    not_started: ids (exercise).
     """
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
     lines = [f"## {escaped(title)}: {points(score)} / {points(most)}", "", "| | exercise | score |", "|---|---|---|"]
     wrong = []
     for result in results:
         for exercise in result.exercises:
-            begun = (result.assignment, exercise.id) not in not_begun
-            mark = attempt_words(exercise).mark if begun else "·"
+            started = (result.assignment, exercise.id) not in not_started
+            mark = attempt_words(exercise).mark if started else "·"
             lines.append(f"| {mark} | `{exercise.id}` | {out_of(exercise)} |")
-            wrong += [exercise] if begun and not attempt_words(exercise).passed else []
+            wrong += [exercise] if started and not attempt_words(exercise).passed else []
     return "\n".join([*lines, *(_details(e, first=e is wrong[0]) for e in wrong)])
 
 

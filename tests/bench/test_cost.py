@@ -64,8 +64,8 @@ class Progress(Watcher):
 
     def each(self, after: int, until: int) -> float:
         """CPU seconds of a submission among those from `after` to `until`."""
-        (n, begun), (m, ended) = (next(s for s in self._seen if s[0] >= count) for count in (after, until))
-        return (ended - begun) / (m - n)
+        (n, started), (m, ended) = (next(s for s in self._seen if s[0] >= count) for count in (after, until))
+        return (ended - started) / (m - n)
 
 
 def measured(ours: HandedIn, process: HandedIn) -> Costs:

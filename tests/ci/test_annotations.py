@@ -15,7 +15,7 @@ from manyheads.result import Result
 
 MakeResult = Callable[..., Result]
 SCRIPT = "exercises/averages/01_running_mean.py"
-BEGUN = {("averages", "running_mean"): "01_running_mean.py"}
+STARTED = {("averages", "running_mean"): "01_running_mean.py"}
 IN_NOTEBOOK = {("averages", "running_mean"): "01_running_mean.ipynb"}
 SOURCE = "import torch\n\n\ndef helper(x):\n    return x\n\n\ndef running_mean(x):\n    return helper(y)\n"
 
@@ -38,7 +38,7 @@ def test_the_line_is_the_one_that_the_evidence_names(
     tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
 ) -> None:
     result = make_result("error", evidence="raised NameError on line 9: a name is used that is defined nowhere")
-    assert annotate(tiny, [result], BEGUN, hand_in(py=SOURCE)) == [
+    assert annotate(tiny, [result], STARTED, hand_in(py=SOURCE)) == [
         Annotation(
             SCRIPT,
             9,
@@ -61,21 +61,21 @@ def test_the_line_is_the_one_that_the_evidence_names(
 def test_without_one_it_is_the_definition_that_the_exercise_asks_for(
     tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path], evidence: str
 ) -> None:
-    (found,) = annotate(tiny, [make_result("failed", evidence=evidence)], BEGUN, hand_in(py=SOURCE))
+    (found,) = annotate(tiny, [make_result("failed", evidence=evidence)], STARTED, hand_in(py=SOURCE))
     assert SOURCE.splitlines()[found.line - 1] == "def running_mean(x):"
 
 
 def test_a_file_that_defines_nothing_is_pointed_at_from_its_first_line(
     tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
 ) -> None:
-    (found,) = annotate(tiny, [make_result("error", evidence="nothing")], BEGUN, hand_in(py="x = 1\n"))
+    (found,) = annotate(tiny, [make_result("error", evidence="nothing")], STARTED, hand_in(py="x = 1\n"))
     assert found.line == 1
 
 
 def test_right_attempts_and_untouched_stubs_get_none(
     tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
 ) -> None:
-    assert annotate(tiny, [make_result()], BEGUN, hand_in(py=SOURCE)) == []
+    assert annotate(tiny, [make_result()], STARTED, hand_in(py=SOURCE)) == []
     assert annotate(tiny, [make_result("error")], {}, hand_in(py=SOURCE)) == []
 
 
@@ -104,7 +104,7 @@ def test_a_notebooks_line_is_the_one_of_its_file(
 
 def test_its_text_is_printable_and_bounded(tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]) -> None:
     result = make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000)
-    (found,) = annotate(tiny, [result], BEGUN, hand_in(py=SOURCE))
+    (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))
     message = str(titled(found)["message"])
     assert all(c.isprintable() or c == "\n" for c in message)
     assert message.splitlines()[1].startswith("  a [31m b ::error::xyyy")

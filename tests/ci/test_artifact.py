@@ -17,21 +17,21 @@ from manyheads.result import Result
 
 MakeResult = Callable[..., Result]
 Forge = Callable[[Path], object]
-BEGUN = {("averages", "running_mean"): "01_running_mean.py"}
+STARTED = {("averages", "running_mean"): "01_running_mean.py"}
 
 
 @pytest.fixture
 def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Path:
     """The artifact of a graded pull request."""
-    write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("failed", evidence="no")], BEGUN)
+    write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
     return tmp_path / "results"
 
 
 def test_what_was_written_is_read(tiny: Course, collected: Collected, make_result: MakeResult, folder: Path) -> None:
-    assert read_artifact(folder, tiny, collected) == HandedOn([make_result("failed", evidence="no")], BEGUN)
+    assert read_artifact(folder, tiny, collected) == HandedOn([make_result("failed", evidence="no")], STARTED)
 
 
-def test_nothing_begun_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
+def test_nothing_started_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
     write_artifact(tmp_path / "results", collected, Device.CPU, [], {})
     assert read_artifact(tmp_path / "results", tiny, collected) == HandedOn([], {})
 
@@ -44,7 +44,7 @@ def test_a_gpu_may_be_asked_for_more_than_the_course_gives_points_for(
     more = exercise.checks[0].model_copy(update={"id": "autocast", "score": 2.0, "max_score": 2.0})
     exercise = exercise.model_copy(update={"checks": (*exercise.checks, more), "score": 6.0, "max_score": 6.0})
     asked = asked.model_copy(update={"exercises": (exercise,), "score": 6.0, "max_score": 6.0, "device": "cuda"})
-    write_artifact(tmp_path / "results", collected, Device.CUDA, [asked], BEGUN)
+    write_artifact(tmp_path / "results", collected, Device.CUDA, [asked], STARTED)
     assert read_artifact(tmp_path / "results", tiny, collected).results == [asked]
 
 
@@ -104,8 +104,8 @@ def a_link(folder: Path) -> None:
         pytest.param(about(lambda a: a.update(student="../ben")), "of another commit", id="a path in place of a student"),
         pytest.param(about(lambda a: a.update(assignments=["averages", "averages"])), "its assignments", id="an assignment twice"),
         pytest.param(about(lambda a: a.update(assignments=["../../etc/passwd"])), "its assignments", id="a path in place of an assignment"),
-        pytest.param(about(lambda a: a.update(begun=[["averages", "running_mean", "../../../etc/passwd"]])), "what is begun", id="a path in place of an attempt"),
-        pytest.param(about(lambda a: a.update(begun=[["averages", "medians", "01_running_mean.py"]])), "what is begun", id="another exercise begun"),
+        pytest.param(about(lambda a: a.update(started=[["averages", "running_mean", "../../../etc/passwd"]])), "what is started", id="a path in place of an attempt"),
+        pytest.param(about(lambda a: a.update(started=[["averages", "medians", "01_running_mean.py"]])), "what is started", id="another exercise started"),
         pytest.param(about(lambda a: a.update(device="quantum")), "schema", id="a device that none is"),
         pytest.param(lambda f: (f / "about.json").unlink(), "missing", id="nothing that says what it is"),
     ],

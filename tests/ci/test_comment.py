@@ -30,7 +30,7 @@ def test_the_verdict_is_the_score_and_whether_all_is_right(
     assert verdict(Run([make_result(*outcomes)]), NO_GPU, frozenset()) == says
 
 
-def test_what_is_not_begun_does_not_fail_a_pull_request(make_result: MakeResult) -> None:
+def test_what_is_not_started_does_not_fail_a_pull_request(make_result: MakeResult) -> None:
     missing = make_result("missing", "missing", "missing", "missing")
     assert verdict(Run([missing]), NO_GPU, {("averages", "running_mean")}).conclusion == "success"
     assert verdict(Run([missing]), NO_GPU, {("medians", "running_mean")}).conclusion == "failure"
@@ -68,11 +68,11 @@ def test_results_that_were_not_believed_are_not_graded(tiny: Course) -> None:
     assert "a fault of the grader" in body(tiny, cpu_run("success", None), NO_GPU, (), frozenset(), COMMIT)
 
 
-def test_nothing_begun_says_what_is_next(tiny: Course) -> None:
+def test_nothing_started_says_what_is_next(tiny: Course) -> None:
     said = body(tiny, Run([]), NO_GPU, (), frozenset(), COMMIT)
-    assert said.startswith("## Nothing is begun\n")
+    assert said.startswith("## Nothing is started\n")
     assert "`make check`" in said
-    assert verdict(Run([]), NO_GPU, frozenset()) == Conclusion("neutral", "Nothing is begun")
+    assert verdict(Run([]), NO_GPU, frozenset()) == Conclusion("neutral", "Nothing is started")
 
 
 def test_files_that_were_not_taken_are_named(tiny: Course, make_result: MakeResult) -> None:
@@ -123,8 +123,8 @@ def test_one_that_is_wrong_and_behaves_is_run(make_result: MakeResult) -> None:
     assert why_not_on_a_gpu([make_result("failed", "error", "skipped")], ()) == ""
 
 
-def test_nothing_begun_is_not_run_on_the_gpu() -> None:
-    assert why_not_on_a_gpu([], ()) == "Nothing is begun."
+def test_nothing_started_is_not_run_on_the_gpu() -> None:
+    assert why_not_on_a_gpu([], ()) == "Nothing is started."
 
 
 def test_who_was_not_approved_is_told(make_result: MakeResult) -> None:

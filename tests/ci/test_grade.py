@@ -15,7 +15,7 @@ from manyheads.box.names import Device, Level
 from manyheads.ci import grade as grade_room
 from manyheads.ci.collect import Collected
 from manyheads.ci.grade import GradingError, grade_collected
-from manyheads.ci.started import begun_in
+from manyheads.ci.started import started_in
 from manyheads.cli.app import app
 from manyheads.course import Course
 from manyheads.result import Result
@@ -25,7 +25,7 @@ STUB = "exercises/averages/01_running_mean.py"
 
 @pytest.fixture
 def submitted(collected: Collected, tmp_path: Path) -> Path:
-    """What `course ci collect` writes, with an attempt that is begun."""
+    """What `course ci collect` writes, with an attempt that is started."""
     folder = tmp_path / "submitted"
     (folder / "ada" / "averages").mkdir(parents=True)
     (folder / "ada" / "averages" / "01_running_mean.py").write_text("x = 1\n")
@@ -40,13 +40,13 @@ def test_help_shows_an_example_that_is_a_command(name: str) -> None:
     assert re.search(rf"Example: `?course ci {name}\b", done.output)
 
 
-def test_nothing_begun_needs_no_box(
+def test_nothing_started_needs_no_box(
     tiny: Course, collected: Collected, submitted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grade_room, "start", None)
     stub = (tiny.root / STUB).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
-    assert grade_collected(tiny, collected, submitted, Device.CPU, begun_in(tiny, submitted / "ada")) == []
+    assert grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada")) == []
 
 
 def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is_none_of_ours(
@@ -61,7 +61,7 @@ def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is
     plans = []
     monkeypatch.setattr(grade_room, "start", plans.append)
     monkeypatch.setattr(grade_room, "grade", lambda submission: Graded(submission, make_result()))
-    assert grade_collected(tiny, collected, submitted, Device.CUDA, begun_in(tiny, submitted / "ada")) == [
+    assert grade_collected(tiny, collected, submitted, Device.CUDA, started_in(tiny, submitted / "ada")) == [
         make_result()
     ]
     assert [(plan.level, plan.device) for plan in plans] == [(Level.NAMESPACES, Device.CUDA)]
@@ -77,7 +77,7 @@ def test_a_fault_of_the_graders_own_is_no_result(
     monkeypatch.setattr(grade_room, "start", lambda plan: None)
     monkeypatch.setattr(grade_room, "grade", lambda submission: Graded(submission, make_result(), ("values: x",)))
     with pytest.raises(GradingError, match=r"a fault of the grader's own: values: x\. Next: course verify"):
-        grade_collected(tiny, collected, submitted, Device.CPU, begun_in(tiny, submitted / "ada"))
+        grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada"))
 
 
 def test_without_a_box_nothing_is_graded(

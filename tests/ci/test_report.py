@@ -21,7 +21,7 @@ from manyheads.result import Result
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
-BEGUN = {("averages", "running_mean"): "01_running_mean.py"}
+STARTED = {("averages", "running_mean"): "01_running_mean.py"}
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(
     make_result: MakeResult,
     tmp_path: Path,
 ) -> None:
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], BEGUN)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
     said = write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     assert said == "Reported 3 / 4 (failure)."
     summary = (tmp_path / "summary.md").read_text()
@@ -85,7 +85,7 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
     tmp_path: Path,
 ) -> None:
     forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged], BEGUN)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged], STARTED)
     with pytest.raises(ArtifactError, match="is not what grading writes"):
         write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     (comment,) = service.comments_on(7)
@@ -104,7 +104,7 @@ def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
     tmp_path: Path,
 ) -> None:
     environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], BEGUN)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
         write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     (comment,) = service.comments_on(7)
@@ -122,7 +122,7 @@ def test_a_check_run_that_is_refused_does_not_cost_the_comment(
     tmp_path: Path,
 ) -> None:
     service.tokens["t"] = {"pull-requests": "write"}
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], BEGUN)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
         write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
@@ -146,7 +146,7 @@ def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
     make_result: MakeResult,
     tmp_path: Path,
 ) -> None:
-    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], BEGUN)
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     environment["CPU_RESULT"] = "failure"
     assert write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu") == (
         "Reported Not graded (neutral)."

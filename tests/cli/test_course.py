@@ -172,7 +172,7 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
 def test_an_untouched_course_has_nothing_to_check_and_says_what_is_next(run_course: Run, student_copy: Path) -> None:
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
     assert check.returncode == 1
-    assert check.stdout == "Nothing is begun yet. Next: open exercises/, fill the first stub, then: course check\n"
+    assert check.stdout == "Nothing is started yet. Next: open exercises/, fill the first stub, then: course check\n"
     assert status.returncode == 0
     assert "· 01_running_mean The running mean – / 4 untouched 0 of 4 points" in words(status.stdout)
     assert status.stdout.endswith("Next: fill the stubs of 01_running_mean, then: course check running_mean\n")

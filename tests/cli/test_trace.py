@@ -100,7 +100,7 @@ def here(student_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_untouched_stub_has_nothing_to_follow(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app(["trace", "running_mean"], standalone_mode=False) == 1
     assert words(capsys.readouterr().out) == (
-        "running_mean is not begun yet: there is nothing to trace. "
+        "running_mean is not started yet: there is nothing to trace. "
         "Next: fill the first stub of 01_running_mean, then: course trace running_mean"
     )
 

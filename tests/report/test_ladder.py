@@ -9,7 +9,7 @@ from rich.console import Console
 from manyheads.report.ladder import Rung, ladder
 
 DONE = Rung("01_scores", "Scores", "done", 5, 5, (("scales", True),))
-BEGUN = Rung("02_mask", "The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))
+STARTED = Rung("02_mask", "The mask", "in progress", 1.5, 4, (("masks", True), ("gives no NaN", False)))
 UNTOUCHED = Rung("03_heads", "Heads", "untouched", 0, 6, (("splits", False),))
 
 
@@ -20,7 +20,7 @@ def text(*rungs: Rung, width: int = 80) -> list[str]:
 
 
 def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
-    assert text(DONE, BEGUN, UNTOUCHED) == [
+    assert text(DONE, STARTED, UNTOUCHED) == [
         "✓  01_scores  Scores      5 / 5  done",
         "…  02_mask    The mask  1.5 / 4  in progress, 1 of 2 checks",
         "·  03_heads   Heads       – / 6  untouched",

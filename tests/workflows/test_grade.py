@@ -213,7 +213,7 @@ def test_a_pull_request_without_an_attempt_needs_no_grading(school: School) -> N
     assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
         jobs
     )
-    assert comment(school, 5).startswith("## Nothing is begun\n")
+    assert comment(school, 5).startswith("## Nothing is started\n")
     assert school.service.check_runs[-1]["conclusion"] == "neutral"
 
 
