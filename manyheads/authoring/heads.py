@@ -9,10 +9,10 @@ from ..checks.trusted import namespace_of
 from ..course import Exercise
 from ..public.file import Fingerprints
 from ..public.heads import Heads, key_of, save
-from ..tools.calls import looks
-from ..tools.corners import TABLES, TIMES
+from ..tools.calls import examples
+from ..tools.crops import TABLES, TIMES
 from ..tools.heads import heads_of
-from ..tools.sentence import sentence_looks
+from ..tools.sentence import sentence_examples
 
 
 def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
@@ -21,12 +21,12 @@ def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
     namespace = namespace_of(path)
     recorded: dict[str, Heads] = {}
     curve = exercise.curve
-    sentence = sentence_looks(exercise) if curve.exists() else []
-    for look in (*looks(exercise, fingerprints, by_head=True), *sentence):
-        if not look.has_heads:
+    sentence = sentence_examples(exercise) if curve.exists() else []
+    for example in (*examples(exercise, fingerprints, by_head=True), *sentence):
+        if not example.has_heads:
             continue
-        traced = trace(namespace, TraceCall(cast(look.call, "float32"), TABLES, TIMES), str(path))
-        found = heads_of(traced, look.axes)
+        traced = trace(namespace, TraceCall(cast(example.call, "float32"), TABLES, TIMES), str(path))
+        found = heads_of(traced, example.axes)
         if found is not None:
-            recorded[key_of(look.expected)] = found
+            recorded[key_of(example.expected)] = found
     return save(recorded) if recorded else b""

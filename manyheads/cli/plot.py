@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..tools.corners import TABLES, TIMES
+from ..tools.crops import TABLES, TIMES
 from .options import CourseOption, course_of
 from .picture import write_picture
 from .trace import follow_own
@@ -34,7 +34,7 @@ def plot(
     from ..tools.sentence import every_band
 
     console = Console(highlight=False)
-    shown = every_band(seen.looks, seen.followed.traced)
+    shown = every_band(seen.examples, seen.followed.traced)
     for line in summary(shown):
         console.print(line, soft_wrap=True, markup=False)
     if seen.followed.ended:

@@ -11,12 +11,12 @@ from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
 from ..submission import AttemptSource
-from ..tools.corners import CORNER
+from ..tools.crops import CROP
 from .options import CourseOption, course_of, exercise_named
 from .own import fingerprint_path, gone, is_started, own_attempt
 
 if TYPE_CHECKING:
-    from ..tools.calls import Look
+    from ..tools.calls import Example
     from ..tools.follow import Followed
 
 
@@ -31,14 +31,16 @@ def trace(
 
     Example: `course trace reshape_dance`
     """
-    seen = follow_own(course_of(course), exercise, function, "trace", crop=CORNER if values else ())
+    seen = follow_own(course_of(course), exercise, function, "trace", crop=CROP if values else ())
     from ..report.trace import LEGEND, trace_report
     from ..tools.source import Source
     from ..tools.trace import explained
 
     console = Console(highlight=False)
     lines = Source(tuple(seen.source.source.splitlines()))
-    told = [explained(look, traced, lines) for look, traced in zip(seen.looks, seen.followed.traced, strict=False)]
+    told = [
+        explained(example, traced, lines) for example, traced in zip(seen.examples, seen.followed.traced, strict=False)
+    ]
     for each in told:
         console.print(trace_report(each), soft_wrap=True)
     if seen.followed.ended:
@@ -57,7 +59,7 @@ class Own:
 
     exercise: Exercise
     source: AttemptSource
-    looks: list[Look]
+    examples: list[Example]
     followed: Followed
 
 
@@ -77,14 +79,14 @@ def follow_own(
     from ..public.heads import read
     from ..tools.calls import with_heads
     from ..tools.follow import follow
-    from ..tools.sentence import sentence_looks
+    from ..tools.sentence import sentence_examples
 
     with open_own_box() as box:  # before anything here runs an operation of torch
         source = own_attempt(course, exercise)
         refuse_unstarted(course, exercise, source, command)
-        chosen = _looks_named(exercise, fingerprint_path(exercise), function, command, by_head)
+        chosen = _examples_named(exercise, fingerprint_path(exercise), function, command, by_head)
         if by_head:
-            sentence = sentence_looks(exercise) if function is None else []
+            sentence = sentence_examples(exercise) if function is None else []
             chosen = with_heads([*chosen, *sentence], read(exercise.heads))
         return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
 
@@ -104,22 +106,22 @@ def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, 
     raise typer.Exit(1)
 
 
-def _looks_named(
+def _examples_named(
     exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
-) -> list[Look]:
+) -> list[Example]:
     """The recorded calls of that function, of all where it is None. Raises CourseError where there is none."""
     from ..public.file import read
-    from ..tools.calls import looks
+    from ..tools.calls import examples
 
-    every = looks(exercise, read(fingerprints), by_head=by_head)
-    chosen = [look for look in every if function in (None, look.target)]
+    every = examples(exercise, read(fingerprints), by_head=by_head)
+    chosen = [example for example in every if function in (None, example.target)]
     if not chosen:
         if not every:
             raise CourseError(
                 f"no recorded call of {exercise.id} fits its shapes in course.yaml. "
                 f"Next: tell your instructor, whose next command is: course verify {exercise.id}"
             )
-        known = ", ".join(dict.fromkeys(look.target for look in every))
+        known = ", ".join(dict.fromkeys(example.target for example in every))
         next_ = f"course {command} {exercise.id}"
         raise CourseError(f"{exercise.id} has no {function!r} to {command}; it has: {known}. Next: {next_}")
     return chosen

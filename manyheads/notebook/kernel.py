@@ -21,7 +21,7 @@ from ..course import Course, Exercise, find_course, load_course
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..public.file import Fingerprints, read
-from ..tools.calls import Look
+from ..tools.calls import Example
 from ..tools.source import Source
 
 CellName = Callable[[str], str | None]
@@ -92,12 +92,12 @@ class Cells:
 
 
 def trace_here(
-    namespace: Mapping[str, object], look: Look, cells: Cells, crop: tuple[int, ...] = (), times: int = 1
+    namespace: Mapping[str, object], example: Example, cells: Cells, crop: tuple[int, ...] = (), times: int = 1
 ) -> Traced:
     """Follow a call of what is defined in this kernel."""
-    message = TraceCall(cast(look.call, "float32"), crop, times)
+    message = TraceCall(cast(example.call, "float32"), crop, times)
     with undisturbed():
-        return trace(namespace, message, _file_of(namespace.get(look.target)), cells.line_of)
+        return trace(namespace, message, _file_of(namespace.get(example.target)), cells.line_of)
 
 
 def _file_of(target: object) -> str:

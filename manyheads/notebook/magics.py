@@ -19,11 +19,11 @@ from ..report.figures import png
 from ..report.notebook import NotebookView, checked, picture, shown
 from ..report.trace import LEGEND, trace_report
 from ..result import ExerciseResult
-from ..tools.calls import Look, looks, with_heads
-from ..tools.corners import CORNER, TABLES, TIMES
+from ..tools.calls import Example, examples, with_heads
+from ..tools.crops import CROP, TABLES, TIMES
 from ..tools.hints import next_hint
 from ..tools.plot import summary
-from ..tools.sentence import every_band, sentence_looks
+from ..tools.sentence import every_band, sentence_examples
 from ..tools.trace import explained
 from .kernel import Cells, Here, here, trace_here, undisturbed
 
@@ -67,20 +67,25 @@ class Magics:
 
     def _trace(self, found: Here, *words: str) -> NotebookView:
         names = [word for word in words if not word.startswith("--")]
-        crop = CORNER if len(names) < len(words) else ()
+        crop = CROP if len(names) < len(words) else ()
         cells = self._cells()
-        traced = [(look, trace_here(self._shell.user_ns, look, cells, crop)) for look in _chosen(found, names, "trace")]
+        traced = [
+            (example, trace_here(self._shell.user_ns, example, cells, crop))
+            for example in _chosen(found, names, "trace")
+        ]
         source = cells.source()
         return shown(
-            *(trace_report(explained(look, each, source)) for look, each in traced), Text(LEGEND, "bright_black")
+            *(trace_report(explained(example, each, source)) for example, each in traced), Text(LEGEND, "bright_black")
         )
 
     def _plot(self, found: Here, *names: str) -> NotebookView:
         cells = self._cells()
-        sentence = [] if names else sentence_looks(found.exercise)
+        sentence = [] if names else sentence_examples(found.exercise)
         recorded = read(found.exercise.heads)
         chosen = with_heads([*_chosen(found, names, "plot", by_head=True), *sentence], recorded)
-        every = every_band(chosen, [trace_here(self._shell.user_ns, look, cells, TABLES, TIMES) for look in chosen])
+        every = every_band(
+            chosen, [trace_here(self._shell.user_ns, example, cells, TABLES, TIMES) for example in chosen]
+        )
         data = png(every, f"{found.exercise.title}: expected, yours, difference")
         return shown(picture(base64.b64encode(data).decode(), summary(every)))
 
@@ -111,11 +116,11 @@ def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
     return plain, options
 
 
-def _chosen(found: Here, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Look]:
-    every = looks(found.exercise, found.fingerprints, by_head=by_head)
-    chosen = [look for look in every if not names or look.target == names[0]]
+def _chosen(found: Here, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Example]:
+    every = examples(found.exercise, found.fingerprints, by_head=by_head)
+    chosen = [example for example in every if not names or example.target == names[0]]
     if not chosen:
-        known = ", ".join(dict.fromkeys(look.target for look in every)) or "none"
+        known = ", ".join(dict.fromkeys(example.target for example in every)) or "none"
         next_ = f"%{command} {found.id}"
         raise CourseFault(f"{found.id} has no {names[0]!r} to {command}; it has: {known}. Next: {next_}")
     return chosen

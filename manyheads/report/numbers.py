@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 
-def corner_lines(corner: Tensor, whole: Sequence[int]) -> list[str]:
+def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
     """Rows of numbers; "…" where the tensor goes on. `whole`: its full shape."""
-    table = corner.reshape(-1, corner.shape[-1]) if corner.dim() else corner.reshape(1, 1)
+    table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
     whole_numbers = bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True
     texts = [[_number(value, whole_numbers) for value in row] for row in table.tolist()]

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ..tools.origins import OriginBlock, OriginCell, OriginPicture
-from ..tools.trace import Again, Explained, Operation, TraceLine
-from .numbers import corner_lines
+from ..tools.trace import Explained, Operation, Repeated, TraceLine
+from .numbers import crop_lines
 
 LEGEND = "view: the same memory, read anew   copy: every number moved   no word: numbers computed anew"
 _NAME, _SHAPES = 13, 46  # columns
@@ -24,7 +24,7 @@ def trace_report(explained: Explained) -> RenderableType:
         parts.append(Text(f"  {explained.sizes}", style="bright_black"))
     width = max((len(line.label) for line in _all_lines(explained)), default=0)
     for entry in explained.entries:
-        parts += _again(entry, width) if isinstance(entry, Again) else _line(entry, width)
+        parts += _repeated(entry, width) if isinstance(entry, Repeated) else _line(entry, width)
     if explained.dropped:
         parts.append(Text(f"  … and {explained.dropped} more operations", style="bright_black"))
     if explained.raised:
@@ -59,16 +59,14 @@ def _operation(operation: Operation, indent: int) -> list[RenderableType]:
     row.append(f"{shapes:<{_SHAPES}}  " if operation.data else shapes)
     row.append(operation.data, "magenta" if "not" in operation.data else "green")
     parts: list[RenderableType] = [row]
-    if operation.mind:
-        parts.append(Text(f"{pad}! {operation.mind}", style="bold yellow"))
-    if operation.corner is not None:
-        parts += [
-            Text(f"{pad}  {line}", style="bright_black") for line in corner_lines(operation.corner, operation.whole)
-        ]
+    if operation.warning:
+        parts.append(Text(f"{pad}! {operation.warning}", style="bold yellow"))
+    if operation.crop is not None:
+        parts += [Text(f"{pad}  {line}", style="bright_black") for line in crop_lines(operation.crop, operation.whole)]
     return parts
 
 
-def _again(again: Again, width: int) -> list[RenderableType]:
+def _repeated(again: Repeated, width: int) -> list[RenderableType]:
     where = f"line {again.first}" if again.first == again.last else f"lines {again.first}–{again.last}"
     how = "like this" if again.alike else "like this, with other shapes"
     return [

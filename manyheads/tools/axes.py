@@ -1,4 +1,4 @@
-"""Sizes of a call and their names: (2, 5, 12) is (B, T, C) where B = 2, T = 5 and C = 12."""
+"""Name the sizes of a call: (2, 5, 12) is (B, T, C) if B = 2, T = 5 and C = 12."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, StandIn
 from ..course.shapes import Axis, Parameter, Signature
 
-SAME = 100  # the doubt where two axes have one size
+SAME = 100  # the ambiguity of two axes with the same size
 Signatures = Mapping[str, Sequence[Signature]]
 
 
@@ -22,7 +22,7 @@ Signatures = Mapping[str, Sequence[Signature]]
 class Axes:
     """The size of each named axis.
 
-    neighbours: pairs that stand side by side in some tensor. packed: axes on which q, k and v may lie side by side.
+    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may be packed.
     """
 
     sizes: Mapping[str, int]
@@ -30,7 +30,7 @@ class Axes:
     packed: frozenset[str] = frozenset()
 
     def name(self, size: int) -> str:
-        """What an axis of this size is: T, a product such as nh·hd or 3·C, or the number where it has no name."""
+        """The name of an axis of this size: T, a product such as nh·hd or 3·C, or the number if it has no name."""
         return self._names.get(size, str(size))
 
     def shape(self, shape: Sequence[int]) -> str:
@@ -38,7 +38,7 @@ class Axes:
         return f"({', '.join(self.name(size) for size in shape)})"
 
     def number(self, value: float) -> str:
-        """A number beside the tensors, with its name: 2.646 (√hd)."""
+        """A number among the arguments, with its name if it has one: 2.646 (√hd)."""
         shown = f"{value:.4g}"
         sizes = {name: size for name, size in self.sizes.items() if size > 1}
         roots = {f"√{name}": math.sqrt(size) for name, size in sizes.items()}
@@ -49,16 +49,16 @@ class Axes:
         return shown
 
     @property
-    def doubt(self) -> int:
-        """How many sizes could be two things: the fewer, the better the call explains itself."""
+    def ambiguity(self) -> int:
+        """How many sizes could be two different axes. The fewer, the better a call serves as an example."""
         sizes = list(self.sizes.values())
-        several = [size for name, size in self._packed + self._joined if name != "nh·hd"]  # which is C itself
+        several = [size for name, size in self._packed + self._joined if name != "nh·hd"]  # this is C itself
         several += [*sizes, *(_LITERALS if self.packed else ())]
         return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
 
     @cached_property
     def _names(self) -> dict[int, str]:
-        """An axis of its own comes first, then three packed into one, then two joined."""
+        """The names by size: single axes take precedence, then three packed into one, then two joined."""
         found: dict[int, str] = {}
         for named in (list(self.sizes.items()), self._packed, self._joined):
             free = [(name, size) for name, size in named if size > 1 and size not in found]
@@ -68,22 +68,22 @@ class Axes:
 
     @property
     def _packed(self) -> list[tuple[str, int]]:
-        """Where q, k and v lie side by side: 3·C."""
+        """Axes in which q, k and v are packed: 3·C."""
         return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
 
     @property
     def _joined(self) -> list[tuple[str, int]]:
-        """Neighbours that a view may join: B·T, B·nh, nh·hd, T·hd."""
+        """Adjacent axes that a view may join: B·T, B·nh, nh·hd, T·hd."""
         pairs = {*self.neighbours, *pairwise(name for name in _HEADS if name in self.sizes)}
         return [(f"{a}·{b}", self.sizes[a] * self.sizes[b]) for a, b in sorted(pairs)]
 
 
-_LITERALS = (3,)  # q, k and v on an axis of their own
+_LITERALS = (3,)  # the size of an axis over q, k and v
 _HEADS = ("B", "nh", "T", "hd")
 
 
 def axes_of(signature: Signature, call: Call, returned: Sequence[int], others: Signatures) -> Axes | None:
-    """The sizes in a recorded call that returned a tensor of this shape; None where the signature does not fit it."""
+    """The axes of a recorded call that returned a tensor of this shape; None if the signature does not fit the call."""
     solver = _Solver(others)
     if signature.build is not None:
         if not isinstance(call.subject, Build):
@@ -95,7 +95,7 @@ def axes_of(signature: Signature, call: Call, returned: Sequence[int], others: S
 
 
 class _Solver:
-    """Equations `product of axes = number`, solved one unknown at a time."""
+    """Solves equations `product of axes = number`, one unknown at a time."""
 
     def __init__(self, others: Signatures) -> None:
         self._others = others
@@ -172,7 +172,7 @@ class _Solver:
 
 
 def _solve(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
-    """Whether this equation holds no unknown any more; its last one is worked out."""
+    """Compute the unknown of this equation, if it has only one. Returns whether no unknown is left."""
     unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
     if len(unknown) > 1:
         return False

@@ -1,4 +1,4 @@
-"""What `course bench` measures, and the figures that the lesson's author measured. Times in ms, memory in bytes."""
+"""What `course bench` measures, and the figures from the lesson. Times in ms, memory in bytes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 
 BATCH, HEADS, HEAD_DIM = 1, 12, 64
-ITEM_SIZES = {"float32": 4, "bfloat16": 2}  # bytes of a number
+ITEM_SIZES = {"float32": 4, "bfloat16": 2}  # bytes for each number
 
 
 @dataclass(frozen=True)
 class BenchEffort:
-    """What to try. enough: ms for the runs of one setting, unless the fewest take longer."""
+    """Which lengths to measure. enough: ms to spend on each setting, unless the least number of runs takes longer."""
 
     lengths: tuple[int, ...]
     enough: float
@@ -23,7 +23,7 @@ FULL, QUICK = BenchEffort((256, 1024, 4096), 3000.0), BenchEffort((32, 64), 100.
 
 @dataclass(frozen=True)
 class BenchSetting:
-    """One comparison. backward: the gradients of q, k and v are computed too."""
+    """The setting of one comparison. backward: whether the gradients of q, k and v are computed too."""
 
     T: int
     dtype: str
@@ -31,13 +31,13 @@ class BenchSetting:
 
     @property
     def matrix(self) -> int:
-        """Bytes of one (B, nh, T, T) matrix, which SDPA need not make."""
+        """Bytes of one (B, nh, T, T) matrix, which SDPA does not need."""
         return BATCH * HEADS * self.T**2 * ITEM_SIZES[self.dtype]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One path. peak: the most memory that was held beyond what q, k, v hold; None where that cannot be seen."""
+    """The measurement of one path. peak: the most memory beyond that of q, k, v; None if it cannot be measured."""
 
     times: tuple[float, ...]
     peak: int | None = None
@@ -50,7 +50,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class BenchRow:
-    """A setting, measured. `instead`: why there is nothing, where there is nothing."""
+    """The measurements of one setting. `instead`: why there are none, if there are none."""
 
     setting: BenchSetting
     by_hand: Measured | None = None
@@ -59,7 +59,7 @@ class BenchRow:
 
     @property
     def faster(self) -> float | None:
-        """How many times as long the path by hand takes."""
+        """How many times as long as SDPA the path by hand takes."""
         return ratio(self.by_hand, self.sdpa)
 
     @property
@@ -70,17 +70,17 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class Bench:
-    """All that was measured, and on what. apart: the largest difference between the two paths' outputs, by dtype."""
+    """All measurements and their machine. apart: the largest difference between the two paths' outputs, by dtype."""
 
     device: str
     machine: str  # the processor's name
-    threads: int  # of the CPU; 0 where the work is a GPU's
+    threads: int  # of the CPU; 0 for a GPU
     torch: str  # its version
     rows: tuple[BenchRow, ...]
     apart: Mapping[str, float]
 
 
-# The lesson says: B = 1, 12 heads, float32, an A100. Whether gradients were computed, it does not say: forward is assumed.
+# The lesson states B = 1, 12 heads, float32 and an A100, but not whether gradients were computed: forward is assumed.
 LESSON_DEVICE = "A100"
 LESSON = {
     BenchSetting(T, "float32", backward=False): (Measured((by_hand,)), Measured((sdpa,)))
@@ -94,5 +94,5 @@ def settings(lengths: tuple[int, ...]) -> list[BenchSetting]:
 
 
 def ratio(by_hand: Measured | None, sdpa: Measured | None) -> float | None:
-    """The first one's median over the second one's."""
+    """The median by hand divided by the median of SDPA."""
     return None if by_hand is None or sdpa is None else by_hand.time / sdpa.time

@@ -1,4 +1,4 @@
-"""Which of the recorded calls to look at: for each function the one that explains itself best."""
+"""Choose examples among the recorded calls: for each function the call that is easiest to understand."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ from ..public.heads import Heads, key_of
 from .axes import SAME, Axes, axes_of
 
 _LARGE = 6.0
-AnyLook = TypeVar("AnyLook", bound="Look")
+AnyExample = TypeVar("AnyExample", bound="Example")
 
 
 @dataclass(frozen=True)
-class Look:
-    """A recorded call, what the reference answered, and what its sizes are called. `judged`: only that is right.
+class Example:
+    """A recorded call, the reference's answer, and the names of its sizes.
 
-    heads: what the reference's heads attend to, where that is recorded.
+    compares_values: whether an attempt must have these values; otherwise only the shape is compared.
+    heads: the attention weights of the reference's heads, if they are recorded.
     """
 
     call: Call
     expected: Tensor
-    judged: bool
+    compares_values: bool
     signature: Signature | None
     axes: Axes
     heads: Heads | None = field(default=None, kw_only=True)
 
     @property
     def target(self) -> str:
-        """The function or class."""
+        """The name of the function or class."""
         return target_of(self.call)
 
     @property
     def has_heads(self) -> bool:
-        """Whether a module attends here, so that there may be heads to see."""
+        """Whether the call is to a module with attention, so that its heads can be shown."""
         return bool(self.axes.packed) and self.expected.dim() > 0
 
     @property
     def title(self) -> str:
-        """As a student would write the call: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
+        """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
         build = self.call.subject if isinstance(self.call.subject, Build) else None
         names = [p.name for p in self.signature.call] if self.signature else []
         called = _arguments(self.call.args, self.call.kwargs, names)
@@ -56,47 +57,50 @@ class Look:
         return f"{self.target}({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})({called})"
 
 
-def looks(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Look]:
-    """A call for each function and each setting of a module, in the order of course.yaml.
+def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Example]:
+    """An example for each function and each setting of a module, in the order of course.yaml.
 
-    by_head: for the eye, prefer calls in which heads are an axis; else those whose sizes are easiest to tell apart.
+    by_head: prefer calls in which heads are an axis, for pictures; else calls whose sizes are easiest to distinguish.
     """
-    best: dict[tuple[str, str], tuple[tuple[int, ...], Look]] = {}
-    for index, look in _all(exercise, fingerprints):
-        key = (look.target, _setting(look.call))
-        rank = _rank(look, {check.layer for check in fingerprints.content.checks if index in check.calls}, by_head)
+    best: dict[tuple[str, str], tuple[tuple[int, ...], Example]] = {}
+    for index, example in _all(exercise, fingerprints):
+        key = (example.target, _setting(example.call))
+        rank = _rank(example, {check.layer for check in fingerprints.content.checks if index in check.calls}, by_head)
         if key not in best or rank < best[key][0]:
-            best[key] = (rank, look)
+            best[key] = (rank, example)
     order = list(exercise.shapes) or [target for target, _ in best]
-    return sorted((look for _, look in best.values()), key=lambda look: (order.index(look.target), _setting(look.call)))
+    return sorted(
+        (example for _, example in best.values()),
+        key=lambda example: (order.index(example.target), _setting(example.call)),
+    )
 
 
-def with_heads(chosen: Sequence[AnyLook], recorded: Mapping[str, Heads]) -> list[AnyLook]:
-    """The same calls, each with the reference's heads where they are recorded."""
-    return [replace(look, heads=recorded.get(key_of(look.expected))) for look in chosen]
+def with_heads(chosen: Sequence[AnyExample], recorded: Mapping[str, Heads]) -> list[AnyExample]:
+    """The same examples, each with the reference's heads if they are recorded."""
+    return [replace(example, heads=recorded.get(key_of(example.expected))) for example in chosen]
 
 
-def _rank(look: Look, layers: set[int], by_head: bool) -> tuple[int, ...]:
-    """The lower, the better it shows. Zeros, extremes and the like are for checks, not for the eye."""
-    doubt, unusual = look.axes.doubt, Layer.VALUES not in layers
-    heads = look.signature is not None and Axis(("nh",)) in look.signature.returns
-    names = (doubt >= SAME, unusual or _is_extreme(look.call), doubt) if by_head else (doubt, unusual)
-    return (not look.judged, by_head and not heads, Layer.FINITE in layers, *names, _elements(look.call))
+def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
+    """The rank of an example: lower is better. Calls with zeros, extremes and the like are for checks, not for display."""
+    ambiguity, unusual = example.axes.ambiguity, Layer.VALUES not in layers
+    heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
+    names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
+    return (not example.compares_values, by_head and not heads, Layer.FINITE in layers, *names, _elements(example.call))
 
 
 def _is_extreme(call: Call) -> bool:
-    """Whether it holds numbers that no normal distribution would give."""
+    """Whether the call contains numbers that a normal distribution would not give."""
     state = call.subject.state if isinstance(call.subject, Build) else None
     given = (*call.args, *call.kwargs.values(), *(state or {}).values())
     return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
 
 
 def target_of(call: Call) -> str:
-    """The name of what is called or built."""
+    """The name of the function that is called, or of the class that is built."""
     return call.subject if isinstance(call.subject, str) else call.subject.target
 
 
-def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, Look]]:
+def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, Example]]:
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     content = fingerprints.content
     for index, (call, expected) in enumerate(zip(fingerprints.calls, fingerprints.expected, strict=True)):
@@ -104,48 +108,48 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
         if not plain or expected is None or content.right(index).raised is not None:
             continue
-        judged = not call.random and any(index in check.calls for check in content.checks)
+        compares_values = not call.random and any(index in check.calls for check in content.checks)
         if not signatures:
-            yield index, Look(call, expected, judged, None, Axes({}))
+            yield index, Example(call, expected, compares_values, None, Axes({}))
         for signature in signatures.get(target_of(call), ()):
             axes = axes_of(signature, call, expected.shape, signatures)
             if axes is not None:
-                look = Look(_bare(call), expected, judged, signature, axes)
-                yield from ((index, smaller) for smaller in _smaller(look))
+                example = Example(_bare(call), expected, compares_values, signature, axes)
+                yield from ((index, smaller) for smaller in _smaller(example))
 
 
-def _smaller(look: Look) -> Iterator[Look]:
-    """The look with 2, 3, … sequences of its batch: another size may be easier to tell from the others."""
-    signature, batch = look.signature, Axis(("B",))
-    if signature is None or "B" not in look.axes.sizes:
-        yield look
+def _smaller(example: Example) -> Iterator[Example]:
+    """The example with 2, 3, … sequences of its batch: another size may be easier to distinguish from the others."""
+    signature, batch = example.signature, Axis(("B",))
+    if signature is None or "B" not in example.axes.sizes:
+        yield example
         return
     shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
     names = [p.name for p in signature.call]
-    for count in range(2, look.axes.sizes["B"] + 1):
+    for count in range(2, example.axes.sizes["B"] + 1):
 
         def cut(name: str, value: object, count: int = count) -> object:
             shape = shapes.get(name)
             return value if shape is None else cast(Tensor, value).narrow(shape.index(batch), 0, count)
 
-        args = tuple(cut(name, value) for name, value in zip(names, look.call.args, strict=False))
-        kwargs = {name: cut(name, value) for name, value in look.call.kwargs.items()}
-        expected = look.expected
+        args = tuple(cut(name, value) for name, value in zip(names, example.call.args, strict=False))
+        kwargs = {name: cut(name, value) for name, value in example.call.kwargs.items()}
+        expected = example.expected
         if batch in signature.returns:
             expected = expected.narrow(signature.returns.index(batch), 0, count)
-        axes = replace(look.axes, sizes={**look.axes.sizes, "B": count})
-        yield replace(look, call=replace(look.call, args=args, kwargs=kwargs), expected=expected, axes=axes)
+        axes = replace(example.axes, sizes={**example.axes.sizes, "B": count})
+        yield replace(example, call=replace(example.call, args=args, kwargs=kwargs), expected=expected, axes=axes)
 
 
 def _bare(call: Call) -> Call:
-    """Without what a check adds to a module's output."""
+    """The call without the values that a check adds to a module's output."""
     subject, *args = (replace(v, added={}) if isinstance(v, Build) else v for v in (call.subject, *call.args))
     kwargs = {k: replace(v, added={}) if isinstance(v, Build) else v for k, v in call.kwargs.items()}
     return replace(call, subject=cast(str | Build, subject), args=tuple(args), kwargs=kwargs)
 
 
 def _setting(call: Call) -> str:
-    """The attributes that the call sets on its module, such as flash=True: each setting is looked at."""
+    """The attributes that the call sets on its module, for example flash=True. Each setting gets an example."""
     return ", ".join(f"{k}={v}" for k, v in call.subject.attributes.items()) if isinstance(call.subject, Build) else ""
 
 

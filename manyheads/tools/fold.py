@@ -1,16 +1,16 @@
-"""Find loops in what ran: a sequence of steps, with what repeats folded into one round and a count."""
+"""Fold loops: in a sequence of steps, replace repetitions by one round and a count."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-LONGEST = 60  # steps of one round
+LONGEST = 60  # the most steps of one round
 
 
 @dataclass(frozen=True)
 class Loop:
-    """The first round of something that ran several times. `alike`: every round is exactly like the first."""
+    """A loop: its first round and the number of rounds. `alike`: whether every round is exactly like the first."""
 
     body: tuple[Item, ...]
     times: int
@@ -25,18 +25,20 @@ Item = int | Loop
 
 
 def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
-    """The order with loops folded, the shortest rounds first: rounds are steps with the same keys, one by one."""
+    """Fold the loops in a sequence, shortest rounds first. Steps with the same key count as the same."""
     items: list[Item] = list(order)
     length = 1
     while length <= min(LONGEST, len(items) // 2):
         shorter = _rounds(items, [_loosely(item, key) for item in items], length)
-        length = 1 if len(shorter) < len(items) else length + 1  # a folded loop may be in the round of an outer one
+        length = (
+            1 if len(shorter) < len(items) else length + 1
+        )  # start again: a folded loop may be part of an outer loop's round
         items = shorter
     return tuple(items)
 
 
 def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
-    """However often it ran: in a loop that grows, the first round of the inner loop is a single step."""
+    """The key of an item regardless of its count: in a growing loop, the inner loop's first run is a single step."""
     if isinstance(item, int):
         return key(item)
     body = tuple(_loosely(each, key) for each in item.body)
@@ -44,7 +46,7 @@ def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
 
 
 def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
-    """The items with every run of rounds of this length folded."""
+    """Fold every sequence of rounds of this length."""
     found: list[Item] = []
     at = 0
     while at < len(items):

@@ -1,4 +1,4 @@
-"""Run an attempt on recorded calls in a process of its own, and follow what it does."""
+"""Run an attempt on examples in a process of its own, and trace it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ from ..checks.cast import cast
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..submission import AttemptSource
-from .calls import Look
+from .calls import Example
 
 
 @dataclass(frozen=True)
 class Followed:
-    """What was seen of the calls, in their order. `ended`: one sentence, where the attempt went no further."""
+    """The traced calls, in their order. `ended`: one sentence that says why the attempt ended early, if it did."""
 
     traced: tuple[Traced, ...]
     ended: str = ""
 
 
 def follow(
-    box: Box, limits: Limits, source: AttemptSource, wanted: Sequence[Look], crop: tuple[int, ...] = (), times: int = 1
+    box: Box,
+    limits: Limits,
+    source: AttemptSource,
+    wanted: Sequence[Example],
+    crop: tuple[int, ...] = (),
+    times: int = 1,
 ) -> Followed:
-    """Ask for each call in float32. `crop` and `times` are TraceCall's."""
+    """Trace each example in float32. `crop` and `times` are those of TraceCall."""
     traced: list[Traced] = []
     connection = box.attempt(limits)
     at = "while it was imported"
@@ -39,9 +44,9 @@ def follow(
         if raised is not None:
             own = sanitize(raised.message)
             return Followed((), f"{source.name} cannot be imported: it {explain(raised)}. Python says: {own}")
-        for look in wanted:
-            at = f"in {look.target}"
-            message = TraceCall(cast(look.call, "float32"), crop, times)
+        for example in wanted:
+            at = f"in {example.target}"
+            message = TraceCall(cast(example.call, "float32"), crop, times)
             traced.append(connection.ask_for(read_traced, message, limits.seconds_per_call))
     except AttemptEnded as ended:
         return Followed(tuple(traced), f"{ended} That was {at}.")

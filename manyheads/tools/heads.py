@@ -1,8 +1,8 @@
-"""What each head of a student's module attends to, found among the operations of a followed call.
+"""Find the attention weights of each head of a student's module among the operations of a traced call.
 
-Weights are known by what they are, not by what they are called: a (T, T) table whose rows are not negative and sum to
-one, with what was done to it afterwards. Scores are the first table whose softmax the weights are. Where nothing is
-like that, the output of a softmax is shown as it is, with what came before it.
+Weights are recognised by their values, not by a name: a (T, T) table with non-negative rows that sum to one, including
+later changes of it. Scores are the first table whose softmax gives the weights. If there is no such table, the output
+of a softmax and the tables before it are used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROUNDING = 1e-3
 
 
 def heads_of(traced: Traced, axes: Axes) -> Heads | None:
-    """The weights that the call computed, and the scores they come from; None where none were seen."""
+    """The weights and scores that the call computed; None if no weights were found."""
     tokens = axes.sizes.get("T", 0)
     if tokens < 2:
         return None
@@ -35,7 +35,7 @@ def heads_of(traced: Traced, axes: Axes) -> Heads | None:
 
 
 def _scores(before: Sequence[Tensor], weights: Tensor) -> Tensor | None:
-    """The first of these tables whose softmax is the weights, over the keys or another axis; else the last."""
+    """The first table whose softmax, over the keys or another axis, gives the weights; else the last table."""
     for table in before:
         for axis in (-1, -2, -3):
             if torch.allclose(table.softmax(axis), weights, atol=_ROUNDING):
@@ -44,7 +44,7 @@ def _scores(before: Sequence[Tensor], weights: Tensor) -> Tensor | None:
 
 
 def _tables(traced: Traced, axes: Axes, tokens: int) -> Iterator[tuple[Step, Tensor]]:
-    """Every step that gave numbers of shape (…, T, T), with those of the first sequence, head by head."""
+    """Every step with an output of shape (…, T, T), with the tables of the first sequence's heads."""
     for place in dict.fromkeys(traced.order):
         step = traced.steps[place]
         whole = step.outputs[0].shape if step.outputs else ()

@@ -1,4 +1,4 @@
-"""One step nearer to the answer each time it is asked."""
+"""Choose the next hint: one step closer to the answer each time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..public.file import Content
 from ..result import ExerciseResult, Outcome
 
 Steps = tuple[str, ...]
-_ENDED: dict[Outcome, Steps] = {  # no misconception about attention, and no check saw anything
+_ENDED: dict[Outcome, Steps] = {  # for attempts that no check could examine
     "timeout": (
         "Which loop has no end? What should bring it nearer to one, each time round?",
         "Print in the loop what its condition tests, and run the file by itself.",
@@ -24,7 +24,7 @@ _ENDED: dict[Outcome, Steps] = {  # no misconception about attention, and no che
 
 @dataclass(frozen=True)
 class Hint:
-    """`title`: what was seen, if anything. `last`: no step comes after this one."""
+    """A hint. `title`: the misconception or the failing check. `last`: whether there is no further step."""
 
     title: str
     sentence: str
@@ -32,14 +32,17 @@ class Hint:
 
 
 def next_hint(content: Content, result: ExerciseResult, fallback: str, note: Path, *, again: bool = False) -> Hint:
-    """The next step for an attempt that fails a check. `fallback`: the exercise's own hint; `note`: what was shown."""
+    """The next hint for an attempt that fails a check.
+
+    fallback: the exercise's own hint. note: the file that records which steps were shown.
+    """
     about, title, steps = _steps(content, result, fallback)
     given = next_step(note, content.exercise, about, len(steps), again=again)
     return Hint(title, f"Hint {given} of {len(steps)}: {steps[given - 1]}", given == len(steps))
 
 
 def _steps(content: Content, result: ExerciseResult, fallback: str) -> tuple[str, str, Steps]:
-    """What the hints are about, its title, and the steps: of the misconception, or of the first failing check."""
+    """The id, the title and the steps: of the misconception, or of the first failing check."""
     for named in result.diagnosis:
         words = content.words.get(named.id)
         if words:
@@ -52,13 +55,13 @@ def _steps(content: Content, result: ExerciseResult, fallback: str) -> tuple[str
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
-    """The step to show, noted in this file. Another mistake starts with its own first step."""
+    """The number of the step to show, which is recorded in this file. Another mistake starts with its own first step."""
     try:
         noted = dict(json.loads(path.read_text(encoding="utf-8")))
         before = noted.get(exercise, {})
         seen = int(before["step"]) if before.get("about") == about and not again else 0
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        noted, seen = {}, 0  # nobody has asked yet, or the note is damaged: begin with the first step
+        noted, seen = {}, 0  # no record yet, or a damaged one: start with the first step
     step = min(seen + 1, steps)
     noted[exercise] = {"about": about, "step": step}
     path.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Time attention written out against SDPA, here and now.
+"""Measure written-out attention against SDPA on this machine.
 
-What is written out is the arithmetic alone, on q, k, v that are cut into heads already. Whoever looks here finds no more
-than the documentation of SDPA shows.
+Only the arithmetic is written out, on q, k, v that are already split into heads. So this file reveals no more than the
+documentation of SDPA does.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from torch import Tensor
 from .bench import BATCH, HEAD_DIM, HEADS, Bench, BenchRow, BenchSetting, Measured
 from .memory import free_memory, peak_of
 
-FEWEST, MOST = 3, 50  # runs of each path
-WARM = 1000.0  # ms: a first run that is shorter only warms up
-SQUARES = 5  # matrices that the path by hand holds at once, with gradients, at most
+FEWEST, MOST = 3, 50  # the least and the most runs of each path
+WARM = 1000.0  # ms: a shorter first run is a warm-up and does not count
+SQUARES = 5  # how many matrices the path by hand holds at most, with gradients
 
 Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-def measure(wanted: Sequence[BenchSetting], device: str, told: Callable[[BenchSetting], None], enough: float) -> Bench:
-    """Measure every setting; `told` hears of each before it begins. enough: ms for the runs of one."""
+def measure(
+    wanted: Sequence[BenchSetting], device: str, on_start: Callable[[BenchSetting], None], enough: float
+) -> Bench:
+    """Measure every setting. on_start: called with each before it starts. enough: ms to spend on each."""
     rows: list[BenchRow] = []
     apart: dict[str, float] = {}
     for setting in wanted:
-        told(setting)
+        on_start(setting)
         needed, free = SQUARES * setting.matrix, free_memory(device)
         if free is not None and needed > free:
             rows.append(BenchRow(setting, instead=f"needs about {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB is free"))
@@ -54,19 +56,19 @@ def measure(wanted: Sequence[BenchSetting], device: str, told: Callable[[BenchSe
 
 
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:
-    """The row, and how far the paths' outputs are apart."""
+    """The row, and the largest difference between the paths' outputs."""
     generator = torch.Generator().manual_seed(0)
     shape, dtype = (BATCH, HEADS, setting.T, HEAD_DIM), getattr(torch, setting.dtype)
     q, k, v, upstream = (torch.randn(shape, generator=generator).to(device, dtype) for _ in range(4))
     runs = [_run(path, (q, k, v), upstream, setting.backward) for path in (_by_hand(setting.T, device), _sdpa)]
-    by_hand, sdpa = in_turn([_clock(run, device) for run in runs], enough)
+    by_hand, sdpa = alternate([_clock(run, device) for run in runs], enough)
     (out, by_hand_peak), (other, sdpa_peak) = (peak_of(run, device) for run in runs)
     difference = float((out.float() - other.float()).abs().max())
     return BenchRow(setting, Measured(by_hand, by_hand_peak), Measured(sdpa, sdpa_peak)), difference
 
 
 def _by_hand(T: int, device: str) -> Attention:
-    """Scores, scale, mask, softmax, sum: each a (B, nh, T, T) tensor of its own."""
+    """Attention by scores, scale, mask, softmax and sum, each with a (B, nh, T, T) tensor of its own."""
     future = torch.ones(T, T, dtype=torch.bool, device=device).triu(1)
 
     def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -81,7 +83,7 @@ _sdpa: Attention = partial(F.scaled_dot_product_attention, is_causal=True)
 
 
 def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward: bool) -> Callable[[], Tensor]:
-    """One run of a path; its output."""
+    """A function that runs a path once and returns its output."""
     inputs = tuple(each.detach().requires_grad_(backward) for each in inputs)
 
     def run() -> Tensor:
@@ -94,8 +96,8 @@ def _run(path: Attention, inputs: tuple[Tensor, ...], upstream: Tensor, backward
     return run
 
 
-def in_turn(clocks: Sequence[Iterator[float]], enough: float) -> list[tuple[float, ...]]:
-    """The times of each, run in turn, so that what else the machine does meets all alike; until `enough` ms are spent."""
+def alternate(clocks: Sequence[Iterator[float]], enough: float) -> list[tuple[float, ...]]:
+    """The times of each clock. They run alternately, so that other load affects all alike, until `enough` ms are spent."""
     first = [next(clock) for clock in clocks]
     kept = [first] if sum(first) > WARM else []
     while len(kept) < FEWEST or (len(kept) < MOST and sum(map(sum, kept)) < enough):
@@ -115,8 +117,7 @@ def _cpu_clock(run: Callable[[], Tensor]) -> Iterator[float]:
 
 
 def _cuda_clock(run: Callable[[], Tensor]) -> Iterator[float]:
-    """By the device's own events, one run at a time, as a program calls it: where kernels are short, so are the gaps
-    between them counted."""
+    """Measure with the device's events, one run at a time, as a program would run it: gaps between kernels count too."""
     while True:
         before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         before.record()
@@ -127,7 +128,7 @@ def _cuda_clock(run: Callable[[], Tensor]) -> Iterator[float]:
 
 
 def _processor() -> str:
-    """As Linux names it, or as Python does."""
+    """The processor's name from Linux, or from Python."""
     with contextlib.suppress(OSError):
         found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M)
         if found:

@@ -1,4 +1,4 @@
-"""How much memory a run holds at its peak, beyond what was held before it. Bytes."""
+"""Measure the peak memory of a run beyond the memory before it, in bytes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _RESET_PEAK = "5"  # proc(5): VmHWM becomes VmRSS
 
 
 def peak_of(run: Callable[[], T], device: str) -> tuple[T, int | None]:
-    """What the run gives, and its peak: of the device's allocator, or of this process where that is the CPU.
+    """The result of the run, and its peak: of the device's allocator, or of this process on the CPU.
 
-    The peak is None where the system does not tell it (anywhere but on Linux).
+    The peak is None if the system does not report it (on the CPU only Linux does).
     """
     return _on_cuda(run) if device == "cuda" else _on_cpu(run)
 
 
 def free_memory(device: str) -> int | None:
-    """What can still be had; None where the system does not say."""
+    """The free memory of the device; None if the system does not report it."""
     if device == "cuda":
         return torch.cuda.mem_get_info()[0]
     with contextlib.suppress(OSError):
@@ -45,7 +45,7 @@ def _on_cuda(run: Callable[[], T]) -> tuple[T, int]:
 
 def _on_cpu(run: Callable[[], T]) -> tuple[T, int | None]:
     try:
-        ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps for later would be used and not be seen
+        ctypes.CDLL(None).malloc_trim(0)  # else memory that malloc keeps would be reused without being counted
         _RESET.write_text(_RESET_PEAK)
         before = _kilobytes("VmRSS", _STATUS.read_text())
     except (OSError, AttributeError, TypeError):  # macOS has no malloc_trim, Windows no library without a name
@@ -56,6 +56,6 @@ def _on_cpu(run: Callable[[], T]) -> tuple[T, int | None]:
 
 
 def _kilobytes(name: str, text: str) -> int | None:
-    """A line of /proc such as "VmRSS:    1234 kB", in bytes."""
+    """The bytes in a line of /proc such as "VmRSS:    1234 kB"."""
     found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.M)
     return int(found[1]) * 1024 if found else None

@@ -1,7 +1,7 @@
-"""Where each number of an output came from: a wrong view is seen at a glance.
+"""Show where each number of an output came from, which makes a wrong view visible.
 
-For functions that move numbers and change none, which the recorded call shows: its output holds the numbers of its
-input, each once. As in the lesson, an address is 10000·batch + 100·token + channel.
+This works for functions that move numbers without changing them: the recorded output contains each number of the input
+once. As in the lesson, an address is 10000·batch + 100·token + channel.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from itertools import product
 
 from torch import Tensor
 
-from .calls import Look
+from .calls import Example
 
-BLOCKS, ROWS, COLUMNS = 2, 12, 16  # what is shown
+BLOCKS, ROWS, COLUMNS = 2, 12, 16  # the most that is shown
 _WORDS = {"T": "token", "nh": "head"}
 
 
 @dataclass(frozen=True)
 class OriginCell:
-    """A number's address, its token, and whether it belongs here. An address of None: the input holds no such number."""
+    """A number's address, its token, and whether it is the expected number. address None: the input has no such number."""
 
     address: int | None
     token: int
@@ -29,7 +29,7 @@ class OriginCell:
 
 @dataclass(frozen=True)
 class OriginBlock:
-    """A table of cells, yours beside what is right: a head, or the whole of a sequence."""
+    """A table of cells, the student's and the expected ones: a head, or a whole sequence."""
 
     title: str
     rows: tuple[str, ...]
@@ -39,7 +39,7 @@ class OriginBlock:
 
 @dataclass(frozen=True)
 class OriginPicture:
-    """The first sequence of an output. `more`: heads that are not shown."""
+    """The first sequence of an output. `more`: how many heads are not shown."""
 
     argument: str
     blocks: tuple[OriginBlock, ...]
@@ -47,16 +47,16 @@ class OriginPicture:
     is_right: bool
 
 
-def origins(look: Look, found: Tensor) -> OriginPicture | None:
-    """The picture of an answer of the right shape, where the call only moves numbers; None elsewhere."""
-    given = _only_tensor(look)
-    if given is None or look.signature is None or found.dim() not in (3, 4):
+def origins(example: Example, found: Tensor) -> OriginPicture | None:
+    """The picture of an answer of the right shape; None if the call does more than move numbers."""
+    given = _only_tensor(example)
+    if given is None or example.signature is None or found.dim() not in (3, 4):
         return None
     argument, tensor = given
     places = {value: i for i, value in enumerate(tensor.float().flatten().tolist())}
-    if len(places) != tensor.numel() or sorted(places) != sorted(look.expected.float().flatten().tolist()):
+    if len(places) != tensor.numel() or sorted(places) != sorted(example.expected.float().flatten().tolist()):
         return None
-    shape = next(p.shape for p in look.signature.call if p.name == argument) or ()
+    shape = next(p.shape for p in example.signature.call if p.name == argument) or ()
     addresses = _addresses([str(axis.factors[0]) for axis in shape], tensor.shape)
 
     def table(values: Tensor, right: Tensor) -> tuple[tuple[OriginCell, ...], ...]:
@@ -66,27 +66,27 @@ def origins(look: Look, found: Tensor) -> OriginPicture | None:
     def cut(values: Tensor) -> Tensor:
         return values[0].reshape(-1, *values.shape[-2:])[:BLOCKS, :ROWS, :COLUMNS]
 
-    yours, right = cut(found), cut(look.expected)
-    names = [_WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in look.signature.returns]
+    yours, right = cut(found), cut(example.expected)
+    names = [_WORDS.get(str(axis.factors[0]), str(axis.factors[0])) for axis in example.signature.returns]
     rows = tuple(f"{names[-2]} {i}" for i in range(yours.shape[1]))
     titles = [f"{names[1]} {i}" for i in range(len(yours))] if len(names) == 4 else [""]
     blocks = tuple(
         OriginBlock(title, rows, table(mine, wanted), table(wanted, wanted))
         for title, mine, wanted in zip(titles, yours, right, strict=True)
     )
-    more = look.expected.shape[1] - len(blocks) if len(names) == 4 else 0
-    return OriginPicture(argument, blocks, more, bool((found.float() == look.expected.float()).all()))
+    more = example.expected.shape[1] - len(blocks) if len(names) == 4 else 0
+    return OriginPicture(argument, blocks, more, bool((found.float() == example.expected.float()).all()))
 
 
-def _only_tensor(look: Look) -> tuple[str, Tensor] | None:
-    names = [parameter.name for parameter in look.signature.call] if look.signature else []
-    given = dict(zip(names, look.call.args, strict=False)) | dict(look.call.kwargs)
+def _only_tensor(example: Example) -> tuple[str, Tensor] | None:
+    names = [parameter.name for parameter in example.signature.call] if example.signature else []
+    given = dict(zip(names, example.call.args, strict=False)) | dict(example.call.kwargs)
     tensors = [(name, value) for name, value in given.items() if isinstance(value, Tensor)]
     return tensors[0] if len(tensors) == 1 and tensors[0][1].is_floating_point() else None
 
 
 def _addresses(names: Sequence[str], shape: Sequence[int]) -> list[tuple[int, int]]:
-    """(address, token) of every number, in the tensor's order. The channel counts through all other axes."""
+    """(address, token) of every number, in the tensor's order. The channel enumerates all other axes."""
     found = []
     for index in product(*map(range, shape)):
         batch = token = channel = 0

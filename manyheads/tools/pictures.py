@@ -1,6 +1,6 @@
-"""What wrong attempts answer on public inputs, beside what is expected: for an instructor's report.
+"""Pictures of wrong attempts' answers on public inputs beside the expected ones, for an instructor's report.
 
-Attempts run again, in the box, on the calls that `course plot` shows a student. Nothing hidden is asked or shown.
+Attempts are run again, in the box, on the calls that `course plot` shows a student. Nothing hidden is asked or shown.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ..public import heads
 from ..public.file import read
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, code_digest, read_attempt
-from .calls import Look, looks, with_heads
-from .corners import TABLES, TIMES
+from .calls import Example, examples, with_heads
+from .crops import TABLES, TIMES
 from .follow import follow
 from .plot import Band, all_bands
 
-MOST = 4  # pictures of one attempt
-Key = tuple[str, str, str]  # student, exercise
+MOST = 4  # the most pictures of one attempt
+Key = tuple[str, str, str]  # student, assignment, exercise
 
 
 @dataclass(frozen=True)
 class Drawable:
-    """An attempt that a picture may help with, and the folder it was handed in with."""
+    """An attempt for which a picture may help, and the folder of its submission."""
 
     key: Key
     folder: Path
@@ -34,7 +34,7 @@ class Drawable:
 
 
 def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[str, str], Path]) -> list[Drawable]:
-    """The attempts that failed a check and neither crashed nor ran out of time. folders: by student and assignment."""
+    """The attempts that failed a check without crashing or running out of time. folders: by student and assignment."""
     named = {(e.assignment.id, e.id): e for e in course.exercises}
     return [
         Drawable((result.student, result.assignment, each.id), folder, exercise)
@@ -46,16 +46,16 @@ def drawable(course: Course, results: Sequence[Result], folders: Mapping[tuple[s
 
 
 class Painter:
-    """Use one for a class: what was handed in twice is drawn once."""
+    """Draws a class's attempts. Attempts with the same code are drawn once."""
 
     def __init__(self, course: Course, box: Box) -> None:
-        """`box`: one that has been proved."""
+        """`box`: a box that has been proved."""
         self._course, self._box = course, box
-        self._looks: dict[str, tuple[str, list[Look]]] = {}
+        self._examples: dict[str, tuple[str, list[Example]]] = {}
         self._drawn: dict[tuple[str, str], tuple[Band, ...]] = {}
 
     def draw(self, wanted: Drawable) -> tuple[Band, ...]:
-        """What tells most; empty where nothing differs on public inputs. Raises nothing for what a student did."""
+        """The most informative pictures; empty if nothing differs on public inputs. Nothing that a student does raises."""
         untouched, chosen = self._known(wanted.exercise)
         stem = wanted.exercise.stem
         source = read_attempt(wanted.folder, stem, untouched, self._course.limits.source_kib)
@@ -66,24 +66,24 @@ class Painter:
             self._drawn[key] = self._draw(source, chosen)
         return self._drawn[key]
 
-    def _known(self, exercise: Exercise) -> tuple[str, list[Look]]:
-        if exercise.id not in self._looks:
+    def _known(self, exercise: Exercise) -> tuple[str, list[Example]]:
+        if exercise.id not in self._examples:
             fingerprints = read(exercise.fingerprints)
             recorded = heads.read(exercise.heads)
-            chosen = with_heads(looks(exercise, fingerprints, by_head=True), recorded)
-            self._looks[exercise.id] = fingerprints.content.stub, chosen
-        return self._looks[exercise.id]
+            chosen = with_heads(examples(exercise, fingerprints, by_head=True), recorded)
+            self._examples[exercise.id] = fingerprints.content.stub, chosen
+        return self._examples[exercise.id]
 
-    def _draw(self, source: AttemptSource, chosen: Sequence[Look]) -> tuple[Band, ...]:
+    def _draw(self, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Band, ...]:
         followed = follow(self._box, self._course.limits.for_worker(), source, chosen, TABLES, TIMES)
         try:
-            return tuple(telling(all_bands(chosen, followed.traced)))
-        except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that no picture was thought of for
+            return tuple(most_informative(all_bands(chosen, followed.traced)))
+        except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
             return ()
 
 
-def telling(bands: Sequence[Band]) -> list[Band]:
-    """Of everything that is not as expected the first head, and not more than can be looked at."""
+def most_informative(bands: Sequence[Band]) -> list[Band]:
+    """The bands that differ: of each table only the first such head, and at most MOST."""
     first: dict[str, Band] = {}
     for band in bands:
         if band.differs:

@@ -1,4 +1,4 @@
-"""What `course plot` shows: what the reference recorded beside yours beside the difference, head by head."""
+"""The content of `course plot`: the expected values, the student's and the difference, head by head."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch import Tensor
 from ..box.worker.answers import Traced
 from ..checks.explain import explain
 from ..public.heads import Heads
-from .calls import Look
+from .calls import Example
 from .heads import heads_of
 
-HEADS = 4  # that are shown
-HIDDEN = -1e4  # a score this low is as good as −∞
-NONE = 1e-4  # a difference this small is rounding
+HEADS = 4  # the most heads that are shown
+HIDDEN = -1e4  # a score this low counts as −∞
+NONE = 1e-4  # a difference this small counts as rounding
 Kind = Literal["numbers", "weights", "mask", "difference"]
 _APART = "yours − expected"
 _SIDES = ("query position", "key position")
@@ -26,7 +26,7 @@ _AXES = {"T_q": "query position", "T_k": "key position", "T": "token"}
 
 @dataclass(frozen=True)
 class Panel:
-    """A table to draw. `values`: None where there is nothing to show, and `note` says why."""
+    """A table to draw. `values`: None if there is nothing to show; then `note` says why."""
 
     title: str
     values: Tensor | None  # (rows, columns)
@@ -36,9 +36,9 @@ class Panel:
 
 @dataclass(frozen=True)
 class Band:
-    """Panels side by side. Those of one kind share one scale. labels: of rows and columns, where they have names.
+    """Panels side by side. Panels of one kind share a scale. labels: the names of rows and columns, if they have any.
 
-    beside: it belongs to the right of the band before it, where there is room.
+    beside: whether to place it to the right of the band before it, if there is room.
     """
 
     title: str
@@ -51,24 +51,24 @@ class Band:
 
     @property
     def differs(self) -> bool:
-        """Whether there are numbers of the student's here, and they are not the expected ones."""
+        """Whether the band has numbers of the student that are not the expected ones."""
         last = self.panels[-1]
         return last.kind == "difference" and last.values is not None and not is_none(last.values)
 
 
 def is_none(apart: Tensor) -> bool:
-    """Whether this difference is rounding."""
+    """Whether this difference is only rounding."""
     return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
 
 
-def all_bands(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
-    """The bands of all calls, fewer heads of each where there are many."""
+def all_bands(chosen: Sequence[Example], traced: Sequence[Traced]) -> list[Band]:
+    """The bands of all examples, with fewer heads of each if there are many."""
     heads = HEADS if len(chosen) < 4 else 2
-    return [band for look, each in zip(chosen, traced, strict=False) for band in bands(look, each, heads)]
+    return [band for example, each in zip(chosen, traced, strict=False) for band in bands(example, each, heads)]
 
 
-def bands(look: Look, traced: Traced, heads: int = HEADS) -> list[Band]:
-    """The bands of one call: a band a head where the answer has heads; for a module also what its heads attend to."""
+def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
+    """The bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
     raised = traced.reply.raised
     found = None if raised is not None or not traced.reply.outputs else traced.reply.outputs[0].tensor
     if raised is not None:
@@ -76,45 +76,45 @@ def bands(look: Look, traced: Traced, heads: int = HEADS) -> list[Band]:
     elif found is None:
         note = "yours is no tensor"
     else:
-        note = f"yours has the shape {look.axes.shape(found.shape)}"
-    shown = [_compared(look, title, index, found, note) for title, index in _tables(look, heads)]
-    return [*shown, *_heads(look, traced)] if look.has_heads and raised is None else shown
+        note = f"yours has the shape {example.axes.shape(found.shape)}"
+    shown = [_compared(example, title, index, found, note) for title, index in _tables(example, heads)]
+    return [*shown, *_heads(example, traced)] if example.has_heads and raised is None else shown
 
 
-def _compared(look: Look, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
-    wanted = _table(look.expected, index)
-    if found is not None and found.shape == look.expected.shape:
-        return compared(title, wanted, _table(found, index), _kind(wanted), *_names(look))
+def _compared(example: Example, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
+    wanted = _table(example.expected, index)
+    if found is not None and found.shape == example.expected.shape:
+        return compared(title, wanted, _table(found, index), _kind(wanted), *_names(example))
     kind = _kind(wanted)
     panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note), Panel(_APART, None, "difference")
-    return Band(title, panels, *_names(look))
+    return Band(title, panels, *_names(example))
 
 
 def compared(
     title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str, *, beside: bool = False
 ) -> Band:
-    """What is expected beside yours beside the difference."""
+    """A band of the expected values, the student's and the difference."""
     panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
     apart = Panel(_APART, difference(mine, wanted), "difference")
     return Band(title, (*panels, apart), rows, columns, beside=beside)
 
 
 def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
-    """(rows, columns): a single row where there is only one axis."""
+    """The table at this index: (rows, columns), with a single row if there is only one axis."""
     return values[index].reshape(-1, values.shape[-1])
 
 
 def difference(found: Tensor, expected: Tensor) -> Tensor:
-    """found − expected; zero where both are hidden, NaN where only one is."""
+    """found − expected; zero where both are hidden, NaN where only one is hidden."""
     a, b = (t.double() for t in (found, expected))
     hidden = (a < HIDDEN) & (b < HIDDEN)
     apart = a - b
     return torch.where(hidden, 0.0, torch.where(apart.isfinite() & (apart.abs() < -HIDDEN), apart, torch.nan))
 
 
-def _tables(look: Look, heads: int) -> list[tuple[str, tuple[int, ...]]]:
-    """(title, index) of every table that is shown of the answer: the first sequence, by head."""
-    shape, title = look.expected.shape, look.title
+def _tables(example: Example, heads: int) -> list[tuple[str, tuple[int, ...]]]:
+    """(title, index) of every table of the answer that is shown: the first sequence, head by head."""
+    shape, title = example.expected.shape, example.title
     if not shape:
         return []
     if len(shape) == 4:
@@ -122,11 +122,11 @@ def _tables(look: Look, heads: int) -> list[tuple[str, tuple[int, ...]]]:
     return [(title, (0,) * max(len(shape) - 2, 0))]
 
 
-def _names(look: Look) -> tuple[str, str]:
-    """What rows and columns are."""
-    if look.signature is None:
+def _names(example: Example) -> tuple[str, str]:
+    """The names of the row and the column axis."""
+    if example.signature is None:
         return "", ""
-    row, column = (["", *(str(axis.factors[0]) for axis in look.signature.returns)])[-2:]
+    row, column = (["", *(str(axis.factors[0]) for axis in example.signature.returns)])[-2:]
     if row == column:
         return _SIDES
     return _AXES.get(row, row), _AXES.get(column, "channel")
@@ -140,17 +140,17 @@ def _kind(values: Tensor) -> Kind:
     return "weights" if weights else "numbers"
 
 
-def _heads(look: Look, traced: Traced) -> list[Band]:
-    """Mask, scores and weights of each head beside the reference's; only the student's where no others are known."""
-    found, wanted = heads_of(traced, look.axes), look.heads
+def _heads(example: Example, traced: Traced) -> list[Band]:
+    """Mask, scores and weights of each head beside the reference's; only the student's if the reference's are unknown."""
+    found, wanted = heads_of(traced, example.axes), example.heads
     if found is None:
         return []
     if wanted is None or wanted.weights.shape != found.weights.shape:
-        return _own_heads(look, found)
-    shown = _masks(look, wanted.weights != 0, found.weights != 0)
+        return _own_heads(example, found)
+    shown = _masks(example, wanted.weights != 0, found.weights != 0)
     scores = _scores(wanted, found)
     for h, (expected, mine) in enumerate(zip(wanted.weights[:HEADS], found.weights[:HEADS], strict=True)):
-        where = f"{look.target}, head {h}"
+        where = f"{example.target}, head {h}"
         if scores is not None:
             shown.append(compared(f"scores in {where}", scores[0][h], scores[1][h], "numbers", *_SIDES))
         title = f"weights in {where}"
@@ -159,9 +159,9 @@ def _heads(look: Look, traced: Traced) -> list[Band]:
 
 
 def _scores(wanted: Heads, found: Heads) -> tuple[Tensor, Tensor] | None:
-    """The expected and the student's, where they can be held against each other.
+    """The expected and the student's scores, if they can be compared.
 
-    Right weights can come from other numbers than scores, as where a softmax is written by hand: these are no fault.
+    Right weights can come from other numbers than the scores, for example if a softmax is written by hand: no fault.
     """
     if wanted.scores is None or found.scores is None:
         return None
@@ -170,21 +170,21 @@ def _scores(wanted: Heads, found: Heads) -> tuple[Tensor, Tensor] | None:
     return None if weights_alike and not alike else (wanted.scores, found.scores)
 
 
-def _masks(look: Look, wanted: Tensor, found: Tensor) -> list[Band]:
-    """Which keys each query sees: one band where that is the same for all heads."""
+def _masks(example: Example, wanted: Tensor, found: Tensor) -> list[Band]:
+    """Which keys each query sees: a single band if that is the same for all heads."""
     pairs = list(zip(wanted, found, strict=True))
     if all(torch.equal(a, wanted[0]) and torch.equal(b, found[0]) for a, b in pairs):
-        return [compared(f"mask in {look.target}", wanted[0], found[0], "mask", *_SIDES)]
+        return [compared(f"mask in {example.target}", wanted[0], found[0], "mask", *_SIDES)]
     return [
-        compared(f"mask in {look.target}, head {h}", a, b, "mask", *_SIDES, beside=h % 2 == 1)
+        compared(f"mask in {example.target}, head {h}", a, b, "mask", *_SIDES, beside=h % 2 == 1)
         for h, (a, b) in enumerate(pairs[:HEADS])
     ]
 
 
-def _own_heads(look: Look, found: Heads) -> list[Band]:
-    shown = [Band(f"your weights in {look.title}", _by_head(found.weights, "weights"), *_SIDES)]
+def _own_heads(example: Example, found: Heads) -> list[Band]:
+    shown = [Band(f"your weights in {example.title}", _by_head(found.weights, "weights"), *_SIDES)]
     if found.scores is not None:
-        shown.insert(0, Band(f"your scores in {look.title}", _by_head(found.scores, "numbers"), *_SIDES))
+        shown.insert(0, Band(f"your scores in {example.title}", _by_head(found.scores, "numbers"), *_SIDES))
     return shown
 
 
@@ -193,7 +193,7 @@ def _by_head(tables: Tensor, kind: Kind) -> tuple[Panel, ...]:
 
 
 def summary(shown: Sequence[Band]) -> list[str]:
-    """The picture in words, a line a band, for those who cannot see it."""
+    """The picture in words, a line for each band, for readers who cannot see it."""
     return [f"{band.title}: {_in_words(band)}" for band in shown]
 
 
@@ -203,9 +203,9 @@ def _in_words(band: Band) -> str:
         return f"{len(band.panels)} head{'' if len(band.panels) == 1 else 's'}"
     if last.values is None:
         return next((panel.note for panel in band.panels if panel.note), "nothing to compare")
-    astray = int(last.values.isnan().sum())
-    if astray:
-        return f"{astray} of {last.values.numel()} numbers are hidden in one of the two only"
+    one_sided = int(last.values.isnan().sum())
+    if one_sided:
+        return f"{one_sided} of {last.values.numel()} numbers are hidden in one of the two only"
     if is_none(last.values):
         return "as expected"
     if band.panels[0].kind == "mask":

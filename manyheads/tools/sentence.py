@@ -1,4 +1,4 @@
-"""What a student's heads attend to in a sentence, with the weights of a model that has learned (`course train`)."""
+"""The attention weights of a student's module for a sentence, with the weights of a trained model (`course train`)."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from ..public.heads import Heads
 from ..training.plan import attention_of
 from ..training.recorded import SENTENCE, Recorded, read
 from .axes import axes_of
-from .calls import Look
+from .calls import Example
 from .heads import heads_of
 from .plot import Band, Panel, all_bands
 
-_ALIKE = 1e-3  # of an output
+_ALIKE = 1e-3  # the largest difference between equal outputs
 _SPACE = "␣"
 
 
 @dataclass(frozen=True)
-class SentenceLook(Look):
-    """The attention of one block of the trained model, with what the block takes for the sentence."""
+class SentenceExample(Example):
+    """The attention of one block of the trained model, with the block's input for the sentence."""
 
     block: int = 0
 
     @property
     def title(self) -> str:
-        """As a picture names it."""
+        """The title in a picture."""
         return f"block {self.block + 1} of a trained model"
 
 
-def sentence_looks(exercise: Exercise) -> list[SentenceLook]:
-    """One for each block; none where the exercise has no module to train. Raises CourseError."""
+def sentence_examples(exercise: Exercise) -> list[SentenceExample]:
+    """An example for each block; none if the exercise has no module to train. Raises CourseError."""
     if exercise.train is None:
         return []
-    return list(_looks(exercise, read(exercise.curve)))
+    return list(_examples(exercise, read(exercise.curve)))
 
 
-def _looks(exercise: Exercise, recorded: Recorded) -> Iterator[SentenceLook]:
+def _examples(exercise: Exercise, recorded: Recorded) -> Iterator[SentenceExample]:
     assert exercise.train is not None
     signatures = {name: exercise.signatures(name) for name in exercise.shapes}
     for block, (taken, given) in enumerate(recorded.sentence):
@@ -53,42 +53,45 @@ def _looks(exercise: Exercise, recorded: Recorded) -> Iterator[SentenceLook]:
         for signature in signatures.get(exercise.train.module, ()):
             axes = axes_of(signature, call, given.shape, signatures)
             if axes is not None:
-                yield SentenceLook(call, given, True, signature, axes, block)
+                yield SentenceExample(call, given, True, signature, axes, block)
                 break
 
 
-def every_band(chosen: Sequence[Look], traced: Sequence[Traced]) -> list[Band]:
-    """What the calls show, those for the sentence last."""
+def every_band(chosen: Sequence[Example], traced: Sequence[Traced]) -> list[Band]:
+    """The bands of all examples, those for the sentence last."""
     pairs = list(zip(chosen, traced, strict=False))
-    plain = [(look, each) for look, each in pairs if not isinstance(look, SentenceLook)]
-    shown = all_bands([look for look, _ in plain], [each for _, each in plain])
+    plain = [(example, each) for example, each in pairs if not isinstance(example, SentenceExample)]
+    shown = all_bands([example for example, _ in plain], [each for _, each in plain])
     of_sentence = [
-        band for look, each in pairs if isinstance(look, SentenceLook) for band in sentence_bands(look, each)
+        band
+        for example, each in pairs
+        if isinstance(example, SentenceExample)
+        for band in sentence_bands(example, each)
     ]
     return [*shown, *of_sentence]
 
 
-def sentence_bands(look: SentenceLook, traced: Traced) -> list[Band]:
-    """The student's heads, and below them the reference's where these are other ones; nothing where none were seen."""
-    found = heads_of(traced, look.axes)
+def sentence_bands(example: SentenceExample, traced: Traced) -> list[Band]:
+    """The student's heads, and the reference's if they differ; empty if no heads were found."""
+    found = heads_of(traced, example.axes)
     if found is None:
         return []
-    alike = _is_alike(look, traced)
-    shown = [_band(f"your heads, {'as' if alike else 'not as'} the reference's", look, found)]
-    if not alike and look.heads is not None:
-        shown.append(_band("the reference's heads", look, look.heads))
+    alike = _is_alike(example, traced)
+    shown = [_band(f"your heads, {'as' if alike else 'not as'} the reference's", example, found)]
+    if not alike and example.heads is not None:
+        shown.append(_band("the reference's heads", example, example.heads))
     return shown
 
 
-def _band(whose: str, look: SentenceLook, heads: Heads) -> Band:
+def _band(whose: str, example: SentenceExample, heads: Heads) -> Band:
     """A panel for each head, its rows and columns the sentence's characters."""
     panels = tuple(Panel(f"head {h}", table, "weights") for h, table in enumerate(heads.weights))
     labels = tuple(_SPACE if character == " " else character for character in SENTENCE)
-    return Band(f"“{SENTENCE}”, {look.title}: {whose}", panels, "query", "key", labels, labels)
+    return Band(f"“{SENTENCE}”, {example.title}: {whose}", panels, "query", "key", labels, labels)
 
 
-def _is_alike(look: SentenceLook, traced: Traced) -> bool:
+def _is_alike(example: SentenceExample, traced: Traced) -> bool:
     output = traced.reply.outputs[0].tensor if traced.reply.outputs else None
-    if output is None or output.shape != look.expected.shape:
+    if output is None or output.shape != example.expected.shape:
         return False
-    return torch.allclose(output, look.expected, atol=_ALIKE)
+    return torch.allclose(output, example.expected, atol=_ALIKE)

@@ -1,4 +1,4 @@
-"""A student's forward pass, explained: what each line does to shapes and numbers."""
+"""Explain a student's forward pass: what each line does to shapes and memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..public.fingerprint import tensor_fingerprint
 from .axes import Axes
-from .calls import Look
-from .doubts import doubt_about
+from .calls import Example
 from .fold import Item, Loop, fold
 from .origins import OriginPicture, origins
 from .source import Source, printable
+from .view_warning import view_warning
 
 _SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
 _PLAIN = ("float32", "float64")
@@ -25,21 +25,21 @@ _PLAIN = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a line. `data`: what became of the numbers. `mind`: what is odd about it."""
+    """One operation of a line. `data`: how its output's memory relates to the inputs. `warning`: a probable mistake."""
 
     name: str
     takes: str
     gives: str
     data: str = ""
-    mind: str = ""
+    warning: str = ""
     raised: bool = False
-    corner: Tensor | None = None
-    whole: tuple[int, ...] = ()  # the shape that the corner is from
+    crop: Tensor | None = None
+    whole: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
 
 
 @dataclass(frozen=True)
 class TraceLine:
-    """A line of the student's, and what ran on it. `depth`: how many lines called it."""
+    """A line of the student's code, and the operations that it ran. `depth`: how many lines called it."""
 
     depth: int
     label: str
@@ -48,8 +48,8 @@ class TraceLine:
 
 
 @dataclass(frozen=True)
-class Again:
-    """The lines from `first` to `last` ran that many times more. `alike`: with the same shapes."""
+class Repeated:
+    """The lines from `first` to `last` ran `more` times more. `alike`: with the same shapes."""
 
     depth: int
     first: str
@@ -60,11 +60,11 @@ class Again:
 
 @dataclass(frozen=True)
 class Explained:
-    """One call, explained. `returned`: what came back, and whether it is right. `raised`: one sentence, if it did."""
+    """One explained call. `returned`: what it returned, and whether that is right. `raised`: the exception, if any."""
 
     title: str
     sizes: str
-    entries: tuple[TraceLine | Again, ...]
+    entries: tuple[TraceLine | Repeated, ...]
     returned: str = ""
     right: bool = False
     raised: str = ""
@@ -72,13 +72,13 @@ class Explained:
     picture: OriginPicture | None = None
 
 
-def explained(look: Look, traced: Traced, source: Source) -> Explained:
-    """What there is to say about a call that was followed."""
-    axes = look.axes
+def explained(example: Example, traced: Traced, source: Source) -> Explained:
+    """Explain a traced example."""
+    axes = example.axes
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
     entries = tuple(_entries(items, traced.steps, axes, source))
     found = Explained(
-        look.title, ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), entries, dropped=traced.dropped
+        example.title, ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), entries, dropped=traced.dropped
     )
     raised = traced.reply.raised
     if raised is not None:
@@ -87,23 +87,25 @@ def explained(look: Look, traced: Traced, source: Source) -> Explained:
     output = traced.reply.outputs[0]
     if output.tensor is None:
         return replace(found, returned=f"returns {output.kind}, not a tensor")
-    shape, wanted = axes.shape(output.tensor.shape), axes.shape(look.expected.shape)
-    if output.tensor.shape != look.expected.shape:
+    shape, wanted = axes.shape(output.tensor.shape), axes.shape(example.expected.shape)
+    if output.tensor.shape != example.expected.shape:
         return replace(found, returned=f"returns {shape}; {wanted} is asked")
     what = shape if output.tensor.dim() else f"{float(output.tensor):.3g}"
-    if not look.judged:
+    if not example.compares_values:
         return replace(found, returned=f"returns {what}", right=True)
-    alike = output.tensor.is_floating_point() == look.expected.is_floating_point()
-    right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(look.expected))
+    alike = output.tensor.is_floating_point() == example.expected.is_floating_point()
+    right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
     verdict = "the right numbers" if right else "the right shape, other numbers"
-    return replace(found, returned=f"returns {what}: {verdict}", right=right, picture=origins(look, output.tensor))
+    return replace(found, returned=f"returns {what}: {verdict}", right=right, picture=origins(example, output.tensor))
 
 
-def _entries(items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: Source) -> Iterator[TraceLine | Again]:
-    """Lines in the order in which they ran; operations of one line together."""
+def _entries(
+    items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: Source
+) -> Iterator[TraceLine | Repeated]:
+    """The lines in the order in which they ran, with the operations of one line together."""
     last: tuple[int, ...] = ()
     for line in _lines(items, steps):
-        if isinstance(line, Again):
+        if isinstance(line, Repeated):
             yield replace(line, first=source.label(int(line.first)), last=source.label(int(line.last)))
             last = ()
             continue
@@ -120,7 +122,7 @@ def _entries(items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: S
         last = lines
 
 
-def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[Step]] | Again]:
+def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[Step]] | Repeated]:
     waiting: list[Step] = []
     for item in items:
         step = None if isinstance(item, Loop) else steps[item]
@@ -132,7 +134,7 @@ def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple
             body = [steps[place] for place in item.steps()]
             depth = min(len(each.lines) for each in body) - 1
             numbers = [each.lines[depth] for each in body]
-            yield Again(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
+            yield Repeated(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
         elif step is not None:
             waiting.append(step)
     if waiting:
@@ -149,9 +151,9 @@ def _operation(step: Step, axes: Axes) -> Operation:
     data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
     if step.outputs and not step.outputs[0].contiguous:
         data = f"{data}, not contiguous" if data else "not contiguous"
-    corner = step.crops[0] if step.crops else None
+    crop = step.crops[0] if step.crops else None
     whole = step.outputs[0].shape if step.outputs else ()
-    return Operation(printable(step.name), takes, gives, data, doubt_about(step, axes), step.raised, corner, whole)
+    return Operation(printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole)
 
 
 def _tensor(seen: TensorInfo, axes: Axes) -> str:
@@ -161,7 +163,7 @@ def _tensor(seen: TensorInfo, axes: Axes) -> str:
 
 
 def _joined(shapes: Sequence[str], count: int) -> str:
-    """3 × (B, T, C) for three alike; "…" where there are more than are listed."""
+    """3 × (B, T, C) for three equal shapes; "…" if there are more than are listed."""
     if count > 1 and len(set(shapes)) == 1:
         return f"{count} × {shapes[0]}"
     return ", ".join(shapes) + (", …" if count > len(shapes) else "")

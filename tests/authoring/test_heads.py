@@ -16,7 +16,7 @@ from manyheads.course import load_course
 from manyheads.public.file import read
 from manyheads.public.heads import Heads, key_of
 from manyheads.public.heads import read as read_heads
-from manyheads.tools.calls import looks
+from manyheads.tools.calls import examples
 
 pytestmark = pytest.mark.recorded
 
@@ -38,18 +38,18 @@ def slowly(q: Tensor, k: Tensor) -> Heads:
 
 def test_the_recorded_heads_are_what_slow_loops_give() -> None:
     exercise = EXERCISES["fused_qkv"]
-    (look,) = (
-        look
-        for look in looks(exercise, read(exercise.fingerprints), by_head=True)
-        if isinstance(look.call.subject, Build)
+    (example,) = (
+        example
+        for example in examples(exercise, read(exercise.fingerprints), by_head=True)
+        if isinstance(example.call.subject, Build)
     )
-    recorded = read_heads(exercise.heads)[key_of(look.expected)]
-    build, x = look.call.subject, look.call.args[0]
+    recorded = read_heads(exercise.heads)[key_of(example.expected)]
+    build, x = example.call.subject, example.call.args[0]
     assert isinstance(build, Build)
     assert isinstance(x, Tensor)
     assert build.state is not None
     queries, keys, _ = (x[0] @ build.state["qkv.weight"].mT).chunk(3, dim=-1)
-    split = look.axes.sizes["nh"], look.axes.sizes["hd"]
+    split = example.axes.sizes["nh"], example.axes.sizes["hd"]
     expected = slowly(*(part.unflatten(-1, split).movedim(1, 0) for part in (queries, keys)))
     torch.testing.assert_close(recorded.weights, expected.weights, rtol=1e-4, atol=1e-5)
     assert recorded.scores is not None

@@ -16,7 +16,7 @@ from manyheads.course import Course, Exercise
 from manyheads.errors import CourseFault
 from manyheads.public.file import read
 from manyheads.submission import AttemptSource
-from manyheads.tools.calls import looks
+from manyheads.tools.calls import examples
 from manyheads.tools.follow import Followed, follow
 
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -51,7 +51,7 @@ def student_copy(tmp_path: Path) -> Path:
 @pytest.fixture
 def followed(tiny: Course, running_mean: Exercise, box: Box) -> Callable[[str], Followed]:
     """Follow this source in a process of its own."""
-    wanted = looks(running_mean, read(running_mean.fingerprints))
+    wanted = examples(running_mean, read(running_mean.fingerprints))
 
     def followed(source: str) -> Followed:
         return follow(box, tiny.limits.for_worker(), AttemptSource("01_running_mean.py", source), wanted)

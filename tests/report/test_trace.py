@@ -8,10 +8,10 @@ import pytest
 import torch
 from rich.console import Console
 
-from manyheads.report.numbers import corner_lines
+from manyheads.report.numbers import crop_lines
 from manyheads.report.trace import trace_report
 from manyheads.tools.origins import OriginBlock, OriginCell, OriginPicture
-from manyheads.tools.trace import Again, Explained, Operation, TraceLine
+from manyheads.tools.trace import Explained, Operation, Repeated, TraceLine
 
 VIEW = Operation("view", "(B, T, C)", "(B, T, nh, hd)", "view")
 TURN = Operation("transpose", "(B, T, nh, hd)", "(B, nh, T, hd)", "view, not contiguous")
@@ -45,7 +45,7 @@ def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
     entries = (
         TraceLine(0, "9", "y = half(x)"),
         TraceLine(1, "4", "return x / 2", (VIEW,)),
-        Again(1, "4", "4", 7, False),
+        Repeated(1, "4", "4", 7, False),
     )
     assert text(Explained("f(x)", "", entries, dropped=3)) == [
         "f(x)",
@@ -66,10 +66,8 @@ def test_an_error_is_marked_where_it_happened_and_told_below() -> None:
 
 
 def test_what_is_odd_and_the_numbers_stand_below_the_operation() -> None:
-    corner = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
-    odd = Operation(
-        "view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", corner=corner, whole=(1, 2, 5, 2)
-    )
+    crop = torch.tensor([[0.5, float("-inf")], [1.0, -2.25]])
+    odd = Operation("view", "(B, T, C)", "(B, nh, T, hd)", "view", "T is no longer T", crop=crop, whole=(1, 2, 5, 2))
     assert text(Explained("f(x)", "", (TraceLine(0, "4", "x.view()", (odd,)),)))[3:] == [
         "       ! T is no longer T",
         "         [0, 0]",
@@ -106,7 +104,7 @@ def test_a_students_text_is_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("corner", "lines"),
+    ("crop", "lines"),
     [
         pytest.param(torch.tensor([True, False]), ["True    ·"], id="bools"),
         pytest.param(torch.tensor([1.0, -20.0]), ["  1 -20"], id="whole numbers"),
@@ -114,5 +112,5 @@ def test_a_students_text_is_text() -> None:
         pytest.param(torch.tensor(7.0), ["7"], id="no axis"),
     ],
 )
-def test_numbers_are_as_short_as_they_can_be(corner: torch.Tensor, lines: list[str]) -> None:
-    assert corner_lines(corner, tuple(corner.shape)) == lines
+def test_numbers_are_as_short_as_they_can_be(crop: torch.Tensor, lines: list[str]) -> None:
+    assert crop_lines(crop, tuple(crop.shape)) == lines

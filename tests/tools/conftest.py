@@ -11,7 +11,7 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
-from manyheads.tools.calls import Look
+from manyheads.tools.calls import Example
 from manyheads.tools.source import Source
 from manyheads.tools.trace import Explained, explained
 from tests.tools.real import Explain, FollowSource, looks_at, solution
@@ -23,13 +23,13 @@ def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
 
     def follow(
         id_: str, source: str | None = None, *, by_head: bool = False, crop: tuple[int, ...] = (), times: int = 1
-    ) -> list[tuple[Look, Traced]]:
+    ) -> list[tuple[Example, Traced]]:
         module = types.ModuleType("attempt")
         monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
         exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
         return [
-            (look, trace(vars(module), TraceCall(cast(look.call, "float32"), crop, times), "a.py"))
-            for look in looks_at(id_, by_head)
+            (example, trace(vars(module), TraceCall(cast(example.call, "float32"), crop, times), "a.py"))
+            for example in looks_at(id_, by_head)
         ]
 
     return follow
@@ -41,6 +41,6 @@ def explain(follow_source: FollowSource) -> Explain:
 
     def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
         lines = Source(tuple((solution(id_) if source is None else source).splitlines()))
-        return [explained(look, traced, lines) for look, traced in follow_source(id_, source, crop=crop)]
+        return [explained(example, traced, lines) for example, traced in follow_source(id_, source, crop=crop)]
 
     return explain

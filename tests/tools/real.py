@@ -10,12 +10,12 @@ from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise, load_course
 from manyheads.public import heads
 from manyheads.public.file import read
-from manyheads.tools.calls import Look, looks, with_heads
+from manyheads.tools.calls import Example, examples, with_heads
 from manyheads.tools.trace import Explained
 
 REPOSITORY = Path(__file__).parents[2]
 
-FollowSource = Callable[..., list[tuple[Look, Traced]]]
+FollowSource = Callable[..., list[tuple[Example, Traced]]]
 Explain = Callable[..., list[Explained]]
 
 
@@ -31,10 +31,10 @@ def exercise_of(id_: str) -> Exercise:
 
 
 @cache
-def looks_at(id_: str, by_head: bool = False) -> list[Look]:
+def looks_at(id_: str, by_head: bool = False) -> list[Example]:
     """The recorded calls of an exercise that are looked at."""
     exercise = exercise_of(id_)
-    chosen = looks(exercise, read(exercise.fingerprints), by_head=by_head)
+    chosen = examples(exercise, read(exercise.fingerprints), by_head=by_head)
     return with_heads(chosen, heads.read(exercise.heads)) if by_head else chosen
 
 

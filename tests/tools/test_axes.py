@@ -85,7 +85,7 @@ def test_an_axis_that_could_be_two_things_has_no_name() -> None:
     found = axes_of(SPLIT, call, (2, 3, 3, 4), {})
     assert found is not None
     assert found.shape((2, 3, 3, 4)) == "(B, 3, 3, hd)"
-    assert found.doubt >= SAME
+    assert found.ambiguity >= SAME
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from manyheads.course import Assignment, Exercise
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.public.file import Content, Fingerprints, PublicCheck
 from manyheads.public.fingerprint import ReplyFingerprint
-from manyheads.tools.calls import Look, looks
+from manyheads.tools.calls import Example, examples
 
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",
@@ -36,7 +36,7 @@ def module(**attributes: bool) -> tuple[Call, Tensor]:
 
 def chosen(
     *recorded: tuple[Call, Tensor], layers: Sequence[int] = (), refused: Sequence[int] = (), **options: Any
-) -> list[Look]:
+) -> list[Example]:
     """The looks at these calls; each belongs to a check of its layer, by default of values."""
     names = range(len(recorded))
     checks = [
@@ -48,7 +48,7 @@ def chosen(
     fingerprints = Fingerprints(content, tuple(call for call, _ in recorded), tuple(answer for _, answer in recorded))
     targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
-    return looks(exercise(shapes), fingerprints, **options)
+    return examples(exercise(shapes), fingerprints, **options)
 
 
 def exercise(shapes: Mapping[str, str]) -> Exercise:
@@ -56,22 +56,22 @@ def exercise(shapes: Mapping[str, str]) -> Exercise:
     return Assignment(Path("course"), AssignmentRow(id="a", title="A", exercises=(row,))).exercises[0]
 
 
-def sizes(look: Look) -> tuple[int, ...]:
-    return tuple(look.axes.sizes[name] for name in ("B", "T", "C", "nh"))
+def sizes(example: Example) -> tuple[int, ...]:
+    return tuple(example.axes.sizes[name] for name in ("B", "T", "C", "nh"))
 
 
 def test_sizes_that_differ_come_before_sizes_that_do_not() -> None:
-    (look,) = chosen(split(2, 3, 12, 3), split(2, 5, 12, 3))
-    assert sizes(look) == (2, 5, 12, 3)
+    (example,) = chosen(split(2, 3, 12, 3), split(2, 5, 12, 3))
+    assert sizes(example) == (2, 5, 12, 3)
 
 
 def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
     """B·nh = 8 is T as well; with one sequence less it is not."""
-    (look,) = chosen(split(4, 8, 14, 2))
-    assert sizes(look) == (3, 8, 14, 2)
-    x = look.call.args[0]
+    (example,) = chosen(split(4, 8, 14, 2))
+    assert sizes(example) == (3, 8, 14, 2)
+    x = example.call.args[0]
     assert isinstance(x, Tensor)
-    assert torch.equal(look.expected, x.unflatten(-1, (2, -1)).transpose(1, 2))
+    assert torch.equal(example.expected, x.unflatten(-1, (2, -1)).transpose(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
     ],
 )
 def test_what_is_out_of_the_ordinary_comes_last(other: tuple[Call, Tensor], options: dict[str, Any]) -> None:
-    (look,) = chosen(other, split(2, 5, 24, 4), **options)
-    assert sizes(look) == (2, 5, 24, 4)
+    (example,) = chosen(other, split(2, 5, 24, 4), **options)
+    assert sizes(example) == (2, 5, 24, 4)
 
 
 def test_extreme_numbers_come_after_sizes_that_are_hard_to_tell_apart() -> None:
@@ -104,7 +104,7 @@ def test_for_the_eye_ordinary_numbers_matter_more() -> None:
 
 def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> None:
     found = chosen(module(flash=True), module(flash=False), split(2, 5, 12, 4))
-    assert [look.title for look in found] == [
+    assert [example.title for example in found] == [
         "split(x, n_head=4)",
         "Module(n_embd=20, n_head=4, flash=False)(x)",
         "Module(n_embd=20, n_head=4, flash=True)(x)",
@@ -114,5 +114,5 @@ def test_each_setting_of_a_module_is_looked_at_in_the_order_of_the_course() -> N
 def test_without_shapes_calls_are_looked_at_without_names() -> None:
     call, answer = split(2, 5, 12, 4)
     content = Content(exercise="e", stub="", checks=(), replies=((ReplyFingerprint(),),), mutants=(), words={})
-    (look,) = looks(exercise({}), Fingerprints(content, (call,), (answer,)))
-    assert (look.title, look.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")
+    (example,) = examples(exercise({}), Fingerprints(content, (call,), (answer,)))
+    assert (example.title, example.axes.shape((2, 5))) == ("split(…, 4)", "(2, 5)")

@@ -12,7 +12,7 @@ import torch
 
 from manyheads.tools import measure as measuring
 from manyheads.tools.bench import Bench, BenchSetting
-from manyheads.tools.measure import FEWEST, MOST, in_turn, measure
+from manyheads.tools.measure import FEWEST, MOST, alternate, measure
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
@@ -48,21 +48,21 @@ def test_runs_are_made_in_turn_and_a_short_first_one_only_warms_up() -> None:
             asked.append(name)
             yield each
 
-    both = in_turn([noting("by hand", 9, 1, 2, 3), noting("sdpa", 8, 4, 5, 6)], enough=0)
+    both = alternate([noting("by hand", 9, 1, 2, 3), noting("sdpa", 8, 4, 5, 6)], enough=0)
     assert both == [(1, 2, 3), (4, 5, 6)]
     assert asked == ["by hand", "sdpa"] * 4
 
 
 def test_a_first_run_of_seconds_counts() -> None:
-    assert in_turn([clock(900, 700, 800), clock(200, 300, 100)], enough=0) == [(900, 700, 800), (200, 300, 100)]
+    assert alternate([clock(900, 700, 800), clock(200, 300, 100)], enough=0) == [(900, 700, 800), (200, 300, 100)]
 
 
 def test_it_goes_on_until_enough_time_is_spent() -> None:
-    assert in_turn([clock(1, 10, 10, 10, 10), clock(1, 5, 5, 5, 5)], enough=60) == [(10,) * 4, (5,) * 4]
+    assert alternate([clock(1, 10, 10, 10, 10), clock(1, 5, 5, 5, 5)], enough=60) == [(10,) * 4, (5,) * 4]
 
 
 def test_it_stops_at_the_most_runs_however_short_they_are() -> None:
-    (times,) = in_turn([clock(*[0.001] * (MOST + 1))], enough=1e9)
+    (times,) = alternate([clock(*[0.001] * (MOST + 1))], enough=1e9)
     assert len(times) == MOST
 
 

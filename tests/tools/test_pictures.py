@@ -11,7 +11,7 @@ import torch
 from manyheads.box.level import Box
 from manyheads.course import Course
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
-from manyheads.tools.pictures import MOST, Painter, drawable, telling
+from manyheads.tools.pictures import MOST, Painter, drawable, most_informative
 from manyheads.tools.plot import Band, compared
 
 FILE = "01_running_mean.py"
@@ -121,6 +121,6 @@ def test_who_is_not_in_the_folder_or_not_in_the_course_is_not_drawn(tiny: Course
 def test_the_first_wrong_head_stands_for_all_and_there_is_an_end() -> None:
     many = [band("right", 0), band("mask", 1), band("weights, head 0", 0), band("weights, head 1", 1)]
     many += [band("weights, head 2", 1), *(band(f"more {i}", 1) for i in range(9))]
-    titles = [each.title for each in telling(many)]
+    titles = [each.title for each in most_informative(many)]
     assert titles == ["mask", "weights, head 1", "more 0", "more 1"]
     assert len(titles) == MOST

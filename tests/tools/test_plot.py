@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.crops import TABLES, TIMES
 from manyheads.tools.plot import Band, all_bands, bands, difference, summary
 from tests.tools.real import FollowSource, solution
 
@@ -22,7 +22,7 @@ def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[
 @pytest.fixture
 def drawn(follow_source: FollowSource) -> list[Band]:
     followed = follow_source("causal_mask", ZEROS, by_head=True, crop=TABLES, times=TIMES)
-    return all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    return all_bands([example for example, _ in followed], [traced for _, traced in followed])
 
 
 def test_a_band_for_each_function_and_each_head(drawn: list[Band]) -> None:
@@ -79,7 +79,9 @@ def test_where_there_is_nothing_to_compare_it_says_why(follow_source: FollowSour
 
 def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> None:
     followed = follow_source("attention_scores", by_head=True)
-    titles = [band.title for band in all_bands([look for look, _ in followed], [traced for _, traced in followed])]
+    titles = [
+        band.title for band in all_bands([example for example, _ in followed], [traced for _, traced in followed])
+    ]
     assert [title for title in titles if title.startswith("attend(")] == [
         "attend(q, k, v), head 0",
         "attend(q, k, v), head 1",
@@ -91,7 +93,7 @@ HIDDEN_LINE = "        scores = scores.masked_fill(~self.visible[:T, :T], -math.
 
 def drawn_heads(follow_source: FollowSource, source: str) -> list[Band]:
     followed = follow_source("fused_qkv", source, by_head=True, crop=TABLES, times=TIMES)
-    return [band for look, traced in followed for band in bands(look, traced) if " in " in band.title]
+    return [band for example, traced in followed for band in bands(example, traced) if " in " in band.title]
 
 
 def test_mask_scores_and_weights_of_a_module_stand_beside_the_references(follow_source: FollowSource) -> None:
@@ -130,6 +132,6 @@ def test_numbers_that_right_weights_come_from_are_no_fault(follow_source: Follow
 
 def test_where_no_heads_are_recorded_the_students_are_shown_alone(follow_source: FollowSource) -> None:
     followed = follow_source("self_attention", by_head=True, crop=TABLES, times=TIMES)
-    alone = [band for look, traced in followed for band in bands(replace(look, heads=None), traced)][1:]
+    alone = [band for example, traced in followed for band in bands(replace(example, heads=None), traced)][1:]
     assert [band.title.split(" in ")[0] for band in alone] == ["your scores", "your weights"]
     assert summary(alone)[0].endswith(": 1 head")

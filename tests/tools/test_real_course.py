@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.tools.axes import SAME
-from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.crops import TABLES, TIMES
 from manyheads.tools.plot import all_bands, summary
-from manyheads.tools.trace import Again, Explained, Operation
+from manyheads.tools.trace import Explained, Operation, Repeated
 from tests.tools.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 
 pytestmark = pytest.mark.recorded
@@ -33,24 +33,24 @@ ATTENDING = sorted(
 
 
 def operations(explained: Explained) -> list[Operation]:
-    return [op for entry in explained.entries if not isinstance(entry, Again) for op in entry.operations]
+    return [op for entry in explained.entries if not isinstance(entry, Repeated) for op in entry.operations]
 
 
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None:
-    assert {look.target for look in looks_at(id_)} == set(exercise_of(id_).shapes)
-    assert all(look.axes.doubt < SAME for look in looks_at(id_))
+    assert {example.target for example in looks_at(id_)} == set(exercise_of(id_).shapes)
+    assert all(example.axes.ambiguity < SAME for example in looks_at(id_))
     for told in explain(id_):
         assert told.right, told.returned
         assert operations(told)
-        assert not [op.mind for op in operations(told) if op.mind]
+        assert not [op.warning for op in operations(told) if op.warning]
         assert (told.raised, told.dropped) == ("", 0)
 
 
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    shown = all_bands([example for example, _ in followed], [traced for _, traced in followed])
     assert shown
     assert {line.rpartition(": ")[2] for line in summary(shown)} == {"as expected"}
 
@@ -60,7 +60,7 @@ def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_
 def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) -> None:
     for told in explain(path.parent.name, path.read_text(encoding="utf-8")):
         assert told.right, told.returned
-        assert not [op.mind for op in operations(told) if op.mind]
+        assert not [op.warning for op in operations(told) if op.warning]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
 )
 def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    shown = all_bands([example for example, _ in followed], [traced for _, traced in followed])
     titles = [band.title.split(" in ")[0] for band in shown if " in " in band.title]
     assert titles == ["mask", *["scores", "weights"] * heads]
 
@@ -79,5 +79,5 @@ def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSour
 def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source: FollowSource, path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     followed = follow_source(path.parent.name, source, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands([look for look, _ in followed], [traced for _, traced in followed])
+    shown = all_bands([example for example, _ in followed], [traced for _, traced in followed])
     assert [band.title for band in shown if band.differs] == []

@@ -14,23 +14,25 @@ from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
 from manyheads.public import heads
 from manyheads.tools.calls import with_heads
-from manyheads.tools.corners import TABLES, TIMES
+from manyheads.tools.crops import TABLES, TIMES
 from manyheads.tools.plot import Band, summary
-from manyheads.tools.sentence import SentenceLook, every_band, sentence_looks
+from manyheads.tools.sentence import SentenceExample, every_band, sentence_examples
 from tests.tools.real import course, exercise_of, solution
 
 SENTENCE = "The keys to the cabinet were on the table"
 TRAINED = [exercise.id for exercise in course().assignments[0].exercises if exercise.train]
 
 
-def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[SentenceLook], list[Traced]]:
+def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[SentenceExample], list[Traced]]:
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
     exercise = exercise_of(id_)
-    looks = with_heads(sentence_looks(exercise), heads.read(exercise.heads))
-    traced = [trace(vars(module), TraceCall(cast(look.call, "float32"), TABLES, TIMES), "a.py") for look in looks]
-    return looks, traced
+    examples = with_heads(sentence_examples(exercise), heads.read(exercise.heads))
+    traced = [
+        trace(vars(module), TraceCall(cast(example.call, "float32"), TABLES, TIMES), "a.py") for example in examples
+    ]
+    return examples, traced
 
 
 def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Band]:
@@ -78,4 +80,4 @@ def test_an_attempt_that_raises_has_no_heads(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_exercise_without_a_module_has_no_sentence() -> None:
-    assert sentence_looks(exercise_of("causal_mask")) == []
+    assert sentence_examples(exercise_of("causal_mask")) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.tools.trace import Again, Explained, TraceLine
+from manyheads.tools.trace import Explained, Repeated, TraceLine
 from tests.tools.real import Explain
 
 WRONG_VIEW = """
@@ -48,7 +48,7 @@ def test_each_operation_stands_below_its_line_with_named_shapes(explain: Explain
 
 def test_a_wrong_view_is_doubted_and_its_answer_is_not_right(explain: Explain) -> None:
     split, _ = explain("reshape_dance", WRONG_VIEW)
-    assert lines(split)[0].operations[0].mind == "T is no longer T: a step along it was C numbers, here it is hd"
+    assert lines(split)[0].operations[0].warning == "T is no longer T: a step along it was C numbers, here it is hd"
     assert (split.right, split.returned) == (False, "returns (B, nh, T, hd): the right shape, other numbers")
 
 
@@ -76,7 +76,7 @@ def test_what_scores_are_divided_by_is_named(explain: Explain, by: str, takes: s
 
 def test_heads_one_after_the_other_are_folded(explain: Explain) -> None:
     (told,) = explain("mha_by_loop", LOOPS)
-    again = [entry for entry in told.entries if isinstance(entry, Again)]
+    again = [entry for entry in told.entries if isinstance(entry, Repeated)]
     assert [(entry.first, entry.last, entry.more, entry.alike) for entry in again] == [("10", "11", 4, True)]
 
 
@@ -137,6 +137,6 @@ def merge_heads(y): return y
 
 def test_numbers_are_kept_on_demand(explain: Explain) -> None:
     (told,) = explain("fused_qkv", crop=(2, 3))
-    corners = [op.corner for line in lines(told) for op in line.operations]
-    assert all(corner is not None and corner.shape == (2, 3) for corner in corners)
-    assert all(op.corner is None for line in lines(explain("fused_qkv")[0]) for op in line.operations)
+    crops = [op.crop for line in lines(told) for op in line.operations]
+    assert all(crop is not None and crop.shape == (2, 3) for crop in crops)
+    assert all(op.crop is None for line in lines(explain("fused_qkv")[0]) for op in line.operations)

@@ -9,7 +9,7 @@ from ...course import Course
 from ...diagnosis import load_bank
 from ...judge.catalogue import Catalogue
 from ...public.file import loaded
-from ...tools.calls import looks
+from ...tools.calls import examples
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
 from ..leaks import leaks
@@ -69,7 +69,7 @@ def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
     """The claim that every shape fits a recorded call, which `course trace` and `course plot` need."""
     without_call, total = [], 0
     for exercise in exercises:
-        shown = {look.target for look in looks(exercise, loaded(contents[exercise.fingerprints]))}
+        shown = {example.target for example in examples(exercise, loaded(contents[exercise.fingerprints]))}
         total += len(exercise.shapes)
         without_call += [
             f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown

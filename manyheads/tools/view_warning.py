@@ -1,4 +1,4 @@
-"""What is odd about an operation, seen from its shapes alone."""
+"""Warn about a view or reshape that mixes tokens, judging by its shapes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from .axes import Axes
 _READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split())
 
 
-def doubt_about(step: Step, axes: Axes) -> str:
-    """A view or reshape keeps the order of the numbers: where it seems to move the tokens, they are tokens no more.
-
-    Empty where there is nothing to say.
+def view_warning(step: Step, axes: Axes) -> str:
+    """The warning, or "". A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis,
+    that axis no longer holds tokens.
     """
     if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
         return ""
@@ -29,5 +28,5 @@ def doubt_about(step: Step, axes: Axes) -> str:
 
 
 def _stride(shape: Sequence[int], axis: int) -> int:
-    """How many numbers a step along the axis skips, in the order in which a view reads them."""
+    """The stride of the axis in a contiguous tensor of this shape."""
     return math.prod(shape[axis + 1 :])

@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.box.worker.answers import Step, TensorInfo
 from manyheads.tools.axes import Axes
-from manyheads.tools.doubts import doubt_about
+from manyheads.tools.view_warning import view_warning
 
 AXES = Axes({"B": 2, "T": 5, "C": 12, "nh": 3, "hd": 4})
 B, T, C, NH, HD = AXES.sizes.values()
@@ -26,11 +26,11 @@ def step(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> Step:
     ],
 )  # fmt: skip
 def test_a_view_that_moves_tokens_is_doubted(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
-    assert doubt_about(step(name, before, after), AXES).startswith("T is no longer T: a step along it was ")
+    assert view_warning(step(name, before, after), AXES).startswith("T is no longer T: a step along it was ")
 
 
 def test_it_says_how_far_a_step_was_and_is() -> None:
-    assert doubt_about(step("view", (B, T, C), (B, NH, T, HD)), AXES).endswith("was C numbers, here it is hd")
+    assert view_warning(step("view", (B, T, C), (B, NH, T, HD)), AXES).endswith("was C numbers, here it is hd")
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_it_says_how_far_a_step_was_and_is() -> None:
     ],
 )  # fmt: skip
 def test_a_view_that_keeps_tokens_is_not(name: str, before: tuple[int, ...], after: tuple[int, ...]) -> None:
-    assert doubt_about(step(name, before, after), AXES) == ""
+    assert view_warning(step(name, before, after), AXES) == ""
 
 
 def test_only_tokens_are_doubted_for_three_of_a_kind_may_be_as_many_as_the_batch() -> None:
     axes = Axes({"B": 3, "T": 5, "C": 12})
-    assert doubt_about(step("view", (3, 5, 36), (15, 3, 12)), axes) == ""
+    assert view_warning(step("view", (3, 5, 36), (15, 3, 12)), axes) == ""
