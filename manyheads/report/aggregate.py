@@ -1,4 +1,4 @@
-"""What a class has in common, from its results."""
+"""Statistics of a class, from its results."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from math import ceil
 
 from ..result import Outcome, Result
 
-SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # of the points that there are
+SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A misconception and how many of the class have it in an exercise.
+class MisconceptionCount:
+    """A misconception, and how many students have it in an exercise.
 
-    alternatives: ids that give the same numbers, each with the number of attempts in which it does.
+    alternatives: ids of others with the same values, each with the number of attempts in which it has them.
     """
 
     id: str
@@ -27,27 +27,27 @@ class Shared:
 
 @dataclass(frozen=True)
 class ExerciseView:
-    """One exercise over the whole class. `attempts` counts those who handed something in."""
+    """One exercise over the whole class. `attempts`: how many students handed something in."""
 
     id: str
     attempts: int
     full: int
     mean: float
     max_score: float
-    spread: tuple[int, ...]  # students by SHARES
-    misconceptions: tuple[Shared, ...]
-    unexplained: int  # attempts that fail a check and have no diagnosis
-    outcomes: dict[Outcome, int]  # attempts with at least one check that ended so
+    spread: tuple[int, ...]  # the number of students in each of SHARES
+    misconceptions: tuple[MisconceptionCount, ...]
+    unexplained: int  # the number of attempts that fail a check and have no diagnosis
+    outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
 
 
 def class_view(results: Sequence[Result]) -> list[ExerciseView]:
-    """Every exercise, in the results' order."""
+    """The view of every exercise, in the results' order."""
     ids = dict.fromkeys(exercise.id for result in results for exercise in result.exercises)
     return [_view(id_, results) for id_ in ids]
 
 
 def share(score: float, of: float) -> int:
-    """Which of SHARES a score is."""
+    """The index in SHARES of a score."""
     if score >= of:
         return 5
     return ceil(4 * score / of)
@@ -70,7 +70,8 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
         max_score=every[0].max_score,
         spread=tuple(spread[i] for i in range(len(SHARES))),
         misconceptions=tuple(
-            Shared(name, titles[name], count, tuple(same[name].most_common())) for name, count in found.most_common()
+            MisconceptionCount(name, titles[name], count, tuple(same[name].most_common()))
+            for name, count in found.most_common()
         ),
         unexplained=sum(not e.diagnosis for e in failed),
         outcomes=dict(

@@ -28,7 +28,7 @@ _BOLD, _LESSONS = (3,), (4, 5, 6)  # columns
 
 
 def bench_report(bench: Bench) -> RenderableType:
-    """A table for each dtype and pass, the lesson's figures beside ours, and what the columns mean."""
+    """A table for each dtype and pass, with the lesson's figures, and an explanation of the columns."""
     parts: list[RenderableType] = [Text(heading(bench), style="bold")]
     for title, rows in groupby(bench.rows, lambda row: title_of(row.setting)):
         parts += [Text(f"\n{title}", style="bold"), _table(list(rows))]
@@ -36,7 +36,7 @@ def bench_report(bench: Bench) -> RenderableType:
 
 
 def heading(bench: Bench) -> str:
-    """What was measured, and on a line of its own where."""
+    """What was measured, and on a second line the machine."""
     threads = f"{bench.threads} thread{'s' * (bench.threads != 1)}"
     where = bench.machine if bench.device == "cuda" else f"{bench.machine}, {threads}"
     what = f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}"
@@ -44,12 +44,12 @@ def heading(bench: Bench) -> str:
 
 
 def title_of(setting: BenchSetting) -> str:
-    """Such as "float32, forward and backward"."""
+    """For example "float32, forward and backward"."""
     return f"{setting.dtype}, forward{' and backward' if setting.backward else ''}"
 
 
 def remarks(bench: Bench) -> Iterator[str]:
-    """What the columns mean."""
+    """The explanation of the columns."""
     runs = [len(row.by_hand.times) for row in bench.rows if row.by_hand]
     if runs:
         yield f"Times: ms, medians of {_range(min(runs), max(runs))} runs, by hand and SDPA in turn."
@@ -104,7 +104,7 @@ def _megabytes(count: int | None) -> str:
 
 
 def three_digits(number: float) -> str:
-    """0.31, 3.9, 71, 1234: no more digits than say something, and no exponent."""
+    """0.31, 3.9, 71, 1234: three significant digits, without an exponent."""
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
 
 

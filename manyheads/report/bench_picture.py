@@ -12,11 +12,11 @@ from ..tools.bench import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
 from .bench import heading, three_digits, title_of
 
 _PATHS = (("by hand", attrgetter("by_hand"), "#b35806"), ("SDPA", attrgetter("sdpa"), "#3b4cc0"))
-_GREY = "#808080"  # all three are told apart by the colour-blind, too
+_GREY = "#808080"  # colour-blind readers can distinguish all three colours
 
 
 def need_matplotlib() -> None:
-    """Raise CourseFault where it is not installed: before minutes are spent on measuring."""
+    """Raise CourseFault if matplotlib is not installed. Call it before minutes of measuring."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -24,7 +24,7 @@ def need_matplotlib() -> None:
 
 
 def png(bench: Bench) -> bytes:
-    """Forward above, forward and backward below; for each dtype a panel of times and one of memory."""
+    """The picture: forward above, forward and backward below; a panel of times and one of memory for each dtype."""
     need_matplotlib()
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""What changed between two runs. Pure: results in, changes out."""
+"""Find what changed between two runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key = tuple[str, str]  # student, assignment
 
 @dataclass(frozen=True)
 class CheckChange:
-    """A check that ended in another way, or earns other points. None where a run does not have it."""
+    """A check with another outcome or other points. old, new: None if that run does not have the check."""
 
     exercise: str
     old: CheckResult | None
@@ -21,19 +21,19 @@ class CheckChange:
 
     @property
     def title(self) -> str:
-        """As the newer run has it."""
+        """The title in the newer run."""
         known = self.new or self.old
         return known.title if known else ""
 
     @property
     def gain(self) -> float:
-        """Points; below 0 where something was lost."""
+        """The gain in points; negative if points were lost."""
         return (self.new.score if self.new else 0.0) - (self.old.score if self.old else 0.0)
 
 
 @dataclass(frozen=True)
 class DiagnosisChange:
-    """Other misconceptions in one exercise: their ids, most likely first."""
+    """A changed diagnosis of one exercise: the ids before and after, most likely first."""
 
     exercise: str
     old: tuple[str, ...]
@@ -42,7 +42,7 @@ class DiagnosisChange:
 
 @dataclass(frozen=True)
 class Change:
-    """A submission whose verdict is another."""
+    """A submission whose verdict has changed."""
 
     old: Result
     new: Result
@@ -51,13 +51,13 @@ class Change:
 
     @property
     def gain(self) -> float:
-        """Points; below 0 where something was lost."""
+        """The gain in points; negative if points were lost."""
         return round(self.new.score - self.old.score, 9)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How submissions were graded, where the two runs differ: every value of each."""
+    """A condition of grading in which the two runs differ: all its values in each run."""
 
     name: str
     old: tuple[str, ...]
@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs, side by side."""
+    """The comparison of two runs."""
 
     same: int
     changed: tuple[Change, ...]
@@ -76,12 +76,12 @@ class Comparison:
 
     @property
     def drops(self) -> bool:
-        """Whether a check earns less than it did, or a submission is gone."""
+        """Whether a check earns fewer points than before, or a submission is gone."""
         return bool(self.gone) or any(check.gain < 0 for change in self.changed for check in change.checks)
 
 
 def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
-    """Submissions are the same where every check and every diagnosis is: evidence and hints do not count."""
+    """Compare two runs. Submissions are the same if all checks and diagnoses are: evidence and hints do not count."""
     before, after = _by_key(old), _by_key(new)
     both = [(before[key], after[key]) for key in before if key in after]
     changes = [_change(*pair) for pair in both]
@@ -96,7 +96,7 @@ def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
 
 
 def by_check(comparison: Comparison) -> list[tuple[str, str, int, int]]:
-    """Exercise, title, students who gained, students who lost: most losses first."""
+    """(exercise, title, how many students gained, how many lost) for each check, most losses first."""
     ups, downs = Counter[Key](), Counter[Key]()
     for change in comparison.changed:
         for check in change.checks:

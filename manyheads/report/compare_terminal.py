@@ -1,4 +1,4 @@
-"""Two runs, side by side, as text for a terminal."""
+"""The comparison of two runs as text for a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def changes(comparison: Comparison) -> RenderableType:
 
 
 def summary(comparison: Comparison) -> RenderableType:
-    """Checks by how many gained and lost, then all of it in a few lines."""
+    """The checks by how many students gained and lost, then a summary in a few lines."""
     table = _table()
     for exercise, title, up, down in by_check(comparison):
         both = (f"{up} up" if up else "", f"{down} down" if down else "")
@@ -62,7 +62,7 @@ def _table() -> Table:
 
 
 def _outcome(check: CheckChange) -> str:
-    """Nothing where the points say it: from passed to failed, or back."""
+    """The change of outcome; empty if the points show it, as from passed to failed."""
     if not check.old or not check.new:
         return "no such check before" if check.new else "no such check now"
     if {check.old.outcome, check.new.outcome} <= {"passed", "failed"}:

@@ -1,4 +1,4 @@
-"""Results in other systems' formats. Pure: results in, text out."""
+"""Results in the formats of other systems."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from ..result import CheckResult, ExerciseResult, Result
 
-# What JUnit calls an outcome: a failure is the check's verdict, an error is an attempt that gave it nothing to judge.
+# JUnit's term for each outcome: a failure is a check's verdict, an error means that the attempt gave nothing to judge.
 _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run these
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would evaluate such a cell
 
 
 def to_csv(results: Sequence[Result]) -> str:
-    """A row for every student and exercise."""
+    """CSV with a row for every student and exercise."""
     rows = [
         (
             r.student,
@@ -36,9 +36,9 @@ def to_csv(results: Sequence[Result]) -> str:
 
 
 def to_canvas(results: Sequence[Result]) -> str:
-    """Canvas's gradebook import: a column for every assignment, a row of points possible, then a row a student.
+    """Canvas's gradebook import: a column for each assignment, a row of points possible, then a row for each student.
 
-    Canvas finds students by any of the id columns; a folder's name is taken for the login.
+    Canvas finds students by any of the id columns. The folder's name is used as the login.
     """
     assignments = list(dict.fromkeys(r.assignment for r in results))
     most = {r.assignment: r.max_score for r in results}
@@ -52,9 +52,9 @@ def to_canvas(results: Sequence[Result]) -> str:
 
 
 def to_gradescope(results: Sequence[Result]) -> str:
-    """Gradescope's results.json: of the only submission, else of each, by student and assignment.
+    """Gradescope's results.json of the only submission, or of each one by student and assignment.
 
-    Gradescope reads one such file a submission, which `gradescope_files` gives.
+    Gradescope reads one such file for each submission: see `gradescope_files`.
     """
     found = {f"{r.student}/{r.assignment}": _gradescope(r) for r in results}
     return _json(next(iter(found.values())) if len(found) == 1 else found)
@@ -101,7 +101,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(value: str) -> str:
-    """Never a formula: a student chose some of these texts."""
+    """The text of a cell, quoted if it looks like a formula, because a student chose some of these texts."""
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
@@ -141,7 +141,7 @@ def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, che
 
 
 def _number(value: float) -> str:
-    """4 for 4.0; never rounded to fewer digits than a gradebook keeps."""
+    """4 for 4.0, with as many digits as a gradebook keeps."""
     return f"{value:.10g}"
 
 

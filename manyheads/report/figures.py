@@ -1,4 +1,4 @@
-"""Bands of heatmaps as one PNG. Needs matplotlib, which only `course plot` and its kind ask for."""
+"""Bands of heatmaps as one PNG. Needs matplotlib, which only the commands that draw need."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..errors import CourseFault
 from ..tools.plot import HIDDEN, Band, Panel
 from .panels import FEW, heading, is_no_difference, limits, number
 
-# Maps that the colour-blind read as others do: from dark to light, and for differences two ends around white.
+# Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
 _MAPS = {"numbers": "viridis", "weights": "cividis", "mask": "Greys_r", "difference": "PuOr"}
 _HIDDEN_GREY = "#d0d0d0"
-_CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and a panel at least and at most
+_CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and the least and most width of a panel
 
 
 def png(bands: Sequence[Band], title: str) -> bytes:
@@ -33,7 +33,7 @@ def png(bands: Sequence[Band], title: str) -> bytes:
     places = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     for place, row in zip(places, rows, strict=True):
         widths = [_width(band) for band in row]
-        widths.append(max(widest - sum(widths), 0.01))  # nothing: cells stay as wide as they are high
+        widths.append(max(widest - sum(widths), 0.01))  # an empty part, so that cells stay square
         parts = place.subfigures(1, len(widths), width_ratios=widths, squeeze=False)[0]
         for part, band in zip(parts, row, strict=False):
             _draw_band(part, band)
@@ -43,7 +43,7 @@ def png(bands: Sequence[Band], title: str) -> bytes:
 
 
 def _rows(bands: Sequence[Band]) -> list[list[Band]]:
-    """Those that belong beside each other in one row."""
+    """The bands of each row."""
     rows: list[list[Band]] = []
     for band in bands:
         if rows and band.beside:
@@ -59,7 +59,7 @@ def _height(band: Band) -> float:
 
 
 def _width(band: Band) -> float:
-    """With room for labels and scales."""
+    """The width of a band in inches, with room for labels and scales."""
     widest = max((panel.values.shape[1] for panel in band.panels if panel.values is not None), default=4)
     return len(band.panels) * (max(_NARROW, min(widest * _CELL, _WIDE)) + 0.6) + 1.2
 

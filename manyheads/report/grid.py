@@ -1,4 +1,4 @@
-"""Students and checks: who passed what, exercise by exercise."""
+"""Tables of students and checks: who passed what, for each exercise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..result import CheckResult, Outcome, Result
 
 @dataclass(frozen=True)
 class Column:
-    """A check, and how many of those who were asked passed it."""
+    """A check, how many students have it in their result, and how many of them passed it."""
 
     id: str
     title: str
@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Grid:
-    """One exercise: a row a student, an outcome a column; None where a result has no such check."""
+    """One exercise: a row for each student, an outcome for each check; None if a result does not have the check."""
 
     exercise: str
     columns: tuple[Column, ...]
@@ -29,7 +29,7 @@ class Grid:
 
 
 def grids(results: Sequence[Result]) -> list[Grid]:
-    """Every exercise, in the results' order."""
+    """The table of every exercise, in the results' order."""
     rows: dict[str, dict[str, dict[str, CheckResult]]] = defaultdict(dict)  # exercise -> student -> check
     for result in results:
         for exercise in result.exercises:

@@ -1,4 +1,4 @@
-"""A band of heatmaps as SVG that stands in a page: no script, no style, no network, and the same in words."""
+"""A band of heatmaps as SVG within a page: without script, style or network, and with a description in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from ..tools.plot import HIDDEN, Band, Panel, summary
 from .panels import FEW, heading, limits, number
 
-# From one end of the scale to the other; the colour-blind read them as others do.
+# Colours from one end of the scale to the other, which colour-blind readers can read.
 _COLOURS = {
     "numbers": "440154 482475 414487 355f8d 2a788e 21918c 22a884 44bf70 7ad151 bddf26 fde725",
     "weights": "00224e 083370 35456c 4f576c 666970 7d7c78 948e77 aea371 c8b866 e5cf52 fee838",
@@ -18,14 +18,14 @@ _COLOURS = {
 }
 _ENDS = {"numbers": ("dark", "light"), "weights": ("dark", "light"), "difference": ("orange", "purple")}
 _HIDDEN_GREY = (0xD0, 0xD0, 0xD0)
-_SHADES = 40  # cells of one shade are one path
-_WIDE, _HIGH = 214.0, 264.0  # the most that a panel's cells take up
-_LEFT, _TOP, _BELOW, _APART = 18.0, 18.0, 30.0, 8.0  # around the cells
+_SHADES = 40  # how many shades; cells of one shade are one path
+_WIDE, _HIGH = 214.0, 264.0  # the most width and height of a panel's cells
+_LEFT, _TOP, _BELOW, _APART = 18.0, 18.0, 30.0, 8.0  # the margins around the cells
 Colour = tuple[int, int, int]
 
 
 def svg(band: Band) -> str:
-    """The picture. Its name for those who cannot see it says what the band shows."""
+    """The picture, with a label for screen readers."""
     panels = [panel for panel in band.panels if panel.values is not None]
     width, height = _cell(panels[0])
     parts, x = [], 0.0
@@ -43,7 +43,7 @@ def svg(band: Band) -> str:
 
 
 def colour(value: float, panel: Panel, scale: tuple[float, float]) -> Colour:
-    """Of a number's cell; grey where it is hidden or none. A number outside of the scale has the colour of its end."""
+    """The colour of a cell: grey if the number is hidden or NaN, the end of the scale if it is outside the scale."""
     if value != value or value < HIDDEN:
         return _HIDDEN_GREY
     low, high = scale
@@ -52,7 +52,7 @@ def colour(value: float, panel: Panel, scale: tuple[float, float]) -> Colour:
 
 
 def ink(behind: Colour) -> str:
-    """Black or white, whichever stands out more."""
+    """Black or white, whichever has more contrast with this background."""
     return "#000" if _luminance(behind) > 0.179 else "#fff"
 
 
@@ -91,7 +91,7 @@ def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[
 
 
 def _below(band: Band, panel: Panel, scale: tuple[float, float]) -> str:
-    """What the axes are, beside what is expected; what the colours are, beside the others."""
+    """The caption below a panel: the axes for the first panel, the colours for the others."""
     if panel is band.panels[0]:
         return f"{band.rows} ↓  {band.columns} →"
     if panel.kind == "mask":
@@ -102,13 +102,13 @@ def _below(band: Band, panel: Panel, scale: tuple[float, float]) -> str:
 
 
 def _cell(panel: Panel) -> tuple[float, float]:
-    """Width and height: a square where there is room for one."""
+    """The width and height of a cell: a square if there is room."""
     width = min(_WIDE / _columns(panel), 32.0)
     return _halves(width), _halves(min(max(width, 14.0), 24.0, _HIGH / _rows(panel)))
 
 
 def _halves(length: float) -> float:
-    """Rounded down to halves: short to write, and sharp on most screens."""
+    """Rounded down to halves, which are short in SVG and sharp on most screens."""
     return int(2 * length) / 2
 
 
@@ -121,7 +121,7 @@ def _columns(panel: Panel) -> int:
 
 
 def _mixed(stops: Sequence[str], share: float) -> Colour:
-    """The colour at this share of the way along the stops."""
+    """The colour at this fraction of the scale."""
     at = share * (len(stops) - 1)
     first = min(int(at), len(stops) - 2)
     a, b = (_parsed(stops[first]), _parsed(stops[first + 1]))
@@ -134,7 +134,7 @@ def _parsed(stop: str) -> Colour:
 
 
 def _luminance(shade: Colour) -> float:
-    """As WCAG 2 defines it; at 0.179 black and white stand out alike."""
+    """The relative luminance of WCAG 2. At 0.179 black and white have the same contrast."""
     parts = [part / 255 for part in shade]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,4 +1,4 @@
-"""The ladder of exercises as text, and the checklist of the one that is next."""
+"""The list of exercises as text, and the checklist of the next one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARKS: dict[State, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Rung:
-    """One exercise. `checklist`: what its visible checks ask, and whether the attempt does that."""
+    """One exercise. `checklist`: the title of each visible check, and whether the attempt passes it."""
 
     stem: str
     title: str
@@ -34,7 +34,7 @@ class Rung:
 
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
-    """Every exercise, the points so far, and what is left to do in the first that is not done."""
+    """Every exercise, the points so far, and the checklist of the first exercise that is not done."""
     total = f"{points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
@@ -45,7 +45,7 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
 
 @dataclass(frozen=True)
 class _Rungs:
-    """A line each; where the terminal is narrow, without the titles, which the file names repeat."""
+    """A line for each exercise. On a narrow terminal the titles are left out, because the file names repeat them."""
 
     rungs: Sequence[Rung]
 

@@ -1,8 +1,8 @@
-"""Results as Markdown for a pull request: fixed words, numbers and ids in the open, all other text in `<pre>` blocks.
+"""Results as Markdown for a pull request: fixed words, numbers and ids as Markdown, all other text in `<pre>` blocks.
 
-Some of that text was chosen by a student. Inside `<pre>` neither Markdown nor what the hosting service adds to it
-(mentions, references, links, emoji) is read; `<`, `>`, `&` and quotes are written as entities, so no tag can begin
-or end there; and what looks like a mention or an address is broken up, for readers that know no `<pre>`.
+A student chose some of that text. Inside `<pre>` neither Markdown nor the hosting service's additions (mentions,
+references, links, emoji) apply. `<`, `>`, `&` and quotes are written as entities, so no tag can start or end there. What
+looks like a mention or an address is broken up, for readers that do not support `<pre>`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..result import CheckResult, ExerciseResult, Result
 from .words import attempt_words, out_of, points
 
 WIDTH = 84  # columns
-SENTENCE = 64  # of them for a check's own words
+SENTENCE = 64  # columns for a check's title
 LONGEST_LINE, LONGEST_BLOCK = 400, 6_000  # characters
-LONGEST = 60_000  # bytes of a whole text: the service takes 65,535 of a check run's summary
+LONGEST = 60_000  # bytes of the whole text: the service accepts 65,535 in a check run's summary
 CUT = "… (cut)"
-NOTHING = "\u200b"  # takes no room
+NOTHING = "\u200b"  # a zero-width space
 _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
 
 
 def results_section(title: str, results: Sequence[Result], not_started: Collection[tuple[str, str]] = ()) -> str:
-    """Results under a heading: a table of scores, then a block for every exercise that is started and not right.
+    """Results under a heading: a table of scores, then a block for each exercise that is started and not right.
 
-    not_started: ids (exercise).
+    not_started: ids (assignment, exercise).
     """
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
     lines = [f"## {escaped(title)}: {points(score)} / {points(most)}", "", "| | exercise | score |", "|---|---|---|"]
@@ -43,7 +43,7 @@ def results_section(title: str, results: Sequence[Result], not_started: Collecti
 
 
 def text_block(text: str) -> str:
-    """Any text, shown as it is and as nothing else."""
+    """Any text, shown literally."""
     lines = [wrapped for line in text.splitlines() for wrapped in _wrapped(line)]
     shown = "\n".join(lines)
     shown = shown if len(shown) <= LONGEST_BLOCK else f"{shown[:LONGEST_BLOCK]}\n{CUT}"
@@ -51,19 +51,19 @@ def text_block(text: str) -> str:
 
 
 def one_line(text: str, limit: int = LONGEST_LINE) -> str:
-    """Printable characters only, blanks where others stood, cut at `limit`."""
+    """One line of printable characters, blanks in place of others, cut at `limit`."""
     line = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text).rstrip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def escaped(text: str) -> str:
-    """A short text in the open, such as a course's title: every sign that Markdown could read is escaped."""
+    """A short text outside `<pre>`, such as a course's title, with all of Markdown's characters escaped."""
     line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
 
 
 def attempt_text(result: ExerciseResult) -> str:
-    """What there is to say about an attempt that is not right yet: the words of `course check`."""
+    """The report on an attempt that is not right, in the words of `course check`."""
     return "\n".join(_lines(result))
 
 
@@ -90,7 +90,7 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
 
 
 def _scored(check: CheckResult) -> Iterator[str]:
-    """A check's sentence, its points at the right of the first line."""
+    """A check's title, with its points at the right of the first line."""
     first, *more = textwrap.wrap(one_line(check.title), SENTENCE) or [""]
     yield f"{first:<{SENTENCE}}  {out_of(check):>10}"
     yield from more

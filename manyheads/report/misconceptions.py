@@ -1,4 +1,4 @@
-"""The misconceptions of a class, over all exercises, most frequent first."""
+"""Rank the misconceptions of a class over all exercises."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ..result import Diagnosed, Result
 class Ranked:
     """One misconception.
 
-    titles: its sentence, which may differ between exercises.
-    exercises, alternatives, together: how many attempts have it in that exercise, have another that gives the same
-    numbers, have that other one as well.
+    titles: its titles, which may differ between exercises.
+    exercises: how many attempts have it in each exercise.
+    alternatives: in how many of them another misconception has the same values.
+    together: how many of them have another misconception as well.
     """
 
     id: str
@@ -28,7 +29,7 @@ class Ranked:
 
 
 def ranked(results: Sequence[Result]) -> list[Ranked]:
-    """By the number of students, then of attempts, that have each."""
+    """The misconceptions, ordered by the number of students and then of attempts that have them."""
     seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
     for result in results:
         for exercise in result.exercises:

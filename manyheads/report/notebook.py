@@ -1,4 +1,4 @@
-"""The terminal's words as HTML for a notebook: the same text, escaped, with hints folded away."""
+"""The terminal's reports as HTML for a notebook: the same text, escaped, with collapsed hints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..result import ExerciseResult
 from .terminal import exercise_report
 
 WIDTH = 96
-# Dark enough on white for everybody (at least 4.5 : 1): black, red, green, yellow, blue, magenta, cyan, grey.
+# With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan, grey.
 _DARK = [(0, 0, 0), (176, 0, 32), (0, 104, 55), (122, 82, 0), (0, 72, 160), (128, 0, 112), (0, 96, 110), (87, 87, 87)]
 _THEME = TerminalTheme((255, 255, 255), (31, 35, 40), _DARK, [_DARK[-1], *_DARK[1:]])
 _BOX = "background:#fff;color:#1f2328;padding:0.6em 0.9em;border:1px solid #d0d7de;border-radius:4px;overflow-x:auto"
@@ -24,21 +24,21 @@ _FONT = "margin:0;line-height:1.35;font-family:ui-monospace,Menlo,Consolas,'Deja
 
 @dataclass(frozen=True)
 class NotebookView:
-    """What a cell shows: HTML where the notebook can, else the text."""
+    """The output of a cell: HTML, and text for notebooks without HTML."""
 
     html: str
     text: str
 
 
 def shown(*parts: RenderableType | NotebookView) -> NotebookView:
-    """These parts in one box, one below the other."""
+    """Combine these parts in one box, one below the other."""
     made = [part if isinstance(part, NotebookView) else _rendered(part) for part in parts]
     inside = "".join(part.html for part in made)
     return NotebookView(f'<div style="{_BOX}">{inside}</div>', "\n".join(part.text for part in made))
 
 
 def checked(result: ExerciseResult) -> NotebookView:
-    """What `course check` prints of an attempt, its hints folded away."""
+    """What `course check` prints about an attempt, with collapsed hints."""
     bare = result.model_copy(
         update={
             "checks": tuple(check.model_copy(update={"hint": ""}) for check in result.checks),
@@ -52,7 +52,7 @@ def checked(result: ExerciseResult) -> NotebookView:
 
 
 def folded(hints: Sequence[str]) -> str:
-    """Each hint behind a word that opens it."""
+    """The hints, each collapsed."""
     return "".join(
         f'<details style="margin:0.4em 0"><summary style="cursor:pointer">hint</summary>{html.escape(hint)}</details>'
         for hint in hints
@@ -60,14 +60,14 @@ def folded(hints: Sequence[str]) -> str:
 
 
 def picture(png_base64: str, words: Sequence[str]) -> NotebookView:
-    """A PNG with the same in words, for those who cannot see it."""
+    """A PNG with a description for readers who cannot see it."""
     alt = html.escape("; ".join(words), quote=True)
     image = f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{png_base64}">'
     return NotebookView(image, "\n".join(words))
 
 
 def _rendered(part: RenderableType) -> NotebookView:
-    """A sentence goes on in the next line where it is too long; a report keeps its columns."""
+    """Render a part. A long sentence wraps; a report keeps its columns."""
     is_sentence = isinstance(part, Text)
     console = Console(
         file=io.StringIO(),

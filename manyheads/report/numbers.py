@@ -1,4 +1,4 @@
-"""A corner of a tensor as lines of numbers."""
+"""A crop of a tensor as lines of numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def crop_lines(crop: Tensor, whole: Sequence[int]) -> list[str]:
-    """Rows of numbers; "…" where the tensor goes on. `whole`: its full shape."""
+    """Rows of numbers, with "…" where the tensor continues. `whole`: the tensor's full shape."""
     table = crop.reshape(-1, crop.shape[-1]) if crop.dim() else crop.reshape(1, 1)
     ordinary = table[table.isfinite()]
     whole_numbers = bool((ordinary == ordinary.round()).all()) if table.is_floating_point() else True

@@ -1,4 +1,4 @@
-"""All that the class page says about one assignment."""
+"""The content of the class page for one assignment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .aggregate import ExerciseView, class_view
 from .grid import Grid, grids
 from .misconceptions import Ranked, ranked
 
-BINS = 10  # of the histogram of totals; those with all points stand apart
+BINS = 10  # bins of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """An attempt that crashed or ran out of time, and what its first such check saw."""
+    """An attempt that crashed or ran out of time, and the evidence of its first such check."""
 
     student: str
     exercise: str
@@ -30,7 +30,7 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Fact:
-    """How submissions were graded: a name, and each value with the number of submissions that have it."""
+    """A condition of grading: its name, and each value with the number of submissions that have it."""
 
     name: str
     values: tuple[tuple[str, int], ...]
@@ -52,7 +52,7 @@ class Overview:
     unexplained: int
     troubles: tuple[Trouble, ...]
     facts: tuple[Fact, ...]
-    weak: tuple[tuple[str, int], ...]  # isolation levels below the one that grades, with their submissions
+    weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
 
 def overviews(results: Sequence[Result]) -> list[Overview]:
@@ -82,7 +82,7 @@ def _overview(assignment: str, results: Sequence[Result]) -> Overview:
 
 
 def _totals(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
-    """How many have which share of the points, most points first."""
+    """How many submissions have which share of the points, most points first."""
     shares = [result.score / result.max_score if result.max_score else 1.0 for result in results]
     yield "all", sum(s >= 1 for s in shares)
     tenths = Counter(int(BINS * s) for s in shares if s < 1)

@@ -1,4 +1,4 @@
-"""What a picture says of a panel, drawn as a PNG or as SVG: its heading, its scale, the numbers in its cells."""
+"""What PNG and SVG pictures share: a panel's heading, its scale, and the numbers in its cells."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import torch
 
 from ..tools.plot import HIDDEN, NONE, Band, Panel, is_none
 
-FEW = 8  # cells in a row up to which their numbers are written
+FEW = 8  # numbers are written into cells if there are at most this many in a row
 
 
 def heading(panel: Panel) -> str:
-    """Its title, and what the colours alone would not say."""
+    """The panel's title, with what the colours do not show."""
     if panel.values is None:
         return panel.title
     if is_no_difference(panel):
@@ -20,7 +20,7 @@ def heading(panel: Panel) -> str:
 
 
 def is_no_difference(panel: Panel) -> bool:
-    """Whether this is a difference that is none."""
+    """Whether this is a difference without any difference."""
     return panel.kind == "difference" and panel.values is not None and is_none(panel.values)
 
 
@@ -41,7 +41,7 @@ def number(value: float, panel: Panel) -> str:
 
 
 def limits(band: Band, panel: Panel) -> tuple[float, float]:
-    """One scale for all panels of the kind; a difference is symmetric around 0."""
+    """The ends of the scale, which panels of one kind share. A difference is symmetric around 0."""
     tables = [p.values.double().flatten() for p in band.panels if p.values is not None and p.kind == panel.kind]
     values = torch.cat(tables)
     values = values[values.isfinite() & (values > HIDDEN)]

@@ -1,4 +1,4 @@
-"""What a class's table needs of a result: a thousand of these are kept where a thousand results are not."""
+"""The part of a result that the class table needs, so that not all results of a large class are kept in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .words import score_note
 
 @dataclass(frozen=True)
 class Cell:
-    """One attempt's points, and what is to be said beside them."""
+    """One attempt's points, and the outcome to note beside them."""
 
     score: float
     max_score: float

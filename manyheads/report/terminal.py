@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
-from .aggregate import ExerciseView, Shared
+from .aggregate import ExerciseView, MisconceptionCount
 from .rows import Cell, Row
 from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points
 
@@ -23,7 +23,7 @@ _WHOLE = ("error", "timeout", "crashed", "missing")  # how a whole attempt can e
 
 
 def class_table(rows: Sequence[Row]) -> RenderableType:
-    """Students and exercises, by number to fit a terminal, and the misconceptions that the class has."""
+    """A table of students and numbered exercises, and the misconceptions of the class."""
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.cells), 1)}
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("student", no_wrap=True)
@@ -40,7 +40,7 @@ def class_table(rows: Sequence[Row]) -> RenderableType:
 
 
 def class_misconceptions(rows: Sequence[Row]) -> RenderableType:
-    """The ten that most of the class have."""
+    """The ten most frequent misconceptions of the class."""
     found = Counter(name for row in rows for name in row.misconceptions)
     if not found:
         return Text("")
@@ -66,8 +66,8 @@ def exercise_view(view: ExerciseView) -> RenderableType:
     return Group(head, Padding(table, (0, 0, 1, 2)))
 
 
-def _or_else(shared: Shared) -> str:
-    """What gives the same numbers, and in how many attempts where not in all."""
+def _or_else(shared: MisconceptionCount) -> str:
+    """The alternatives with the same values, with the number of attempts if it is not all of them."""
     others = [
         f"or {name}" + (f", {count} of {shared.students}" if count < shared.students else "")
         for name, count in shared.alternatives
@@ -96,7 +96,7 @@ def _failures(words: AttemptWords) -> list[RenderableType]:
 
 
 def _others(first: CheckResult, rest: Sequence[CheckResult]) -> list[RenderableType]:
-    """The other checks that failed; one line for all where none of them could begin."""
+    """The other checks that failed; a single line if the whole attempt ended before them."""
     ended = first.outcome in _WHOLE and all((c.outcome, c.evidence) == (first.outcome, first.evidence) for c in rest)
     if not ended or len(rest) < 2:
         return [_line(check) for check in rest]
@@ -114,7 +114,7 @@ def _line(check: CheckResult) -> RenderableType:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A sentence with its points at the right of its first line, as wide as the terminal and no wider than can be read."""
+    """A sentence with its points at the right of the first line, fitted to the terminal up to a readable width."""
 
     before: str
     sentence: str

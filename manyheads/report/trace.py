@@ -1,4 +1,4 @@
-"""A followed call as text: lines of the student's, and below each what it does to shapes and numbers."""
+"""An explained trace as text: the student's lines, and below each its operations with shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .numbers import crop_lines
 
 LEGEND = "view: the same memory, read anew   copy: every number moved   no word: numbers computed anew"
 _NAME, _SHAPES = 13, 46  # columns
-# Okabe and Ito's colours, which the colour-blind can tell apart: one for each token.
+# Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
 
 

@@ -1,4 +1,4 @@
-"""How an attempt learned, as text: both curves in small, what they say, and what it writes now."""
+"""The report of `course train` as text: both curves as sparklines, the verdict, and the generated text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rich.text import Text
 from ..training.curve import Curve
 from ..training.verdict import TrainingVerdict, choices
 
-WIDTH, FOLD = 40, 76  # columns of a small curve, and of what is written
+WIDTH, FOLD = 40, 76  # columns of a sparkline, and of the generated text
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def training_report(yours: Curve, reference: Curve, verdict: TrainingVerdict) -> RenderableType:
-    """Both curves under a head, on one scale, and the verdict."""
+    """Both curves on one scale, and the verdict."""
     both = [("yours", yours), ("reference", reference.until(yours.steps))]
     low, high = (pick(loss for _, curve in both for loss in _buckets(curve.losses)) for pick in (min, max))
     parts: list[RenderableType] = [Text(f"{'':{WIDTH + 13}}{'learning':>9}{'writing':>9}", style="bright_black")]
@@ -30,7 +30,7 @@ def training_report(yours: Curve, reference: Curve, verdict: TrainingVerdict) ->
 
 
 def meaning(curve: Curve) -> list[str]:
-    """What the last loss means in characters; nothing where there is none."""
+    """What the last loss means in characters; empty if there is none."""
     if not curve.held_out:
         return []
     _, loss = max(curve.held_out.items())
@@ -41,19 +41,19 @@ def meaning(curve: Curve) -> list[str]:
 
 
 def written_report(text: str) -> RenderableType:
-    """What it writes, indented and folded between words."""
+    """The generated text, indented and wrapped."""
     lines = [part for line in text.splitlines() for part in wrap(line, FOLD)]
     return Group(Text("It writes:"), *(Text(f"  {line}") for line in lines))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:
-    """A column for each loss, the higher, the larger."""
+    """A sparkline: a column for each loss, higher for a larger loss."""
     span = max(high - low, 1e-9)
     return "".join(_BLOCKS[min(len(_BLOCKS) - 1, int((loss - low) / span * len(_BLOCKS)))] for loss in losses)
 
 
 def _buckets(losses: Sequence[float]) -> list[float]:
-    """At most WIDTH averages, in order."""
+    """The averages of at most WIDTH groups of losses, in order."""
     count = min(WIDTH, len(losses))
     edges = [len(losses) * i // count for i in range(count + 1)]
     return [fmean(losses[a:b]) for a, b in pairwise(edges)]

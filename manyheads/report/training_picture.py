@@ -1,4 +1,4 @@
-"""Two curves as one PNG. Needs matplotlib."""
+"""The curves of the student and the reference as one PNG. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from statistics import fmean
 from ..training.curve import Curve
 from .bench_picture import need_matplotlib
 
-YOURS, REFERENCE = "#0072b2", "#e69f00"  # Okabe and Ito's blue and orange, which the colour-blind can tell apart
-SMOOTH = 10  # steps that are averaged
+YOURS, REFERENCE = "#0072b2", "#e69f00"  # Okabe and Ito's blue and orange, which colour-blind readers can distinguish
+SMOOTH = 10  # how many steps are averaged
 
 
 def png(yours: Curve, reference: Curve, title: str) -> bytes:
-    """Loss by step: thin while learning, with marks in writing."""
+    """Loss by step: a line for the training loss, marks for the held-out loss."""
     need_matplotlib()
     from matplotlib.figure import Figure
 
@@ -35,7 +35,7 @@ def png(yours: Curve, reference: Curve, title: str) -> bytes:
 
 
 def smoothed(curve: Curve) -> tuple[list[float], list[float]]:
-    """(steps, losses), each the average of a few."""
+    """(steps, losses), each loss averaged over SMOOTH steps."""
     starts = range(0, curve.steps, SMOOTH)
     parts = [curve.losses[start : start + SMOOTH] for start in starts]
     return [start + (len(part) + 1) / 2 for start, part in zip(starts, parts, strict=True)], [fmean(p) for p in parts]

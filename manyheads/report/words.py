@@ -1,4 +1,4 @@
-"""What is said about one attempt. A terminal, a page and a notebook show the same words, each in its own way."""
+"""Choose what is reported about an attempt. Terminal, page and notebook render the same content."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ MARKS: dict[Outcome, str] = {
     "skipped": "·",
     "missing": "–",
 }
-NOTED: tuple[Outcome, ...] = ("crashed", "timeout", "missing")  # what a score says beside its points, gravest first
+NOTED: tuple[Outcome, ...] = (
+    "crashed",
+    "timeout",
+    "missing",
+)  # the outcomes that are noted beside a score, gravest first
 
 
 @dataclass(frozen=True)
 class MisconceptionWords:
-    """A misconception's sentence, with what gives the same numbers. The hint may be empty."""
+    """A misconception's title, with its alternatives. The hint may be empty."""
 
     title: str
     hint: str
@@ -37,12 +41,12 @@ class MisconceptionWords:
 
 @dataclass(frozen=True)
 class AttemptWords:
-    """One attempt. The first broken check is shown with its evidence; the others that failed stand below."""
+    """The report on one attempt. The first failed check is shown with its evidence, the others are listed below it."""
 
     passed: bool
     first: CheckResult | None  # None where all passed
     findings: tuple[MisconceptionWords, ...]
-    hint: str  # the first broken check's own, where nothing is diagnosed
+    hint: str  # the first failed check's hint, if there is no diagnosis
     rest: tuple[CheckResult, ...]
 
     @property
@@ -52,7 +56,7 @@ class AttemptWords:
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
-    """What to say about an attempt."""
+    """The report on an attempt."""
     failed = [c for c in result.checks if c.outcome != "passed"]
     if not failed:
         return AttemptWords(True, None, (), "", ())
@@ -73,7 +77,7 @@ def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
 
 
 def score_note(result: ExerciseResult) -> Outcome | None:
-    """The gravest thing that a score alone does not say."""
+    """The gravest outcome to note beside a score; None if there is none."""
     outcomes = {c.outcome for c in result.checks}
     return next((outcome for outcome in NOTED if outcome in outcomes), None)
 

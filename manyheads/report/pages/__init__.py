@@ -1,4 +1,4 @@
-"""Results as pages that need nothing else: no network, no script, one file each."""
+"""Results as self-contained HTML pages: one file each, without network and scripts."""
 
 from .write import write_pages
 

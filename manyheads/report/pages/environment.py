@@ -1,4 +1,4 @@
-"""The templates, and what they may call. Everything that is put into a page is escaped."""
+"""The template environment. Everything that is put into a page is escaped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HERE = Path(__file__).parent
 
 
 def environment() -> Environment:
-    """Jinja2, with autoescape on and no name undefined."""
+    """A Jinja2 environment with autoescape, in which undefined names are errors."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -36,7 +36,7 @@ def environment() -> Environment:
     )
     pages.globals |= {
         "css": Markup(css),
-        # Nothing else may be loaded or run, whatever a page came to hold: this very style and an empty icon.
+        # Allow only this style and images in the page itself. Nothing else is loaded or run, whatever a page contains.
         "policy": f"default-src 'none'; style-src 'sha256-{_digest(css)}'; img-src data:",
         "generator": GENERATOR,
         "SHARES": SHARES,
@@ -55,7 +55,7 @@ def environment() -> Environment:
 
 @dataclass(frozen=True)
 class Picture:
-    """What a page shows, and the same in words."""
+    """A picture in a page, and its description in words."""
 
     svg: Markup
     words: str

@@ -1,4 +1,4 @@
-"""Write the pages: one for the class, one a student. Safe to repeat; each file is written whole or not at all."""
+"""Write the pages: one for the class and one for each student. Each file is written atomically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...tools.plot import Band
 
 CLASS, STUDENTS = "index.html", "students"
-HEAD = 1024  # bytes of a page in which it says who made it
+HEAD = 1024  # the first bytes of a page, which name its generator
 _NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
 _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
 
@@ -28,10 +28,10 @@ _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
 def write_pages(
     results: Sequence[Result], left_out: Sequence[str], folder: Path, drawn: Mapping[Key, Sequence[Band]] = _NOTHING
 ) -> Path:
-    """The class page, whose path is returned, and a page for each student.
+    """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
-    left_out: a sentence for each file that could not be read; the class page shows them. drawn: what the page of a
-    student shows of an attempt, by student, assignment and exercise. Raises CourseFault.
+    left_out: a sentence for each file that could not be read; the class page shows them.
+    drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
     pages = environment()
     pages.globals["page_of"] = page_of
@@ -55,7 +55,7 @@ def write_pages(
 
 
 def page_of(student: str) -> str:
-    """The file name of a student's page: the student's own where every system takes it."""
+    """The file name of a student's page: the student's name, if every system accepts it as a file name."""
     if _PLAIN.fullmatch(student):
         return f"{student}.html"
     digest = hashlib.sha256(student.encode()).hexdigest()[:12]
@@ -69,7 +69,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
-    """Remove the pages of students who are gone: those that an earlier report wrote, and nothing else."""
+    """Remove pages of other students, if an earlier report wrote them."""
     for path in folder.glob("*.html"):
         if path.name not in kept and path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
