@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from manyheads.box.worker.training import Trainer
 from manyheads.training.curve import Curve
 from manyheads.training.plan import attention_of, plan_for
-from manyheads.training.study import Stopped, Study, local
+from manyheads.training.run import TrainingRun, TrainingStopped, local
 from manyheads.training.text import read_text
 
 from .entries import RIGHT_ONES, WRONG_ONES, Entry, namespace, trainable
@@ -68,24 +68,24 @@ def run(entry: Entry, seed: int, draws: int, folder: Path, steps: int | None = N
     """Train one model in this process. `steps`: fewer than the plan has."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    learner = Trainer()
-    study = Study(local(namespace(entry), learner), text := read_text(), plan_for(text, seed, draws))
+    trainer = Trainer()
+    training = TrainingRun(local(namespace(entry), trainer), text := read_text(), plan_for(text, seed, draws))
     attention = attention_of(trainable(), entry.dropout)
     curve, written, stopped = Curve((), {}), "", ""
     try:
-        study.prepare(attention)
-        for so_far in study.learn(steps):
+        training.build(attention)
+        for so_far in training.train(steps):
             curve = so_far
-        written = study.write(PROMPT, CHARACTERS)
-    except Stopped as end:
+        written = training.generate(PROMPT, CHARACTERS)
+    except TrainingStopped as end:
         stopped = str(end)
     kept = folder / f"{entry.right}-{seed}.safetensors"
     transplanted = None
     if entry not in RIGHT_ONES and not stopped:
-        study.prepare(attention)
-        transplanted = _transplanted(study, learner, kept)
+        training.build(attention)
+        transplanted = _transplanted(training, trainer, kept)
     elif entry in RIGHT_ONES and seed == draws:
-        learned = {name: weight.detach() for name, weight in learner.model.named_parameters()}
+        learned = {name: weight.detach() for name, weight in trainer.model.named_parameters()}
         kept.write_bytes(safetensors.torch.save(learned))
     return Run(
         id=entry.id,
@@ -99,12 +99,12 @@ def run(entry: Entry, seed: int, draws: int, folder: Path, steps: int | None = N
     )
 
 
-def _transplanted(study: Study, learner: Trainer, kept: Path) -> float | None:
+def _transplanted(training: TrainingRun, trainer: Trainer, kept: Path) -> float | None:
     """The loss in writing with what the right one learned; None where not every weight has its place."""
     learned = safetensors.torch.load(kept.read_bytes())
-    weights = dict(learner.model.named_parameters())
+    weights = dict(trainer.model.named_parameters())
     if weights.keys() != learned.keys():
         return None
     for name, weight in weights.items():
         weight.data.copy_(learned[name])
-    return round(study.examine(), 4)
+    return round(training.evaluate(), 4)

@@ -15,8 +15,8 @@ from ..course import Course, CourseError, Exercise
 from ..course.file import Trainable
 from ..training.curve import Curve
 from ..training.plan import attention_of, plan_for
-from ..training.recorded import SENTENCE, Recorded, drawn_here, read, save, setup_of
-from ..training.study import Stopped, Study, local
+from ..training.recorded import SENTENCE, Recorded, random_sample, read, save, setup_of
+from ..training.run import TrainingRun, TrainingStopped, local
 from ..training.text import TrainingText, read_text
 
 DRAWS = 4  # runs with different initial weights: how far they differ is chance
@@ -36,8 +36,8 @@ def record_curve(exercise: Exercise, trainable: Trainable) -> bytes:
     namespace = namespace_of(exercise.solution)
     curves, trainer = [], Trainer()
     for draw in reversed(range(DRAWS)):  # draw 0 comes last, because its weights are kept
-        study = Study(local(namespace, trainer), text, plan_for(text, draws=draw))
-        curves.append(_run(study, trainable, exercise))
+        run = TrainingRun(local(namespace, trainer), text, plan_for(text, draws=draw))
+        curves.append(_run(run, trainable, exercise))
     spread = {
         step: max(c.held_out[step] for c in curves) - min(c.held_out[step] for c in curves)
         for step in curves[-1].held_out
@@ -45,7 +45,7 @@ def record_curve(exercise: Exercise, trainable: Trainable) -> bytes:
     sentence = _on_sentence(trainer.model, text)
     weights = dict(trainer.model.named_parameters())
     setup = setup_of(trainable, text, plan_for(text))
-    return save(Recorded(curves[-1], spread, weights, setup, sentence, drawn_here()))
+    return save(Recorded(curves[-1], spread, weights, setup, sentence, random_sample()))
 
 
 def stale_curves(course: Course) -> list[str]:
@@ -81,11 +81,11 @@ def _on_sentence(model: LanguageModel, text: TrainingText) -> tuple[tuple[Tensor
     return tuple(seen)
 
 
-def _run(study: Study, trainable: Trainable, exercise: Exercise) -> Curve:
+def _run(run: TrainingRun, trainable: Trainable, exercise: Exercise) -> Curve:
     try:
-        study.prepare(attention_of(trainable))
-        *_, curve = study.learn()
-    except Stopped as stopped:
+        run.build(attention_of(trainable))
+        *_, curve = run.train()
+    except TrainingStopped as stopped:
         raise CourseError(
             f"the reference of {exercise.id} does not train: {stopped} Next: mend it, or `train` in course.yaml"
         ) from None

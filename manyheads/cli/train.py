@@ -76,19 +76,19 @@ def _learned(
     id_: str,
 ) -> tuple[Curve, str]:
     """The attempt's curve and what it writes. Leaves with status 1 where it cannot be trained."""
-    from ..training.own import own_study
+    from ..training.own import own_training_run
     from ..training.plan import attention_of, plan_for
-    from ..training.study import Stopped
+    from ..training.run import TrainingStopped
     from ..training.text import read_text
 
     text = read_text()
     plan = plan_for(text)
     total = min(steps or plan.steps, plan.steps)
     try:
-        with own_study(box, course.limits.for_worker(), source, attention_of(trainable), text, plan) as study:
-            curve = _shown(console, study.learn(total), reference, total)
-            return curve, study.write(PROMPT, CHARACTERS)
-    except Stopped as stopped:
+        with own_training_run(box, course.limits.for_worker(), source, attention_of(trainable), text, plan) as run:
+            curve = _shown(console, run.train(total), reference, total)
+            return curve, run.generate(PROMPT, CHARACTERS)
+    except TrainingStopped as stopped:
         console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
         console.print(f"Next: course check {id_}")
         raise typer.Exit(1) from None

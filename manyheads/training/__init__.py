@@ -1,5 +1,5 @@
-"""The payoff: a student's own attention learns to write.
+"""`course train`: a language model with a student's attention learns to write.
 
-A small character-level language model (box/worker/model.py) with the attempt's attention in it is trained on a text
-that the course ships, beside a recorded curve of the reference.
+A small character-level language model (box/worker/model.py) with the attempt's attention is trained on a text that the
+engine ships, and compared with a recorded curve of the reference.
 """

@@ -1,4 +1,4 @@
-"""How the reference learned, as it was recorded (`course release --curves`): data, for a machine without a reference."""
+"""The recorded training of the reference (`course release --curves`), for machines without a reference."""
 
 from __future__ import annotations
 
@@ -20,34 +20,37 @@ from ..course.file import Trainable
 from .curve import Curve
 from .text import TrainingText
 
-ALIKE = 1e-4  # of a random number, on whatever processor
+ALIKE = 1e-4  # the largest difference of one random number between processors
 SENTENCE = "The keys to the cabinet were on the table"
-_WEIGHT, _TAKEN, _GIVEN = "weight ", "taken ", "given "  # before a weight's name, before a block's number
+_WEIGHT, _TAKEN, _GIVEN = "weight ", "taken ", "given "  # prefixes of a weight's name and of a block's number
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """The reference's run. luck: how far its losses move with other first weights, at each step that was examined.
+    """The reference's run.
 
-    weights: the model's in the end, by name. setup: of what it was recorded with. sentence: what the attention of each
-    block took and gave for SENTENCE, (1, T, C) each. drawn: what `drawn_here` gave where it was recorded.
+    spread: how much the held-out loss varies with other initial weights, at each evaluation.
+    weights: the model's weights at the end, by name.
+    setup: the hash of what it was recorded with (`setup_of`).
+    sentence: input and output of each block's attention for SENTENCE, (1, T, C) each.
+    drawn: the `random_sample` of the machine that recorded it.
     """
 
     curve: Curve
-    luck: Mapping[int, float]
+    spread: Mapping[int, float]
     weights: Mapping[str, Tensor]
     setup: str
     sentence: tuple[tuple[Tensor, Tensor], ...] = ()
     drawn: tuple[float, ...] = ()
 
     @property
-    def begins_here(self) -> bool:
-        """Whether this machine's torch draws the same numbers, so that the same model begins with the same loss."""
-        here = drawn_here()
+    def draws_the_same(self) -> bool:
+        """Whether this machine's torch draws the same random numbers, so that the same model starts with the same loss."""
+        here = random_sample()
         return len(here) == len(self.drawn) and all(abs(a - b) < ALIKE for a, b in zip(here, self.drawn, strict=True))
 
 
-def drawn_here() -> tuple[float, ...]:
+def random_sample() -> tuple[float, ...]:
     """A few random numbers of the two kinds that a run draws, with a fixed seed."""
     generator = torch.Generator().manual_seed(0)
     normal, whole = torch.randn(64, generator=generator), torch.randint(1 << 16, (4,), generator=generator)
@@ -55,7 +58,7 @@ def drawn_here() -> tuple[float, ...]:
 
 
 def setup_of(trainable: Trainable, text: TrainingText, plan: TrainPlan) -> str:
-    """A hash of all that decides a curve, but for the module's code and torch."""
+    """A hash of everything that determines a curve, except the module's code and torch."""
     content = json.dumps(
         [trainable.model_dump(include={"module", "arguments"}), text.vocabulary, asdict(plan)], sort_keys=True
     )
@@ -63,12 +66,12 @@ def setup_of(trainable: Trainable, text: TrainingText, plan: TrainPlan) -> str:
 
 
 def save(recorded: Recorded) -> bytes:
-    """The file's bytes: the same for the same content. Weights are kept in half precision."""
+    """The bytes of the file, which are the same for the same content. Weights are stored in half precision."""
     examined = sorted(recorded.curve.held_out)
     tensors = {
         "losses": torch.tensor(recorded.curve.losses),
         "held_out": torch.tensor([recorded.curve.held_out[step] for step in examined]),
-        "luck": torch.tensor([recorded.luck[step] for step in examined]),
+        "spread": torch.tensor([recorded.spread[step] for step in examined]),
         **{_WEIGHT + name: weight.detach().half().contiguous() for name, weight in recorded.weights.items()},
         **{f"{_TAKEN}{i}": taken for i, (taken, _) in enumerate(recorded.sentence)},
         **{f"{_GIVEN}{i}": given for i, (_, given) in enumerate(recorded.sentence)},
@@ -102,4 +105,4 @@ def _read(data: bytes) -> Recorded:
     sentence = tuple((tensors[f"{_TAKEN}{i}"], tensors[f"{_GIVEN}{i}"]) for i in blocks)
     curve = Curve(tuple(tensors["losses"].tolist()), by_step("held_out"))
     drawn = tuple(float(number) for number in body["drawn"])
-    return Recorded(curve, by_step("luck"), weights, str(body["setup"]), sentence, drawn)
+    return Recorded(curve, by_step("spread"), weights, str(body["setup"]), sentence, drawn)

@@ -1,4 +1,4 @@
-"""The text that is learned from, character by character."""
+"""The text to train on, character by character."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 PATH = Path(__file__).with_name("alice.txt")
-HELD_OUT = 0.1  # of the text, at its end
-REMARK = "#"  # before a line that is about the text
+HELD_OUT = 0.1  # the share of the text, at its end
+REMARK = "#"  # starts a line about the text
 
 
 @dataclass(frozen=True)
@@ -21,17 +21,17 @@ class TrainingText:
     ids: Tensor  # (N,) uint8
 
     @property
-    def learned(self) -> Tensor:
-        """What is read while learning."""
+    def training_part(self) -> Tensor:
+        """The part to train on."""
         return self.ids[: -self._held_out]
 
     @property
     def held_out(self) -> Tensor:
-        """What is not."""
+        """The part to evaluate on."""
         return self.ids[-self._held_out :]
 
     def encode(self, text: str) -> Tensor:
-        """(N,) uint8. Raises ValueError where a character is none of the vocabulary's."""
+        """(N,) uint8. Raises ValueError if a character is not in the vocabulary."""
         return torch.tensor([self.vocabulary.index(character) for character in text], dtype=torch.uint8)
 
     def decode(self, ids: Tensor) -> str:
@@ -44,7 +44,7 @@ class TrainingText:
 
 
 def read_text(path: Path = PATH) -> TrainingText:
-    """The text of this file, without its remarks."""
+    """Read the text of this file, without the lines about it."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith(REMARK))
     vocabulary = "".join(sorted(set(text)))

@@ -1,4 +1,4 @@
-"""What two curves say: how an attempt learns beside the reference."""
+"""Compare an attempt's training curve with the reference's."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from .curve import Curve
 from .recorded import Recorded
 
-SAME = 0.005  # two runs that differ by rounding alone stay closer, from the first step to the last
-ROUGHLY = 2.0  # times the luck that was recorded
-ROUNDING = 2e-5  # of the first loss, before anything is learned
+SAME = 0.005  # two runs that differ only by rounding stay closer than this at every step
+ROUGHLY = 2.0  # times the recorded spread
+ROUNDING = 2e-5  # the largest rounding difference of the first loss, before any training
 
 
 @dataclass(frozen=True)
 class TrainingVerdict:
-    """`well`: as far as can be seen here, nothing is wrong. `sentence`: what that means."""
+    """`well`: whether nothing seems to be wrong. `sentence`: the explanation."""
 
     well: bool
     sentence: str
 
 
 def verdict(yours: Curve, recorded: Recorded) -> TrainingVerdict:
-    """Compare at the last step at which both were examined."""
+    """Compare at the last step at which both were evaluated."""
     reference = recorded.curve
-    if not recorded.begins_here:
+    if not recorded.draws_the_same:
         return _roughly(yours, recorded)
     begins_alike = abs(yours.losses[0] - reference.losses[0]) <= ROUNDING
     common = sorted(yours.held_out.keys() & reference.held_out.keys())
@@ -37,8 +37,8 @@ def verdict(yours: Curve, recorded: Recorded) -> TrainingVerdict:
     step = common[-1]
     apart = yours.held_out[step] - reference.held_out[step]
     ahead = reference.recent(step) - yours.recent(step)
-    luck = recorded.luck[step]
-    if ahead > luck and apart > luck:
+    spread = recorded.spread[step]
+    if ahead > spread and apart > spread:
         return TrainingVerdict(False, _sees_ahead(yours, reference, step))
     if begins_alike:
         if abs(apart) <= SAME:
@@ -48,7 +48,7 @@ def verdict(yours: Curve, recorded: Recorded) -> TrainingVerdict:
             f"Yours begins as the reference does and ends {_beside(apart)}: its answers are right, but it learns "
             "differently. Does every weight get its gradient, and keep what it learned?",
         )
-    if abs(apart) <= luck:
+    if abs(apart) <= spread:
         return TrainingVerdict(
             False,
             "Yours learns about as well as the reference, but it is not the same computation: the losses differ before "
@@ -58,12 +58,12 @@ def verdict(yours: Curve, recorded: Recorded) -> TrainingVerdict:
 
 
 def _roughly(yours: Curve, recorded: Recorded) -> TrainingVerdict:
-    """Where other random numbers are drawn than where the reference was recorded: only the end can be compared."""
+    """The verdict on a machine with other random numbers than the recording: only the end can be compared."""
     common = sorted(yours.held_out.keys() & recorded.curve.held_out.keys())
     if not common:
         return TrainingVerdict(True, "More steps would say more.")
     apart = yours.held_out[common[-1]] - recorded.curve.held_out[common[-1]]
-    if abs(apart) <= ROUGHLY * recorded.luck[common[-1]]:
+    if abs(apart) <= ROUGHLY * recorded.spread[common[-1]]:
         return TrainingVerdict(
             True, "Yours learns about as well as the reference; torch draws other numbers here, so no more can be said."
         )
@@ -83,5 +83,5 @@ def _beside(apart: float) -> str:
 
 
 def choices(loss: float) -> str:
-    """A loss in words: among how many characters, all equally likely, one would be as unsure."""
+    """A loss as a number of equally likely characters."""
     return f"{math.exp(loss):.1f}" if loss < 5 else f"{math.exp(min(loss, 20)):.0f}"

@@ -14,7 +14,7 @@ from manyheads.authoring.release import released_files, stray_files
 from manyheads.box.worker.messages import TrainPlan
 from manyheads.course import Course, load_course
 from manyheads.judge.catalogue import Catalogue
-from manyheads.training.plan import EXAMINE_EVERY, plan_for
+from manyheads.training.plan import EVALUATE_EVERY, plan_for
 from manyheads.training.recorded import read
 from manyheads.training.text import TrainingText
 
@@ -34,7 +34,7 @@ def with_module(tiny_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
     """The tiny course, with a module to train beside its function, and a short plan."""
 
     def short(text: TrainingText, seed: int = 0, draws: int = 0) -> TrainPlan:
-        return replace(plan_for(text, seed, draws), steps=EXAMINE_EVERY, batch=2, n_layer=1)
+        return replace(plan_for(text, seed, draws), steps=EVALUATE_EVERY, batch=2, n_layer=1)
 
     monkeypatch.setattr(curves, "plan_for", short)
     yaml = tiny_copy / "course.yaml"
@@ -55,15 +55,15 @@ def recorded(course: Course) -> Path:
     return path
 
 
-def test_a_curve_is_recorded_with_its_luck_and_what_was_learned(with_module: Course) -> None:
+def test_a_curve_is_recorded_with_its_spread_and_what_was_learned(with_module: Course) -> None:
     assert stale_curves(with_module) == [
         "exercises/averages/curves/01_running_mean.safetensors was not recorded with today's text and plan"
     ]
     path = recorded(with_module)
     assert stale_curves(with_module) == []
     found = read(path)
-    assert found.curve.steps == EXAMINE_EVERY
-    assert 0 < found.luck[EXAMINE_EVERY] < 1
+    assert found.curve.steps == EVALUATE_EVERY
+    assert 0 < found.spread[EVALUATE_EVERY] < 1
     ((taken, given),) = found.sentence
     weight, bias = (found.weights[f"blocks.0.attention.proj.{name}"] for name in ("weight", "bias"))
     torch.testing.assert_close(given, (taken.cumsum(1) / (taken.shape[1] + 1)) @ weight.mT + bias)

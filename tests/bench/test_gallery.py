@@ -16,14 +16,14 @@ from bench.gallery.page import DATA, PAGE, PICTURE, beside, measured, rewrite_pa
 from bench.gallery.picture import draw
 from bench.gallery.runs import OTHER_DRAWS, SEEDS, Run, run
 from manyheads.authoring.leaks import hidden_of
-from manyheads.training.plan import EXAMINE_EVERY, plan_for
+from manyheads.training.plan import EVALUATE_EVERY, plan_for
 from manyheads.training.text import read_text
 
 GALLERY = Gallery.model_validate_json(DATA.read_text(encoding="utf-8"))
 
 
 def ran(id_: str, seed: int, writing: float, draws: int | None = None, stopped: str = "") -> Run:
-    end = {EXAMINE_EVERY: writing}
+    end = {EVALUATE_EVERY: writing}
     return Run(
         id=id_, seed=seed, draws=seed if draws is None else draws, learning=end, writing=end, text="", stopped=stopped
     )
@@ -98,14 +98,14 @@ def test_the_figure_is_drawn_from_the_data(tmp_path: Path) -> None:
 
 def test_a_run_ends_in_a_trained_model_or_in_a_sentence(tmp_path: Path) -> None:
     """A mutant that computes the right numbers is at home in what the right one learned; others are not."""
-    right = run(RIGHT_ONES[0], 0, 0, tmp_path, steps=EXAMINE_EVERY)
-    assert list(right.writing) == [EXAMINE_EVERY]
+    right = run(RIGHT_ONES[0], 0, 0, tmp_path, steps=EVALUATE_EVERY)
+    assert list(right.writing) == [EVALUATE_EVERY]
     recorded = GALLERY.of(RIGHT_ONES[0])[0]
-    assert right.writing[EXAMINE_EVERY] == pytest.approx(recorded.writing[EXAMINE_EVERY], abs=0.01)
+    assert right.writing[EVALUATE_EVERY] == pytest.approx(recorded.writing[EVALUATE_EVERY], abs=0.01)
     same, other = (run(Entry(id_), 0, 0, tmp_path, steps=1) for id_ in ("delegated", "wrong_view"))
-    assert same.transplanted == pytest.approx(right.writing[EXAMINE_EVERY], abs=1e-3)
+    assert same.transplanted == pytest.approx(right.writing[EVALUATE_EVERY], abs=1e-3)
     assert other.transplanted is not None
-    assert other.transplanted > right.writing[EXAMINE_EVERY] + 0.01
+    assert other.transplanted > right.writing[EVALUATE_EVERY] + 0.01
     stopped = run(Entry("mask_nan"), 0, 0, tmp_path, steps=1)
     assert stopped.stopped == "The loss became NaN (not a number) at step 1 of 600: there is nothing to learn from."
     assert run(Entry("params_extra"), 0, 0, tmp_path, steps=1).transplanted is None

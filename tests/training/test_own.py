@@ -8,9 +8,9 @@ from manyheads.box.level import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Build
 from manyheads.submission import AttemptSource
-from manyheads.training.own import own_study
+from manyheads.training.own import own_training_run
 from manyheads.training.plan import plan_for
-from manyheads.training.study import Stopped
+from manyheads.training.run import TrainingStopped
 from manyheads.training.text import TrainingText
 from tests.tools.real import solution
 from tests.training.conftest import FUSED
@@ -34,9 +34,9 @@ def learned(box: Box, attention: Build, text: TrainingText, source: str, steps: 
     """The losses of the first steps."""
     limits = Limits(seconds_per_call=3)
     attempt = AttemptSource("07_fused_qkv.py", source)
-    with own_study(box, limits, attempt, attention, text, plan_for(text)) as study:
-        *_, curve = study.learn(steps)
-        assert len(study.write("Alice", 7)) == 7
+    with own_training_run(box, limits, attempt, attention, text, plan_for(text)) as run:
+        *_, curve = run.train(steps)
+        assert len(run.generate("Alice", 7)) == 7
     return list(curve.losses)
 
 
@@ -109,17 +109,19 @@ def test_random_numbers_of_the_attempts_own_do_not_change_what_is_read(
 def test_what_goes_wrong_is_one_sentence(
     box: Box, attention: Build, text: TrainingText, body: str, sentence: str
 ) -> None:
-    with pytest.raises(Stopped) as stopped:
+    with pytest.raises(TrainingStopped) as stopped:
         learned(box, attention, text, HEAD + body)
     assert str(stopped.value) == sentence
 
 
 def test_a_file_that_cannot_be_imported_is_told_as_such(box: Box, attention: Build, text: TrainingText) -> None:
-    with pytest.raises(Stopped, match=r"^Your code raised SyntaxError on line 1: this is not valid Python, while "):
+    with pytest.raises(
+        TrainingStopped, match=r"^Your code raised SyntaxError on line 1: this is not valid Python, while "
+    ):
         learned(box, attention, text, "def")
 
 
 def test_a_module_that_grabs_memory_ends_alone(box: Box, attention: Build, text: TrainingText) -> None:
     body = "later and torch.zeros(1 << 34)\n        return self.proj(x)"
-    with pytest.raises(Stopped, match=r"more memory was asked for than an attempt may have, at step 2 of 600"):
+    with pytest.raises(TrainingStopped, match=r"more memory was asked for than an attempt may have, at step 2 of 600"):
         learned(box, attention, text, HEAD + body)

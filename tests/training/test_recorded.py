@@ -27,7 +27,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
     path = tmp_path / "curve.safetensors"
     path.write_bytes(save(RECORDED))
     found = read(path)
-    assert (found.curve, found.luck, found.setup, found.drawn) == (CURVE, RECORDED.luck, "abc", (1.5, 2.0))
+    assert (found.curve, found.spread, found.setup, found.drawn) == (CURVE, RECORDED.spread, "abc", (1.5, 2.0))
     assert found.weights.keys() == WEIGHTS.keys()
     for name, weight in WEIGHTS.items():
         torch.testing.assert_close(found.weights[name], weight, rtol=1e-3, atol=1e-3)

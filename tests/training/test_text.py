@@ -18,7 +18,7 @@ def test_remarks_name_the_source_and_are_not_read(text: TrainingText) -> None:
 
 
 def test_what_is_held_out_is_the_end_and_is_not_learned(text: TrainingText) -> None:
-    assert text.decode(text.learned) + text.decode(text.held_out) == text.decode(text.ids)
+    assert text.decode(text.training_part) + text.decode(text.held_out) == text.decode(text.ids)
     assert len(text.held_out) == len(text.ids) // 10
 
 

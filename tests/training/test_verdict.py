@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from manyheads.training.curve import Curve
-from manyheads.training.recorded import Recorded, drawn_here
+from manyheads.training.recorded import Recorded, random_sample
 from manyheads.training.verdict import choices, verdict
 
 REFERENCE = Curve((4.4, *(3.0 - i / 100 for i in range(99))), {50: 2.6, 100: 2.1})
-RECORDED = Recorded(REFERENCE, {50: 0.02, 100: 0.04}, {}, "setup", drawn=drawn_here())
+RECORDED = Recorded(REFERENCE, {50: 0.02, 100: 0.04}, {}, "setup", drawn=random_sample())
 
 
 def moved(first: float, learning: float, writing: float, steps: int = 100) -> Curve:
@@ -83,7 +83,7 @@ def test_a_verdict_is_one_sentence(yours: Curve, well: bool, sentence: str) -> N
     ],
 )
 def test_where_torch_draws_other_numbers_only_the_end_is_compared(yours: Curve, well: bool, sentence: str) -> None:
-    elsewhere = replace(RECORDED, drawn=tuple(number + 1 for number in drawn_here()))
+    elsewhere = replace(RECORDED, drawn=tuple(number + 1 for number in random_sample()))
     found = verdict(yours, elsewhere)
     assert (found.well, found.sentence) == (well, sentence)
 

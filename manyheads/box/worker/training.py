@@ -56,7 +56,7 @@ class Trainer:
 
     def _ready(self) -> _Study:
         if self._study is None:
-            raise RuntimeError("a language model is to be prepared first")
+            raise RuntimeError("a language model is to be built first")
         return self._study
 
 

@@ -14,9 +14,9 @@ from manyheads.box.worker.messages import Build, InitModel, Training
 from manyheads.box.worker.training import Trainer
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import Exercise
-from manyheads.training.plan import EXAMINE_EVERY, attention_of, plan_for
-from manyheads.training.recorded import Recorded, drawn_here, read
-from manyheads.training.study import Stopped, Study, local
+from manyheads.training.plan import EVALUATE_EVERY, attention_of, plan_for
+from manyheads.training.recorded import Recorded, random_sample, read
+from manyheads.training.run import TrainingRun, TrainingStopped, local
 from manyheads.training.text import TrainingText
 from manyheads.training.verdict import ROUNDING
 from tests.tools.real import REPOSITORY, course, exercise_of
@@ -39,16 +39,16 @@ def recorded(exercise: Exercise) -> Recorded:
 def first_losses(path: Path, exercise: Exercise, text: TrainingText, steps: int) -> list[float]:
     torch.set_num_threads(1)
     assert exercise.train is not None
-    study = Study(local(namespace_of(path), Trainer()), text, plan_for(text))
-    study.prepare(attention_of(exercise.train))
-    *_, curve = study.learn(steps)
+    run = TrainingRun(local(namespace_of(path), Trainer()), text, plan_for(text))
+    run.build(attention_of(exercise.train))
+    *_, curve = run.train(steps)
     return list(curve.losses)
 
 
 @pytest.mark.parametrize("id_", TRAINED)
 def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: TrainingText) -> None:
     exercise = exercise_of(id_)
-    if not recorded(exercise).begins_here:
+    if not recorded(exercise).draws_the_same:
         pytest.skip("torch draws other numbers here than where the curve was recorded")
     found = first_losses(exercise.solution, exercise, text, 4)
     curve = recorded(exercise).curve
@@ -59,7 +59,7 @@ def test_a_recorded_curve_begins_as_the_solution_does_today(id_: str, text: Trai
 @pytest.mark.parametrize("name", OTHER_WAYS)
 def test_another_right_way_gives_the_same_curve(name: str, text: TrainingText) -> None:
     exercise = exercise_of(Path(name).parent.name)
-    if not recorded(exercise).begins_here:
+    if not recorded(exercise).draws_the_same:
         pytest.skip("torch draws other numbers here than where the curve was recorded")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,12 +70,12 @@ def test_another_right_way_gives_the_same_curve(name: str, text: TrainingText) -
 @pytest.mark.parametrize("id_", TRAINED)
 def test_a_recorded_curve_is_whole_and_falls(id_: str, text: TrainingText) -> None:
     plan, found = plan_for(text), recorded(exercise_of(id_))
-    assert len(found.drawn) == len(drawn_here())
+    assert len(found.drawn) == len(random_sample())
     assert found.curve.steps == plan.steps
-    examined = list(range(EXAMINE_EVERY, plan.steps + 1, EXAMINE_EVERY))
-    assert list(found.curve.held_out) == list(found.luck) == examined
-    assert found.curve.held_out[plan.steps] < 1.7 < 2.4 < found.curve.held_out[EXAMINE_EVERY]
-    assert all(0 < luck < 0.15 for luck in found.luck.values())
+    examined = list(range(EVALUATE_EVERY, plan.steps + 1, EVALUATE_EVERY))
+    assert list(found.curve.held_out) == list(found.spread) == examined
+    assert found.curve.held_out[plan.steps] < 1.7 < 2.4 < found.curve.held_out[EVALUATE_EVERY]
+    assert all(0 < spread < 0.15 for spread in found.spread.values())
     assert exercise_of(id_).curve.stat().st_size < 300_000
 
 
@@ -97,18 +97,20 @@ def test_an_answer_must_be_what_was_asked(text: TrainingText, attention: Build, 
     def ask(message: Training) -> Reply:
         return Reply() if isinstance(message, InitModel) else Reply(outputs=outputs)
 
-    study = Study(ask, text, plan_for(text))
-    study.prepare(attention)
-    with pytest.raises(Stopped, match=r"^The attempt sent something that is not an answer, at step 1 of 600\.$"):
-        next(study.learn())
+    run = TrainingRun(ask, text, plan_for(text))
+    run.build(attention)
+    with pytest.raises(
+        TrainingStopped, match=r"^The attempt sent something that is not an answer, at step 1 of 600\.$"
+    ):
+        next(run.train())
 
 
 @pytest.mark.parametrize("number", [-1, 64, 1 << 40])
 def test_what_it_writes_must_be_characters_that_there_are(text: TrainingText, number: int) -> None:
     assert len(text.vocabulary) == 64
-    study = Study(lambda _: Reply(outputs=(Output("tensor", torch.tensor([0, number])),)), text, plan_for(text))
-    with pytest.raises(Stopped, match=r"^The attempt sent characters that there are not\.$"):
-        study.write("Alice", 2)
+    run = TrainingRun(lambda _: Reply(outputs=(Output("tensor", torch.tensor([0, number])),)), text, plan_for(text))
+    with pytest.raises(TrainingStopped, match=r"^The attempt sent characters that there are not\.$"):
+        run.generate("Alice", 2)
 
 
 def test_every_question_ends_where_it_is_to_be_examined(text: TrainingText) -> None:
@@ -119,6 +121,6 @@ def test_every_question_ends_where_it_is_to_be_examined(text: TrainingText) -> N
         steps = getattr(message, "steps", None)
         return Reply(outputs=(Output("tensor", torch.ones(()) if steps is None else torch.ones(steps)),))
 
-    *_, curve = Study(ask, text, plan_for(text)).learn(2 * EXAMINE_EVERY + 7)
-    assert curve.steps == 2 * EXAMINE_EVERY + 7
-    assert curve.held_out == {EXAMINE_EVERY: 1.0, 2 * EXAMINE_EVERY: 1.0}
+    *_, curve = TrainingRun(ask, text, plan_for(text)).train(2 * EVALUATE_EVERY + 7)
+    assert curve.steps == 2 * EVALUATE_EVERY + 7
+    assert curve.held_out == {EVALUATE_EVERY: 1.0, 2 * EVALUATE_EVERY: 1.0}
