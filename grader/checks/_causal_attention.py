@@ -193,7 +193,7 @@ def judge_gradients(attempt, reference, draw, paths=ONE_PATH):
             def output(w, x, options=options):
                 return module(attempt, s, w, **options)(x).output
 
-            cut = is_cut(output, weights, x, g, got)
+            cut = is_cut(output, weights, x, g, got, want)
             raise CheckFailed(on(path, str(fault)), "gradient_cut" if cut else "") from None
 
 

@@ -230,7 +230,7 @@ def test_gradients(attempt, reference, draw):
     except CheckFailed as fault:
         given = {name: got.call.args[0].linears[name.split(".")[2]] for name in WEIGHTS}
         told = not got.reply.mutated  # who writes into the weights has the gradients of others
-        cut = told and is_cut(lambda w, x: output_of(attempt, s.nh, *w.values(), x), given, x, g, got)
+        cut = told and is_cut(lambda w, x: output_of(attempt, s.nh, *w.values(), x), given, x, g, got, want)
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
 
 

@@ -19,29 +19,40 @@ _STEPS = 2e-5, 1e-5  # for inputs around 1, in float64
 _LONG_STEPS = 0.01, 0.02  # along a direction through all tensors, large enough for float32
 
 
-def is_cut(output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Tensor, g: Tensor, got: Answer) -> bool:
-    """Whether a gradient differs from the finite difference of the attempt's output, along a random direction per tensor.
+def is_cut(
+    output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Tensor, g: Tensor, got: Answer, want: Answer
+) -> bool:
+    """Whether a gradient differs from the finite difference of the attempt's output.
 
-    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` answers.
+    A gradient is a number for each direction: it is compared along the direction in which it differs most from the
+    reference's, and along a random one where that says nothing.
+    output: (weights, x) → the attempt's output. g: the cotangent of the call that `got` and `want` answer.
     """
     tensors = {**weights, "args.0": x}
     for name, tensor in tensors.items():
         if name not in got.reply.gradients:
             continue
-        along = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0), dtype=tensor.dtype)
+        found, expected = got.gradient(name), want.gradient(name)
+        found = torch.zeros_like(tensor) if found is None else found
+        random = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0), dtype=tensor.dtype)
+        for along in (random,) if expected is None else (_scaled(found - expected), random):
 
-        def derivative(step: float, name: str = name, along: Tensor = along) -> float:
-            moved = ({**tensors, name: tensors[name] + sign * step * along} for sign in (1, -1))
-            ahead, behind = (output({k: m[k] for k in weights}, m["args.0"]) for m in moved)
-            return float(((ahead - behind) * g).sum() / (2 * step))
+            def derivative(step: float, name: str = name, along: Tensor = along) -> float:
+                moved = ({**tensors, name: tensors[name] + sign * step * along} for sign in (1, -1))
+                ahead, behind = (output({k: m[k] for k in weights}, m["args.0"]) for m in moved)
+                return float(((ahead - behind) * g).sum() / (2 * step))
 
-        coarse, fine = map(derivative, _STEPS)
-        found = got.gradient(name)
-        claimed = 0.0 if found is None else float((found * along).sum())
-        trusted = math.isfinite(coarse) and abs(coarse - fine) < 1e-4 * abs(fine)
-        if trusted and abs(claimed - fine) > 1e-2 * abs(fine):
-            return True
+            coarse, fine = map(derivative, _STEPS)
+            claimed = float((found * along).sum())
+            trusted = math.isfinite(coarse) and abs(coarse - fine) < 1e-4 * abs(fine)
+            if trusted and abs(claimed - fine) > 1e-2 * abs(fine):
+                return True
     return False
+
+
+def _scaled(direction: Tensor) -> Tensor:
+    """The direction with a root mean square of 1."""
+    return direction / direction.square().mean().sqrt().clamp(min=1e-30)
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
