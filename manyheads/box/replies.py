@@ -13,7 +13,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker.answers import MADE_LIMIT, Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker.answers import MADE_LIMIT, STOPPED_LIMIT, Entry, ModuleFacts, Operations, Output, Raised, Reply
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
@@ -128,6 +128,7 @@ class ReplyModel(Model):
     mutated: list[Name] = Field([], max_length=64)
     modules: list[_ModuleFacts] = Field([], max_length=16)
     operations: _Operations | None = None
+    stopped: list[_Raised] = Field([], max_length=STOPPED_LIMIT)
     peak: Size | None = None
 
 
@@ -212,6 +213,7 @@ def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
         mutated=tuple(model.mutated),
         modules=tuple(_facts(m) for m in model.modules),
         operations=None if model.operations is None else _operations(model.operations),
+        stopped=tuple(_raised(each) for each in model.stopped),
         peak=model.peak,
     )
 

@@ -33,6 +33,7 @@ class AttemptRunner:
         self.device = device
         self.check = ""  # the id of the check that calls `execute`
         self.transcript: list[Exchange] = []
+        self.stopped: tuple[Raised, ...] = ()  # of a notebook, the exceptions of cells that did not run to their end
         self.dtype = dtype
         self._box, self._source, self._limits = box, source, limits
         self._connection: Connection | None = None
@@ -49,7 +50,8 @@ class AttemptRunner:
         if self._ends:  # a restart counts: on a GPU it takes seconds, which an attempt could cause at every call
             self._spent += time.monotonic() - started
         patience = self._box.start_seconds * (1 if self._ends else FIRST_START)
-        reply = self._ask(Load(self._source.source, self._source.name), patience)
+        reply = self._ask(Load(self._source.source, self._source.name, self._source.cells), patience)
+        self.stopped = reply.stopped
         return reply.raised
 
     def execute(self, call: Call) -> Reply:

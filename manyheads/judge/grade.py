@@ -26,6 +26,7 @@ from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
 from .check_run import CheckRun
 from .run_checks import HiddenChecks
+from .stopped_cells import stopped_cells
 from .tables import Tables
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
@@ -92,13 +93,13 @@ class Judge:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
         started = time.perf_counter()
         try:
-            outcomes, diagnosis = self._judge(exercise, source, self._settings.seed if seed is None else seed)
+            outcomes, diagnosis, note = self._judge(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
             raise
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             unattempted = self._checks.unattempted(exercise.checks)
-            outcomes, diagnosis = _all(unattempted, "skipped", FAILED_ITSELF), ()
+            outcomes, diagnosis, note = _all(unattempted, "skipped", FAILED_ITSELF), (), ""
         self.seconds += time.perf_counter() - started
         checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
         return ExerciseResult(
@@ -107,33 +108,37 @@ class Judge:
             max_score=sum(c.max_score for c in checks),
             checks=checks,
             diagnosis=diagnosis,
-            note=source.note,
+            note=" ".join(filter(None, (source.note, note))),
         )
 
     def _judge(
         self, exercise: Exercise, source: AttemptSource, seed: int
-    ) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
+    ) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...], str]:
+        """The outcomes, the diagnosis, and what the student should know about a notebook's cells."""
         path = exercise.checks
         unattempted = self._checks.unattempted(path)
         if source.missing:
-            return _all(unattempted, "missing", f"{source.name} was not handed in."), ()
+            return _all(unattempted, "missing", f"{source.name} was not handed in."), (), ""
         bank = load_bank(exercise)
         if source.problem:
-            return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error")
+            return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error"), ""
         limits = self._course.limits.for_worker(self._settings.device)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype)
         try:
             raised = attempt.load()
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
-                return _all(unattempted, "error", sentence), diagnosed(bank, "load_error")
+                return _all(unattempted, "error", sentence), diagnosed(bank, "load_error"), ""
+            note = stopped_cells(source, attempt.stopped, explain)
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             reference = LocalRunner(namespace_of(exercise.solution), only_values=True)
             outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts))
+            if note and not any(outcome.outcome == "passed" for outcome in outcomes):
+                return _all(unattempted, "error", note), diagnosed(bank, "load_error"), ""
             if not self._settings.diagnoses:
-                return outcomes, ()
+                return outcomes, (), note
             table = partial(self._tables.of, exercise)
             started = time.perf_counter()
             seen = list(attempt.transcript)
@@ -141,11 +146,11 @@ class Judge:
             self.seconds_diagnosing += time.perf_counter() - started
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return _all(unattempted, outcome, f"While the file was imported: {ended}"), ()
+            return _all(unattempted, outcome, f"While the file was imported: {ended}"), (), ""
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
-        return outcomes, diagnosis
+        return outcomes, diagnosis, note
 
 
 def versions() -> dict[str, str]:

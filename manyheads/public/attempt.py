@@ -6,6 +6,7 @@ from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..judge.attempt import AttemptRunner
+from ..judge.stopped_cells import stopped_cells
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from .check import check_attempt, unloadable
@@ -28,7 +29,11 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
         if raised is not None:
             sentence = f"The file cannot be imported: it {describe_exception(raised)}."
             return unloadable(fingerprints, "error", sentence, "load_error")
-        return check_attempt(fingerprints, attempt)
+        note = stopped_cells(source, attempt.stopped, describe_exception)
+        result = check_attempt(fingerprints, attempt)
+        if note and not any(check.outcome == "passed" for check in result.checks):
+            return unloadable(fingerprints, "error", note, "load_error")
+        return result.model_copy(update={"note": note})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
         return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")

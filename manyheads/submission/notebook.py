@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import json
 import re
+from dataclasses import dataclass
+from itertools import accumulate
 
 CELL_LIMIT = 2000
 CODE_LIMIT = 200_000  # characters in all cells together: parsing takes about a thousand bytes of memory for each
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
+PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 _OTHER_LANGUAGES = frozenset(
     "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
 )
@@ -20,7 +23,20 @@ class NotebookError(Exception):
     """This is not a notebook that can be read. The text is the sentence for the student."""
 
 
+@dataclass(frozen=True)
+class NotebookSource:
+    """A notebook's code cells, joined. cells: the line, from 1, at which each cell begins that is not empty."""
+
+    source: str
+    cells: tuple[int, ...]
+
+
 def source_of_notebook(text: str) -> str:
+    """The source of `read_notebook` alone."""
+    return read_notebook(text).source
+
+
+def read_notebook(text: str) -> NotebookSource:
     """Join the code cells in their order. Magics and `!` lines are blanked, which keeps line numbers."""
     try:
         cells = json.loads(text)["cells"]
@@ -37,7 +53,42 @@ def source_of_notebook(text: str) -> str:
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
-    return "\n\n".join(_without_magics(source) for source in sources) + "\n"
+    parts = [without_engine(_without_magics(source)) for source in sources]
+    starts = accumulate((part.count("\n") + 2 for part in parts), initial=1)
+    cells_with_code = tuple(start for part, start in zip(parts, starts, strict=False) if part.strip())
+    return NotebookSource("\n\n".join(parts) + "\n", cells_with_code)
+
+
+def without_engine(source: str) -> str:
+    """The source without what needs the engine's package, or Jupyter itself: the visible checks, wherever they stand after
+    a notebook was turned into a script or lost its metadata. Such lines become blank, so that line numbers stay."""
+    if PACKAGE not in source and _IN_JUPYTER not in source:
+        return source
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source
+    lines = source.split("\n")
+    for statement in filter(_needs_engine, statements):
+        first, last = statement.lineno - 1, statement.end_lineno or statement.lineno
+        lines[first:last] = [""] * (last - first)
+    return "\n".join(lines)
+
+
+def _needs_engine(statement: ast.stmt) -> bool:
+    """An import of the engine, a call of its visible checks, a call of Jupyter's shell, or a try around one of them."""
+    if isinstance(statement, ast.Try):
+        return any(map(_needs_engine, statement.body))
+    if isinstance(statement, ast.Import):
+        return any(alias.name.split(".")[0] == PACKAGE for alias in statement.names)
+    if isinstance(statement, ast.ImportFrom):
+        return (statement.module or "").split(".")[0] == PACKAGE
+    if not isinstance(statement, ast.Expr):
+        return False
+    called = {
+        node.func.id for node in ast.walk(statement) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return bool(called & {"check_notebook", _IN_JUPYTER})
 
 
 def _is_visible_check(cell: dict[str, object]) -> bool:

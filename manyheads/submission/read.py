@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .notebook import NotebookError, source_of_notebook
+from .notebook import NotebookError, read_notebook, without_engine
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -22,6 +22,7 @@ class AttemptSource:
     problem: one sentence that says why the file cannot be an attempt; then `source` is empty.
     missing: whether there is no file.
     note: what the student should know about which file was read.
+    cells: of a notebook, the line at which each cell begins; a cell that fails does not stop the others.
     """
 
     name: str
@@ -29,6 +30,7 @@ class AttemptSource:
     problem: str = ""
     missing: bool = False
     note: str = ""
+    cells: tuple[int, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -80,10 +82,11 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
     try:
         text = read_text(path, limit_kib)
         if path.suffix == ".ipynb":
-            text = source_of_notebook(text)
+            notebook = read_notebook(text)
+            return AttemptSource(path.name, notebook.source, cells=notebook.cells)
     except (Unreadable, NotebookError) as error:
         return AttemptSource(path.name, problem=str(error))
-    return AttemptSource(path.name, text)
+    return AttemptSource(path.name, without_engine(text))
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:

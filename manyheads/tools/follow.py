@@ -39,7 +39,7 @@ def follow(
     connection = box.attempt(limits)
     at = "while it was imported"
     try:
-        load = Load(source.source, source.name)
+        load = Load(source.source, source.name, source.cells)
         raised = connection.ask(load, box.start_seconds + limits.seconds_per_call).raised
         if raised is not None:
             own = sanitize(raised.message)

@@ -40,7 +40,7 @@ def own_training_run(
 
 def _load(connection: Connection, source: AttemptSource, seconds: float) -> None:
     try:
-        raised = connection.ask(Load(source.source, source.name), seconds).raised
+        raised = connection.ask(Load(source.source, source.name, source.cells), seconds).raised
     except AttemptEnded as ended:
         raise TrainingStopped(f"{ended} That was while {sanitize(source.name)} was imported.") from None
     if raised is not None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
+STOPPED_LIMIT = 64  # how many exceptions of cells are reported: the first ones
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a Load or a Call."""
+    """The answer to a Load or a Call. stopped: of a notebook, the exceptions of the cells that did not run to their end."""
 
     outputs: tuple[Output, ...] = ()
     gradients: Mapping[str, Tensor | None] = field(default_factory=dict)
@@ -91,6 +92,7 @@ class Reply:
     mutated: tuple[str, ...] = ()  # the names of arguments that the call changed in place
     modules: tuple[ModuleFacts, ...] = ()
     operations: Operations | None = None
+    stopped: tuple[Raised, ...] = ()
     peak: int | None = None  # bytes allocated beyond those before the call; None if the device does not report them
 
 

@@ -1,21 +1,27 @@
 """The process of one attempt: import the student's source, then answer calls until the judge closes the connection."""
 
 from __future__ import annotations
+import __future__
 
+import functools
 import linecache
+import operator
 import os
 import socket
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from . import wire
-from .answers import Reply, Traced
+from .answers import STOPPED_LIMIT, Raised, Reply, Traced
 from .execute import execute, raised_by
 from .messages import Batch, Call, Load, TraceCall, Training
 from .tracing import trace
 from .training import Trainer
 
+_FUTURE = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
 
@@ -62,11 +68,29 @@ def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
     sys.modules[MODULE] = module
     lines = load.source.splitlines(keepends=True)
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
-    try:
-        exec(compile(load.source, load.name, "exec", dont_inherit=True), vars(module))
-    except BaseException as error:  # SystemExit during the import is an answer too
-        return vars(module), Reply(raised=raised_by(error, "load", load.name))
-    return vars(module), Reply()
+    stopped: list[Raised] = []
+    flags = 0  # of `from __future__ import …`, which in Jupyter holds for the cells below it, too
+    for code in _cells(load):
+        try:
+            compiled = compile(code, load.name, "exec", flags=flags, dont_inherit=True)
+            flags |= compiled.co_flags & _FUTURE
+            exec(compiled, vars(module))
+        except BaseException as error:  # SystemExit during the import is an answer too
+            raised = raised_by(error, "load", load.name)
+            if not load.cells or not isinstance(error, Exception):
+                return vars(module), Reply(raised=raised)
+            stopped.append(raised)
+    return vars(module), Reply(stopped=tuple(stopped[:STOPPED_LIMIT]))
+
+
+def _cells(load: Load) -> Iterator[str]:
+    """What is run by itself: each cell of a notebook, below as many blank lines as stand above it; otherwise the file."""
+    if not load.cells:
+        yield load.source
+        return
+    lines = load.source.splitlines(keepends=True)
+    for first, after in zip(load.cells, (*load.cells[1:], len(lines) + 1), strict=True):
+        yield "\n" * (first - 1) + "".join(lines[first - 1 : after - 1])
 
 
 def silence() -> None:

@@ -10,10 +10,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Load:
-    """Import this source text as the attempt's module."""
+    """Import this source text as the attempt's module.
+
+    cells: of a notebook, the line at which each cell begins. Each cell is run by itself, as Jupyter does it: a cell that
+    raises does not stop the cells below it.
+    """
 
     source: str
     name: str  # the file's name as the student knows it
+    cells: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,27 @@
+"""What is said of a notebook's cells that did not run to their end: a scratch cell costs nothing, and is not passed over."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from ..box.worker.answers import Raised
+from ..submission import AttemptSource
+
+_SHOWN = 3
+
+
+def stopped_cells(source: AttemptSource, stopped: Sequence[Raised], describe: Callable[[Raised], str]) -> str:
+    """A sentence for each cell, the first few; "" where every cell ran to its end. Cells are counted from 1, code cells alone.
+
+    describe: what is shown of an exception. Lines that the source does not have are not told.
+    """
+    sentences = []
+    for raised in stopped[:_SHOWN]:
+        number = bisect_right(source.cells, raised.line or 0)
+        known = raised.line is not None and raised.line <= source.source.count("\n") + 1
+        which = f"Code cell {number}" if known and number else "A code cell"
+        sentences.append(f"{which} did not run to its end: it {describe(raised)}.")
+    if len(stopped) > _SHOWN:
+        sentences.append(f"So did {len(stopped) - _SHOWN} more.")
+    return " ".join(sentences)
