@@ -33,21 +33,21 @@ def similar(
 
     Example: `course similar submitted --exercise fused_qkv`
     """
+    from ..similar.attempts import attempts_of, stub_text
     from ..similar.compare50 import compare, find_compare50
-    from ..similar.written import given, written
 
     loaded = course_of(course)
     command = find_compare50()
     submissions, _ = find_submissions(loaded, submitted)
     console = Console(highlight=False)
     for each in exercises_named(loaded, exercise or []):
-        attempts = written(loaded, each, submissions)
+        attempts = attempts_of(loaded, each, submissions)
         page, said = out / each.assignment.id / each.id, f"{each.id}: {len(attempts)} written"
         if len(attempts) < 2:
             console.print(f"{said}, nothing to compare", markup=False)
             continue
         try:
-            alike = compare(command, attempts, given(each), each.stem, page, pairs)
+            alike = compare(command, attempts, stub_text(each), each.stem, page, pairs)
         except OSError as error:
             raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
         console.print(f"{said}, {page / 'index.html' if alike else 'none alike'}", markup=False, soft_wrap=True)

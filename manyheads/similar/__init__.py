@@ -1,1 +1,1 @@
-"""Which attempts of a class look alike. Student code is read here as text, and never run."""
+"""Find attempts of a class that look alike. Student code is read as text, and never run."""

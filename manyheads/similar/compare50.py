@@ -1,4 +1,4 @@
-"""compare50, CS50's own tool for this, as a program: it wants other versions of packages than nbgrader does.
+"""Run compare50, CS50's tool for comparing code. It is run as a program, because it needs other packages than nbgrader.
 
 It reads text, ranks pairs, and writes pages that show two attempts side by side and need no network.
 """
@@ -18,30 +18,30 @@ from ..errors import CourseFault
 NAME = "compare50"
 PAGES = ("index.html", "match_*.html")
 _UNSAFE = re.compile(r"[^\w .@+-]")
-NOWHERE = "http://127.0.0.1:9"  # it asks PyPI for a newer version of itself, on every run: not on ours
+NOWHERE = "http://127.0.0.1:9"  # compare50 asks PyPI for a newer version on every run; this address refuses
 
 
 def find_compare50() -> list[str]:
-    """The command. Raises CourseFault where it is not installed."""
+    """The command. Raises CourseFault if it is not installed."""
     program = shutil.which(NAME)
     if program is None:
         raise CourseFault(f"{NAME} is not installed. Next: pipx install {NAME}, then course similar again")
-    # Its script looks for a python3 on the PATH, which is another one where it was installed by itself.
+    # Its script uses the python3 on the PATH, which is the wrong one if compare50 has its own environment.
     python = Path(program).resolve().with_name("python3")
     return [str(python), "-m", NAME] if python.exists() else [program]
 
 
 def compare(command: list[str], attempts: Mapping[str, str], given: str, stem: str, out: Path, pairs: int) -> bool:
-    """Write the pages of the pairs that are most alike into `out`; whether there is any. `given` is no likeness.
+    """Write the pages of the most similar pairs into `out`. Returns whether there are any.
 
-    Raises CourseFault where compare50 fails.
+    given: the code that all students were given, which does not count. Raises CourseFault if compare50 fails.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         students = [f"submitted/{label}" for label in labels(attempts)]
         _lay_out(folder, dict(zip(students, attempts.values(), strict=True)) | {"given": given}, stem)
         options = ["-d", f"given/{stem}.py", "-n", str(pairs), "-o", "pages"]
-        # Students come first: an option of several values would swallow them.
+        # Students come first, because an option with several values would consume them.
         done = subprocess.run(
             [*command, *students, *options], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
         )
@@ -51,7 +51,7 @@ def compare(command: list[str], attempts: Mapping[str, str], given: str, stem: s
 
 
 def labels(students: Iterable[str]) -> list[str]:
-    """A name for each that is safe in a path, in a pattern and in the tool's pages: these show it as HTML."""
+    """A unique name for each student that is safe in a path, in a pattern, and in the tool's pages, which show it as HTML."""
     made: list[str] = []
     for student in students:
         label = plain = _UNSAFE.sub("_", student).lstrip("-.") or "_"
@@ -71,12 +71,12 @@ def _lay_out(folder: Path, sources: Mapping[str, str], stem: str) -> None:
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-    # Its own script fixes the hash seed, so that two runs agree.
+    # A fixed hash seed, as in its own script, makes runs reproducible.
     return {**kept, "PYTHONHASHSEED": "50", "HTTPS_PROXY": NOWHERE, "https_proxy": NOWHERE}
 
 
 def _move(pages: Path, out: Path) -> bool:
-    """Put the new pages in the place of an earlier run's, and touch no other file."""
+    """Replace the pages of an earlier run by the new ones, and change no other file."""
     out.mkdir(parents=True, exist_ok=True)
     for old in (path for pattern in PAGES for path in out.glob(pattern)):
         old.unlink()

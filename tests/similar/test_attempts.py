@@ -9,7 +9,7 @@ import jupytext
 import pytest
 
 from manyheads.course import Assignment, Course, CourseError, Exercise, load_course
-from manyheads.similar.written import given, written
+from manyheads.similar.attempts import attempts_of, stub_text
 from manyheads.submission import find_submissions
 
 MINE = "import torch\n\n\ndef running_mean(x):\n    return x.cumsum(0)\n"
@@ -33,7 +33,7 @@ def test_scripts_and_notebooks_are_read_as_code(
     hand_in(submitted, "ada", "01_running_mean.py", MINE)
     notebook = jupytext.writes(jupytext.reads(MINE, fmt="py:percent"), fmt="ipynb")
     hand_in(submitted, "ben", "01_running_mean.ipynb", notebook)
-    found = written(tiny, running_mean, find_submissions(tiny, submitted)[0])
+    found = attempts_of(tiny, running_mean, find_submissions(tiny, submitted)[0])
     assert list(found) == ["ada", "ben"]
     assert found["ada"] == MINE
     assert "return x.cumsum(0)" in found["ben"]
@@ -43,12 +43,12 @@ def test_scripts_and_notebooks_are_read_as_code(
 def test_stubs_missing_files_and_what_cannot_be_read_are_left_out(
     tiny: Course, averages: Assignment, running_mean: Exercise, submitted: Path
 ) -> None:
-    stub = given(running_mean)
+    stub = stub_text(running_mean)
     hand_in(submitted, "stub", "01_running_mean.py", stub + "\n# I shall begin tomorrow\n")
     hand_in(submitted, "missing", "readme.txt", "")
     hand_in(submitted, "nul", "01_running_mean.py", "\0")
     hand_in(submitted, "ada", "01_running_mean.py", MINE)
-    assert list(written(tiny, running_mean, find_submissions(tiny, submitted)[0])) == ["ada"]
+    assert list(attempts_of(tiny, running_mean, find_submissions(tiny, submitted)[0])) == ["ada"]
 
 
 def test_a_course_without_its_stubs_says_what_to_do(tiny_copy: Path) -> None:
@@ -58,4 +58,4 @@ def test_a_course_without_its_stubs_says_what_to_do(tiny_copy: Path) -> None:
     with pytest.raises(
         CourseError, match=r"01_running_mean\.py is missing\. Next \(as an instructor\): course release"
     ):
-        given(assignment.exercises[0])
+        stub_text(assignment.exercises[0])

@@ -1,4 +1,4 @@
-"""What students wrote for one exercise, as text: scripts and notebooks alike."""
+"""The attempts of a class at one exercise, as text: scripts and notebooks alike."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ..course import Course, CourseError, Exercise
 from ..submission import Submission, code_digest, read_attempt
 
 
-def written(course: Course, exercise: Exercise, submissions: Iterable[Submission]) -> dict[str, str]:
-    """Student → source. Left out: who handed in nothing, nothing that can be read, or the untouched stub."""
-    untouched = code_digest(given(exercise))
+def attempts_of(course: Course, exercise: Exercise, submissions: Iterable[Submission]) -> dict[str, str]:
+    """Student → source, without missing and unreadable attempts and untouched stubs."""
+    untouched = code_digest(stub_text(exercise))
     found = {}
     for submission in submissions:
         if submission.assignment == exercise.assignment:
@@ -21,8 +21,8 @@ def written(course: Course, exercise: Exercise, submissions: Iterable[Submission
     return found
 
 
-def given(exercise: Exercise) -> str:
-    """The stub, which everybody has in common. Raises CourseError where it is not there."""
+def stub_text(exercise: Exercise) -> str:
+    """The text of the stub, which all attempts have in common. Raises CourseError if it is missing."""
     path = exercise.script
     try:
         return path.read_text(encoding="utf-8")
