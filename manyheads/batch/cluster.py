@@ -1,4 +1,4 @@
-"""Grade on the workers of a dask scheduler, each of which keeps a judge of its own."""
+"""Grade on the workers of a dask scheduler. Each worker keeps a judge of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..box.names import Device
 from ..course import load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .dask_worker import Order, grade_here, prepare
+from .dask_worker import RunSetup, grade_here, prepare
 from .journal import run_key, submission_key
 from .plan import GradePlan
 from .run import Graded, WorkerLost, grade_with
@@ -25,13 +25,13 @@ from .run import Graded, WorkerLost, grade_with
 if TYPE_CHECKING:
     from distributed import Client
 
-RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # what a worker announces of each
+RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # the dask resource that a worker needs for each
 CONNECT_SECONDS = 5.0
 AHEAD = (
-    4  # submissions handed to each worker: few, for dask gives up on one that was at hand when four workers were lost
+    4  # submissions sent to each worker: few, because dask gives up on a submission when four workers with it are lost
 )
-PATIENCE_SECONDS = 60.0  # without any worker, in the middle of a run
-LOOK_SECONDS = 1.0  # between two looks at which workers there are
+PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
+POLL_SECONDS = 1.0  # between two requests for the list of workers
 CLOSE_SECONDS = 1.0
 KILLED = (
     "one worker after another ended with the same submission in hand. "
@@ -41,20 +41,20 @@ GONE = "the dask scheduler at {} is gone. Next: start it again, with workers, an
 
 
 def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission]) -> Iterator[Graded]:
-    """Results as they come. Raises CourseFault where there is no cluster, or a worker may not judge."""
+    """Yield results as they come. Raises CourseFault if there is no cluster or a worker cannot judge."""
     course = load_course(plan.course)
-    order = Order(plan, run_key(course, plan), course.limits.source_kib)
+    setup = RunSetup(plan, run_key(course, plan), course.limits.source_kib)
     resource = RESOURCES[plan.device]
     with _connected(address) as client:
         from distributed import KilledWorker
 
         workers = _Workers(client, address, resource)
-        workers.prepare(order)
-        calls = (partial(grade_here, order, s, submission_key(s, order.key, order.limit_kib)) for s in submissions)
+        workers.prepare(setup)
+        calls = (partial(grade_here, setup, s, submission_key(s, setup.key, setup.limit_kib)) for s in submissions)
         pool = client.get_executor(pure=False, resources={resource: 1})
         try:
             yield from grade_with(pool, calls, workers.room)
-        except CancelledError:  # dask's word for it
+        except CancelledError:  # dask raises this when the scheduler is gone
             raise WorkerLost(GONE.format(address)) from None
         except KilledWorker:
             raise WorkerLost(KILLED) from None
@@ -62,38 +62,38 @@ def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission]) -
 
 @dataclass
 class _Workers:
-    """The workers of a cluster that announce a resource."""
+    """The workers of a cluster that have a resource."""
 
     client: Client
     address: str
     resource: str
     count: int = 0
-    counted: float = -math.inf  # when
-    seen: float = -math.inf  # when there was one at the last
+    counted: float = -math.inf  # the time of the last count
+    seen: float = -math.inf  # the last time at which there was a worker
 
-    def prepare(self, order: Order) -> None:
-        """Have every one prove itself, before there is work for any. Raises CourseFault where one cannot."""
+    def prepare(self, setup: RunSetup) -> None:
+        """Have every worker prove its box before any work is sent. Raises CourseFault if one cannot."""
         addresses = self._addresses()
         if not addresses:
             raise CourseFault(
                 f"no worker at {self.address} announces {self.resource}=1. "
                 f"Next: dask worker {self.address} --nthreads 1 --no-nanny --resources {self.resource}=1"
             )
-        answers = self.client.run(prepare, order, workers=addresses, on_error="return")
+        answers = self.client.run(prepare, setup, workers=addresses, on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, CourseFault):
                 raise answer
             if isinstance(answer, Exception) and not isinstance(
                 answer, OSError
-            ):  # that one is lost, or comes to prove itself
+            ):  # OSError: the worker is lost, or proves itself later
                 raise CourseFault(
-                    f"the worker {worker} cannot judge ({answer!r}). Next: pip install -e '.[cluster]' there"
+                    f"the worker {worker} cannot judge ({answer!r}). Next: pip install 'manyheads[cluster]' there"
                 )
 
     def room(self) -> int:
-        """How many submissions they should have at once. Raises WorkerLost where none has been left for long."""
+        """How many submissions the workers should have at once. Raises WorkerLost if there has been no worker for long."""
         now = time.monotonic()
-        if now - self.counted > LOOK_SECONDS:
+        if now - self.counted > POLL_SECONDS:
             self.count, self.counted = len(self._addresses()), now
         if self.count or self.seen == -math.inf:
             self.seen = now
@@ -114,12 +114,10 @@ def _connected(address: str) -> Iterator[Client]:
     try:
         from distributed import Client
     except ImportError:
-        raise CourseFault(
-            "--cluster needs dask.distributed. Next: pip install -e '.[cluster]', in the course's repository"
-        ) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in a sentence of ours
+        raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported by our own messages
     try:
-        asyncio.run(_knock(address))  # a client that cannot connect is noisy, and slow to give up
+        asyncio.run(_try_connect(address))  # a client that cannot connect logs much and gives up late
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
@@ -134,8 +132,8 @@ def _connected(address: str) -> Iterator[Client]:
             client.close(timeout=CLOSE_SECONDS)
 
 
-async def _knock(address: str) -> None:
-    """Connect once, in the clear or as dask's configuration says of TLS."""
+async def _try_connect(address: str) -> None:
+    """Connect once, with or without TLS as dask's configuration says."""
     from distributed import Security
     from distributed.comm.core import connect
 

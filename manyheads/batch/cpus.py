@@ -1,7 +1,7 @@
-"""A CPU for each judge.
+"""Bind each judge to a CPU.
 
-A judge and its box take turns: one computes while the other waits. On one CPU they find in its cache what the other
-has just written, and nobody is woken from sleep on another: a sixteenth of a right submission's CPU time.
+A judge and its box alternate: one computes while the other waits. On the same CPU each finds in the cache what the other
+has just written, and no other CPU has to wake up. That saves a sixteenth of the CPU time of a right submission.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .plan import GradePlan
 
 
 def one_for_each(jobs: int) -> list[int]:
-    """So many CPUs, if exactly so many are ours; else none, for then the kernel shares them out better."""
+    """The CPUs to bind to, if this process may use exactly `jobs` CPUs; else none, because the kernel schedules better."""
     if sys.platform != "linux":
         return []
     ours = sorted(os.sched_getaffinity(0))
@@ -24,15 +24,15 @@ def one_for_each(jobs: int) -> list[int]:
 
 
 def start_on_one(plan: GradePlan, cpus: Sequence[int]) -> None:
-    """Become a judge on one of these CPUs, if there are any, with everything that the judge starts."""
+    """Bind this process and its children to one of these CPUs, if there are any, and become a judge."""
     keep_to_one(cpus)
     start(plan)
 
 
 def keep_to_one(cpus: Sequence[int]) -> None:
-    """Bind this process to one of these CPUs: as many processes as CPUs, started in a row, have one each.
+    """Bind this process to one of these CPUs, chosen by the number that multiprocessing gave it.
 
-    By the number that multiprocessing gives to every process it starts.
+    As many processes as CPUs, started in sequence, get one CPU each.
     """
     number = multiprocessing.current_process().name.rpartition("-")[2]
     if sys.platform == "linux" and cpus and number.isdigit():

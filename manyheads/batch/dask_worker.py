@@ -1,7 +1,7 @@
-"""What a dask worker does for `course grade --cluster`: it keeps one judge, warm, and hands it submissions.
+"""The part of `course grade --cluster` that runs in a dask worker: it keeps one warm judge and sends it submissions.
 
-Nothing of a student's runs in the worker's process: it reads files as data, and its judge, a process of its own, sends
-attempts into its box.
+No student code runs in the worker's process: it reads files as data, and its judge, a separate process, sends attempts
+into the box.
 """
 
 from __future__ import annotations
@@ -21,88 +21,88 @@ from .plan import GradePlan
 
 
 @dataclass(frozen=True)
-class Order:
-    """What the workers of one run are to grade with."""
+class RunSetup:
+    """What the workers of one run need to grade."""
 
     plan: GradePlan
-    key: str  # of the course, the engine, versions, options and secret, as the machine that asks has them
+    key: str  # a hash of course, engine, versions, options and secret on the machine that runs `course grade`
     limit_kib: int  # the largest file that is read
 
 
 @dataclass
-class _Post:
-    """This worker's judge, and the order that it was started for."""
+class _WorkerState:
+    """This worker's judge, and the setup for which it was started."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    order: Order | None = None
+    setup: RunSetup | None = None
     judge: JudgeProcess | None = None
 
-    def fill(self, order: Order) -> JudgeProcess:
-        """The judge for this order: the one that is here, or a new one. Raises CourseFault."""
-        if self.judge is None or self.order != order:
-            self.clear()
-            _check(order)
-            self.judge, self.order = JudgeProcess(order.plan), order
+    def judge_for(self, setup: RunSetup) -> JudgeProcess:
+        """The judge for this setup: the current one, or a new one. Raises CourseFault."""
+        if self.judge is None or self.setup != setup:
+            self.close_judge()
+            _check(setup)
+            self.judge, self.setup = JudgeProcess(setup.plan), setup
         return self.judge
 
-    def clear(self) -> None:
-        """End the judge that is here."""
+    def close_judge(self) -> None:
+        """End the current judge."""
         if self.judge is not None:
             self.judge.close()
         self.judge = None
 
 
-_post = _Post()
+_state = _WorkerState()
 
 
-async def prepare(order: Order) -> None:
-    """Become ready for an order: same files, same versions, and a box that the canary cannot leave. Raises CourseFault."""
-    await asyncio.get_running_loop().run_in_executor(None, _prepare, order)
+async def prepare(setup: RunSetup) -> None:
+    """Prepare for a setup: check files and versions, and prove the box. Raises CourseFault."""
+    await asyncio.get_running_loop().run_in_executor(None, _prepare, setup)
 
 
-def _prepare(order: Order) -> None:
+def _prepare(setup: RunSetup) -> None:
     try:
-        with _post.lock:
-            _post.fill(order)
+        with _state.lock:
+            _state.judge_for(setup)
     except CourseFault as fault:
-        raise _from_here(fault) from None
+        raise _with_hostname(fault) from None
 
 
-def grade_here(order: Order, submission: Submission, key: str) -> Graded:
-    """Grade a submission. `key`: of its files, as the machine that asks sees them. Raises CourseFault."""
+def grade_here(setup: RunSetup, submission: Submission, key: str) -> Graded:
+    """Grade a submission. `key`: the hash of its files on the machine that runs `course grade`. Raises CourseFault."""
     try:
-        if submission_key(submission, order.key, order.limit_kib) != key:
+        if submission_key(submission, setup.key, setup.limit_kib) != key:
             raise CourseFault(
                 f"other files stand in {submission.folder} than on the machine that runs course grade. "
                 "Next: share that folder with every worker; or the same command again, if it has just been changed"
             )
-        with _post.lock:
+        with _state.lock:
             try:
-                return _post.fill(order).grade(submission)
-            except WorkerLost:  # killed by somebody, or for want of memory: once is no fault of ours
-                _post.clear()
-                return _post.fill(order).grade(submission)
+                return _state.judge_for(setup).grade(submission)
+            except WorkerLost:  # killed, perhaps for lack of memory: try once more
+                _state.close_judge()
+                return _state.judge_for(setup).grade(submission)
     except CourseFault as fault:
-        raise _from_here(fault) from None
+        raise _with_hostname(fault) from None
 
 
-def _check(order: Order) -> None:
-    """Raise CourseFault where this worker would grade otherwise than the machine that asks."""
+def _check(setup: RunSetup) -> None:
+    """Raise CourseFault if this worker would grade differently from the machine that runs `course grade`."""
     if multiprocessing.current_process().daemon:
         raise CourseFault("its process has a nanny, and may start no judge. Next: dask worker … --no-nanny")
     try:
-        course = load_course(order.plan.course)
+        course = load_course(setup.plan.course)
     except CourseError:
         raise CourseFault(
-            f"there is no course in {order.plan.course}. Next: share that folder with every worker"
+            f"there is no course in {setup.plan.course}. Next: share that folder with every worker"
         ) from None
-    if run_key(course, order.plan) != order.key:
+    if run_key(course, setup.plan) != setup.key:
         raise CourseFault(
             "the course, the grader or the versions of what it stands on differ from those of the machine that runs course grade. "
-            "Next: pip install -e '.[cluster]' -c constraints.txt, of the same checkout, on both, and share the course's folder"
+            "Next: install the same engine and constraints.txt on both (make setup), and share the course's folder"
         )
 
 
-def _from_here(fault: CourseFault) -> CourseFault:
-    """The same sentence, with the machine that it is about."""
+def _with_hostname(fault: CourseFault) -> CourseFault:
+    """The same fault, with the name of this machine."""
     return CourseFault(f"on the worker at {socket.gethostname()}, {fault}")

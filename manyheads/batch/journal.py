@@ -1,7 +1,7 @@
-"""What is graded already: one line a submission, noted once its result is on disk, with a key of all it was made from.
+"""The journal: a line for each submission whose result is on disk, with a hash of everything that the result depends on.
 
-A run that was stopped goes on where it stopped, and a run that is repeated grades only what changed:
-both look the key up. A line that a power cut tore is no line.
+With it a stopped run continues where it stopped, and a repeated run grades only what has changed. An incomplete line,
+which a power cut can leave, is ignored.
 """
 
 from __future__ import annotations
@@ -23,27 +23,32 @@ from .plan import GradePlan
 
 NAME = ".journal"
 PACKAGES = ("torch", "numpy", "einops", "pytest")
-ENDS = (".py", ".ipynb")  # of what is handed in
-SUFFIXES = (".py", ".yaml", ".json", ".safetensors")  # of what a course and the engine are made of
-SOURCES = ("course.yaml", "solutions", "exercises", "grader")  # of the course: what a result depends on
+ENDS = (".py", ".ipynb")  # the suffixes of attempts
+SUFFIXES = (
+    ".py",
+    ".yaml",
+    ".json",
+    ".safetensors",
+)  # the suffixes of the files that a course and the engine consist of
+SOURCES = ("course.yaml", "solutions", "exercises", "grader")  # the parts of the course that a result depends on
 ENGINE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
 class Journal:
-    """The journal of one folder of results, for one way of grading."""
+    """The journal of one folder of results, for one grading plan."""
 
     folder: Path
     limit_kib: int  # the largest file that is read
-    run: str  # the part of every key that is the same for all submissions
+    run: str  # the part of the key that all submissions share
     lines: dict[str, str]  # "student/assignment" -> key
 
     def known(self, submission: Submission, key: str) -> Result | None:
-        """The result that is on disk, if it has this key."""
+        """The result on disk, if the journal has this key for it."""
         return self.on_disk(submission) if self.lines.get(_name(submission)) == key else None
 
     def on_disk(self, submission: Submission) -> Result | None:
-        """The result that is there, whatever it was made from; None where none can be read."""
+        """The result on disk, whatever its key; None if none can be read."""
         try:
             path = result_path(self.folder, submission.student, submission.assignment.id)
             return Result.model_validate_json(path.read_bytes())
@@ -51,20 +56,20 @@ class Journal:
             return None
 
     def note(self, submission: Submission, key: str) -> None:
-        """Say that the result with this key is on disk. The key is from before it was graded: files may change meanwhile."""
+        """Record that the result with this key is on disk. The key was computed before grading, as files may change since."""
         line = json.dumps([_name(submission), key])
         with (self.folder / NAME).open("a", encoding="utf-8") as file:
-            file.write(f"\n{line}\n")  # a torn line before this one stays alone
+            file.write(f"\n{line}\n")  # the leading newline ends an incomplete line
             file.flush()
             os.fsync(file.fileno())
 
     def key(self, submission: Submission) -> str:
-        """A hash of what was handed in, by whom, and of how it is graded."""
+        """A hash of the submitted files, the student, and the run's key."""
         return submission_key(submission, self.run, self.limit_kib)
 
 
 def open_journal(folder: Path, course: Course, plan: GradePlan) -> Journal:
-    """The journal of a folder, empty where there is none."""
+    """Read the journal of a folder; it is empty if there is none."""
     lines: dict[str, str] = {}
     path = folder / NAME
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
@@ -77,13 +82,13 @@ def open_journal(folder: Path, course: Course, plan: GradePlan) -> Journal:
 
 
 def submission_key(submission: Submission, run: str, limit_kib: int) -> str:
-    """A hash of what was handed in, by whom, and of a run's key."""
+    """A hash of the submitted files, the student, and the run's key."""
     names = (f"{e.stem}{end}" for e in submission.assignment.exercises for end in ENDS)
     return _hash([run, _name(submission), *(_handed_in(submission.folder / name, limit_kib) for name in names)])
 
 
 def _handed_in(path: Path, limit_kib: int) -> str:
-    """A hash of a file, or the sentence that says why there is none."""
+    """A hash of a file, or the sentence that says why it cannot be read."""
     if not os.path.lexists(path):
         return "missing"
     try:
@@ -93,7 +98,7 @@ def _handed_in(path: Path, limit_kib: int) -> str:
 
 
 def run_key(course: Course, plan: GradePlan) -> str:
-    """A hash of all that two results of the same files may differ by: the course, the engine, versions, options, secret."""
+    """A hash of everything else that a result depends on: the course, the engine, versions, options, the secret."""
     roots = [course.root / name for name in SOURCES]
     roots.append(ENGINE)
     files = sorted(path for root in roots for path in _files(root))

@@ -1,4 +1,4 @@
-"""A process as a judge: started once, with a warm box of its own, used for every submission that it is given."""
+"""Judge processes: each is started once, with its own warm box, and grades many submissions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Graded:
-    """One submission's result, and what failed in the grader itself meanwhile."""
+    """One submission's result, and the faults of the grader itself during grading."""
 
     submission: Submission
     result: Result
@@ -36,51 +36,53 @@ class WorkerLost(CourseFault):
 
 
 @dataclass
-class _Here:
-    """This process."""
+class _ProcessState:
+    """The judge of this process, or the exception that prevented it."""
 
     box: ExitStack
     judge: Judge | None = None
     problem: Exception | None = None
 
 
-_here = _Here(ExitStack())
+_state = _ProcessState(ExitStack())
 
 
 def start(plan: GradePlan) -> None:
-    """Become a judge. A failure waits for the first question, whose caller can read it."""
+    """Make this process a judge. An exception is stored, and raised by the first `grade`, whose caller can handle it."""
     from ..box.level import open_box
     from ..box.proof import prove
     from ..judge.grade import Judge, Settings
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the caller decides
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole process group, but only the caller should react
     atexit.register(_close)
     try:
         _need(plan.device)
         course = load_course(plan.course)
-        box = _here.box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
+        box = _state.box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
         prove(box, course, plan.device)
         settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises)
-        _here.judge = Judge(course, box, settings)
+        _state.judge = Judge(course, box, settings)
     except Exception as error:
-        _here.problem = error
+        _state.problem = error
 
 
 def grade(submission: Submission) -> Graded:
-    """Grade one submission here. Raises what this process's start raised."""
-    if _here.problem is not None:
-        raise _here.problem
-    assert _here.judge is not None
-    _here.judge.faults.clear()
-    result = _here.judge.grade(submission)
-    return Graded(submission, result, tuple(_here.judge.faults))
+    """Grade one submission in this process. Raises what `start` stored."""
+    if _state.problem is not None:
+        raise _state.problem
+    assert _state.judge is not None
+    _state.judge.faults.clear()
+    result = _state.judge.grade(submission)
+    return Graded(submission, result, tuple(_state.judge.faults))
 
 
 class JudgeProcess:
-    """A judge in a process of its own, for a caller that may end at any moment: the judge and its box end with it."""
+    """A judge in a separate process, which ends with its box when the caller ends."""
 
     def __init__(self, plan: GradePlan) -> None:
-        """Start it. Raises what its start raises (BoxUnavailable, CourseError, GraderFault), or WorkerLost."""
+        """Start the process. Raises what `start` raises there (BoxUnavailable, CourseError, GraderFault), or WorkerLost."""
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, plan), name="judge", daemon=True)
@@ -93,7 +95,7 @@ class JudgeProcess:
             raise
 
     def grade(self, submission: Submission) -> Graded:
-        """Raises WorkerLost where the process has ended."""
+        """Grade a submission. Raises WorkerLost if the process has ended."""
         try:
             self._line.send(submission)
         except OSError:
@@ -103,7 +105,7 @@ class JudgeProcess:
         return graded
 
     def close(self) -> None:
-        """End it now, whatever it does."""
+        """End the process now, whatever it does."""
         self._line.close()
         self._process.terminate()
         self._process.join()
@@ -123,11 +125,11 @@ LOST = "a judge process ended before it was done. Next: run the same command aga
 
 
 def _serve(line: Connection, plan: GradePlan) -> None:
-    """Answer one submission after another, until nobody is left who asks."""
-    signal.signal(signal.SIGTERM, _leave)
+    """Grade one submission after another, until the caller closes the pipe."""
+    signal.signal(signal.SIGTERM, _terminate)
     start(plan)
     try:
-        line.send(_here.problem)
+        line.send(_state.problem)
         while True:
             submission = line.recv()
             try:
@@ -138,18 +140,18 @@ def _serve(line: Connection, plan: GradePlan) -> None:
         return
 
 
-def _leave(number: int, frame: object) -> None:
-    """End now, in the middle of an attempt too: the attempt ends with its box."""
-    _here.box.close()
+def _terminate(number: int, frame: object) -> None:
+    """End this process now, also during an attempt, which ends with its box."""
+    _state.box.close()
     os._exit(0)
 
 
 def _close() -> None:
-    _here.box.close()
+    _state.box.close()
 
 
 def _need(device: Device) -> None:
-    """Raise BoxUnavailable where this machine has no such device."""
+    """Raise BoxUnavailable if this machine does not have the device."""
     import torch
 
     if device is Device.CUDA and not torch.cuda.is_available():

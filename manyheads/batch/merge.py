@@ -1,4 +1,4 @@
-"""Some exercises graded anew, the others as they were."""
+"""Merge a result of some exercises into an earlier result."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from ..course import Assignment
 from ..result import Result
 
 
-def completed(result: Result, before: Result | None, assignment: Assignment) -> Result:
-    """The result with the exercises that it lacks taken from an earlier one, in the course's order.
+def merged(result: Result, before: Result | None, assignment: Assignment) -> Result:
+    """The result, with missing exercises taken from an earlier result, in the course's order.
 
-    Nothing is taken from a result of another device or isolation level: one result says one of each.
+    Nothing is taken from a result with another device or isolation level, because a result states one of each.
     """
     if before is None or (before.device, before.isolation) != (result.device, result.isolation):
         return result

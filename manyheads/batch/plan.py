@@ -1,4 +1,4 @@
-"""What a run grades, and how: all that a worker needs to become a judge."""
+"""The plan of a grading run: everything that a worker needs to become a judge."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..box.names import Device, Level
 
 @dataclass(frozen=True)
 class GradePlan:
-    """One way of grading."""
+    """The options of a grading run."""
 
     course: Path
-    secret: bytes = field(repr=False)  # dask writes what it was asked to do into its logs
+    secret: bytes = field(repr=False)  # not in the repr, which dask writes to its logs
     level: Level = Level.NAMESPACES
     seed: int = 0
     device: Device = Device.CPU

@@ -1,4 +1,4 @@
-"""The one writer of a run: every result to its file, then to the gradebook, then to the journal."""
+"""The only writer of a run: it writes each result to its file, then to the gradebook, then to the journal."""
 
 from __future__ import annotations
 
@@ -11,43 +11,44 @@ from ..result import Result, write_result
 from ..submission import Submission
 from .journal import Journal
 from .judge_process import Graded
-from .merge import completed
+from .merge import merged
 
 
-class Book(Protocol):
+class Gradebook(Protocol):
     """A gradebook."""
 
     def write(self, result: Result) -> None:
-        """Enter a result; again is no harm."""
+        """Enter a result. Entering it again changes nothing."""
 
 
 @dataclass
 class Record:
-    """What this run writes. `partly`: only some exercises are graded, and what is on disk of the others stays."""
+    """Writes the results of a run. `only_some`: only some exercises are graded; the others are kept from disk."""
 
     folder: Path
     journal: Journal
-    book: Book | None
-    partly: bool
+    book: Gradebook | None
+    only_some: bool
     faults: list[str] = field(default_factory=list)
     _keys: dict[Submission, str] = field(default_factory=dict)
 
     def known(self, submissions: Sequence[Submission], *, regrade: bool) -> Iterator[tuple[Submission, Result]]:
-        """What is graded already and has not changed. To be asked before anything is added."""
-        self._keys = {s: self.journal.key(s) for s in submissions}  # files may change while others are graded
+        """The results that are graded already and have not changed. Call this before `add`."""
+        self._keys = {
+            s: self.journal.key(s) for s in submissions
+        }  # computed now, because files may change during the run
         for submission, key in () if regrade else self._keys.items():
             result = self.journal.known(submission, key)
             if result is not None:
-                if self.book is not None:  # an earlier run may have been stopped between the file and the gradebook
+                if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
                     self.book.write(result)
                 yield submission, result
 
     def add(self, graded: Graded) -> Result:
-        """Write a result, and give it back as it was written. The journal comes last: a run that is stopped before it
-        does this one again."""
+        """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats the submission."""
         submission, result = graded.submission, graded.result
-        if self.partly:
-            result = completed(result, self.journal.on_disk(submission), submission.assignment)
+        if self.only_some:
+            result = merged(result, self.journal.on_disk(submission), submission.assignment)
         write_result(result, self.folder)
         if self.book is not None:
             self.book.write(result)

@@ -1,4 +1,4 @@
-"""Grade many submissions: worker processes, each a judge with a warm box of its own, and one writer (the caller)."""
+"""Grade many submissions with several judge processes, each with its own warm box. The caller writes the results."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from .plan import GradePlan
 
 __all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
 
-AHEAD = 8  # submissions handed to each judge before it has done with the first: it never waits for the writer
-SECONDS = 1.0  # between two looks at how many judges there are
+AHEAD = 8  # submissions queued for each judge, so that it never waits for the writer
+SECONDS = 1.0  # the longest wait before `room` is called again
 
 
 def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int) -> Iterator[Graded]:
-    """Results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
+    """Yield results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, initializer=start_on_one, initargs=(plan, one_for_each(jobs))) as pool:
         try:
             yield from grade_with(pool, (partial(grade, s) for s in submissions), lambda: AHEAD * jobs)
         except (KeyboardInterrupt, GeneratorExit):
-            # An attempt may have its 20 seconds still before it. What waits then fails by itself: a future that was
-            # cancelled would break the pool's own thread, which says so on the screen (Python 3.11).
+            # Kill the judges, because an attempt may still have 20 seconds. Pending futures then fail by themselves:
+            # cancelling them would raise in the pool's own thread, which prints a traceback (Python 3.11).
             for judge in multiprocessing.active_children():
                 judge.kill()
             raise
 
 
 def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:
-    """Have every call made by the pool, and pass on what comes back.
+    """Execute the calls in the pool, and yield their results.
 
-    `room`: how many calls the pool should have at once, now. Raises what a call raises, and WorkerLost; what waits is
-    given up then. A caller that stops half-way has to do that itself.
+    room: returns how many calls the pool should currently have. Raises what a call raises, or WorkerLost, and then
+    cancels pending calls. A caller that stops early has to cancel them itself.
     """
     waiting, pending = iter(calls), set[Future[Graded]]()
     try:

@@ -56,11 +56,9 @@ def export(
 
 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:
-    """Raises CourseFault where nbgrader is not installed, or the database cannot be read."""
+    """Read the results. Raises CourseFault if nbgrader is not installed or the database cannot be read."""
     try:
         from ..gradebook.reader import read_gradebook
     except ImportError:
-        raise CourseFault(
-            "--gradebook needs nbgrader. Next: pip install -e '.[nbgrader]', in the course's repository"
-        ) from None
+        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
     return read_gradebook(course_of(course), url)

@@ -1,4 +1,4 @@
-"""`course grade`: a class, graded."""
+"""`course grade`: grade a class."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .progress import progress
 if TYPE_CHECKING:
     from ..gradebook.writer import GradebookWriter
 
-MOST_ROWS = 200  # students in the table at the end
+MOST_ROWS = 200  # the most students in the table at the end
 
 
 def grade(
@@ -76,7 +76,7 @@ def grade(
     started = time.monotonic()
     with ExitStack() as stack:
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
-        record = Record(out, open_journal(out, loaded, plan), book, partly=bool(chosen))
+        record = Record(out, open_journal(out, loaded, plan), book, only_some=bool(chosen))
         rows = {submission: row_of(result) for submission, result in record.known(submissions, regrade=regrade)}
         before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:
@@ -112,7 +112,7 @@ def _sum_up(console: Console, rows: Sequence[Row], out: Path) -> None:
 
 
 def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:
-    """Nothing to grade needs no judge."""
+    """Yield the results. If there is nothing to grade, no judge is started."""
     if not submissions:
         return iter(())
     if cluster is not None:
@@ -121,7 +121,7 @@ def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, clust
 
 
 def _most_judges(device: Device) -> int:
-    """How many can work at once: one attempt at a time has a GPU."""
+    """How many judges can work at once: a GPU takes one attempt at a time."""
     if device is Device.CPU:
         return sys.maxsize
     from ..box.nvidia import find_driver, separate_gpus
@@ -130,11 +130,9 @@ def _most_judges(device: Device) -> int:
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:
-    """nbgrader's database. Raises CourseFault where nbgrader is not installed."""
+    """Open nbgrader's database. Raises CourseFault if nbgrader is not installed."""
     try:
         from ..gradebook.writer import GradebookWriter
     except ImportError:
-        raise CourseFault(
-            "--gradebook needs nbgrader. Next: pip install -e '.[nbgrader]', in the course's repository"
-        ) from None
+        raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
     return GradebookWriter(course, url)

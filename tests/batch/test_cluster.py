@@ -22,7 +22,7 @@ import pytest
 from distributed import Client
 
 from manyheads.batch.cluster import grade_on
-from manyheads.batch.dask_worker import Order, grade_here, prepare
+from manyheads.batch.dask_worker import RunSetup, grade_here, prepare
 from manyheads.batch.journal import NAME, run_key, submission_key
 from manyheads.batch.plan import GradePlan
 from manyheads.batch.run import WorkerLost
@@ -205,7 +205,7 @@ def test_a_worker_whose_canary_gets_out_stops_the_run_before_anything_is_graded(
     assert "Nothing was graded. Next: " in said
     assert not results_in(tmp_path / "out")
     logged = leaking.log.read_text()
-    assert "Order(plan=GradePlan(" in logged, "dask writes what it was asked to do into its log"
+    assert "RunSetup(plan=GradePlan(" in logged, "dask writes what it was asked to do into its log"
     assert course_secret(cluster.course).decode() not in logged
 
 
@@ -306,32 +306,32 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_c
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(
         CourseFault,
-        match=r"needs dask\.distributed\. Next: pip install -e '\.\[cluster\]', in the course's repository$",
+        match=r"needs dask\.distributed\. Next: pip install 'manyheads\[cluster\]'$",
     ):
         next(grade_on("tcp://127.0.0.1:1", GradePlan(tiny_copy, b"secret"), []))
 
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:
     course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
-    order = Order(plan, run_key(course, plan), course.limits.source_kib)
+    setup = RunSetup(plan, run_key(course, plan), course.limits.source_kib)
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
     with pytest.raises(
         CourseFault,
-        match=r"the course, the grader or the versions .* differ .* Next: pip install -e '\.\[cluster\]' -c constraints\.txt",
+        match=r"the course, the grader or the versions .* differ .* Next: install the same engine",
     ):
-        asyncio.run(prepare(order))
+        asyncio.run(prepare(setup))
     shutil.rmtree(tiny_copy)
     with pytest.raises(CourseFault, match=r"there is no course in .*\. Next: share that folder"):
-        asyncio.run(prepare(order))
+        asyncio.run(prepare(setup))
 
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:
     course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
-    order = Order(plan, run_key(course, plan), course.limits.source_kib)
+    setup = RunSetup(plan, run_key(course, plan), course.limits.source_kib)
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
     (submission,) = find_submissions(course, submitted)[0]
-    key = submission_key(submission, order.key, order.limit_kib)
+    key = submission_key(submission, setup.key, setup.limit_kib)
     shutil.rmtree(submission.folder)
     with pytest.raises(CourseFault, match=r"other files stand in .*ada/averages .*\. Next: share that folder"):
-        grade_here(order, submission, key)
+        grade_here(setup, submission, key)

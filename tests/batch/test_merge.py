@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.batch.merge import completed
+from manyheads.batch.merge import merged
 from manyheads.course import Assignment
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.result import CheckResult, ExerciseResult, Result
@@ -37,13 +37,13 @@ def _exercise(id_: str, score: float) -> ExerciseResult:
 
 
 def test_the_other_exercises_stay_in_the_courses_order() -> None:
-    found = completed(result(two=2), result(one=1, two=0, old=2), ASSIGNMENT)
+    found = merged(result(two=2), result(one=1, two=0, old=2), ASSIGNMENT)
     assert [(e.id, e.score) for e in found.exercises] == [("one", 1), ("two", 2), ("old", 2)]
     assert (found.score, found.max_score) == (5, 6)
 
 
 def test_an_exercise_that_the_course_has_no_more_goes() -> None:
-    assert [e.id for e in completed(result(two=2), result(gone=1), ASSIGNMENT).exercises] == ["two"]
+    assert [e.id for e in merged(result(two=2), result(gone=1), ASSIGNMENT).exercises] == ["two"]
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_an_exercise_that_the_course_has_no_more_goes() -> None:
 )
 def test_nothing_is_taken_from_where_nothing_fits(before: Result | None) -> None:
     new = result(two=1)
-    assert completed(new, before, ASSIGNMENT) == new
+    assert merged(new, before, ASSIGNMENT) == new
