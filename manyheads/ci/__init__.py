@@ -1,5 +1,5 @@
-"""What the workflow of the class repository runs: collect a pull request's files, grade them, report.
+"""The steps of the class repository's workflow: collect a pull request's files, grade them, report.
 
-Its steps hold no logic of their own. Whatever a pull request holds is data here, and so is what
-one job hands to another.
+The workflow file itself contains no logic. The content of a pull request is treated as data,
+and so is what one job passes to another.
 """

@@ -1,4 +1,4 @@
-"""Where in the student's own files a check run points."""
+"""The annotations of a check run: remarks on lines of the student's files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, read_file
 from .started import Started
 
-AT_MOST = 50  # in one request to the service
-_LINE = re.compile(r"\bline ([0-9]{1,7})\b")  # in the grader's own sentences: "… on line 12"
+AT_MOST = 50  # annotations in one request to the service
+_LINE = re.compile(r"\bline ([0-9]{1,7})\b")  # in the grader's evidence: "… on line 12"
 _DEFINITION = re.compile(r"(?:def|class) ([A-Za-z_]\w*)")
 
 
@@ -31,7 +31,7 @@ class Annotation:
 
 
 def annotate(course: Course, results: Sequence[Result], started: Started, submitted: Path) -> list[Annotation]:
-    """One for every exercise that is started and not right."""
+    """An annotation for each exercise that is started and not right."""
     found = []
     known = {a.id: a for a in course.assignments}
     for result in results:
@@ -55,7 +55,7 @@ def _annotation(course: Course, exercise: Exercise, result: ExerciseResult, file
 
 
 def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) -> int:
-    """The line that the first evidence names, else the first definition that the exercise asks for."""
+    """The line in the evidence of the first failed check, else that of the first definition the exercise asks for."""
     lines = source.source.splitlines()
     first = attempt_words(result).first
     named = _LINE.search(first.evidence) if first is not None else None
@@ -66,7 +66,7 @@ def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) ->
 
 
 def _line_of_notebook(content: bytes, source: str, line: int) -> int:
-    """The line of the .ipynb file that holds that line of its code: Jupyter writes each on a line of its own."""
+    """The line of the .ipynb file that contains this line of code: Jupyter writes one line of code on each line."""
     raw = list(_strings(content.decode("utf-8-sig", "replace").splitlines()))
     place = 0
     for text in source.splitlines()[:line]:
@@ -85,7 +85,7 @@ def _strings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def titled(annotation: Annotation) -> dict[str, object]:
-    """As the service's API takes it, which shows its text as text."""
+    """The annotation in the form of the service's API, which shows its text literally."""
     return {
         "path": annotation.path,
         "start_line": annotation.line,

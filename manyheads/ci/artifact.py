@@ -1,4 +1,4 @@
-"""What one job hands to another. Written by the judge; read as if anybody had written it."""
+"""The artifact that a grading job passes to the reporting job. It is read as untrusted data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class ArtifactError(CourseFault):
-    """This is not what the grading of this pull request writes. The text ends with what to do next."""
+    """This is not an artifact of this pull request's grading. The text ends with what to do next."""
 
 
 class About(BaseModel):
     """What was graded. started: assignment, exercise, and the name of the file that counted.
 
-    Only the private course knows the stubs: in the class repository somebody's attempt may stand in a stub's place.
+    The reporting job cannot compute `started`: in the class repository an attempt may have replaced a stub.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,8 +45,8 @@ class About(BaseModel):
 
 
 @dataclass(frozen=True)
-class HandedOn:
-    """What an artifact holds."""
+class Artifact:
+    """The content of an artifact."""
 
     results: Sequence[Result]
     started: Started
@@ -55,7 +55,7 @@ class HandedOn:
 def write_artifact(
     folder: Path, collected: Collected, device: Device, results: Sequence[Result], started: Started
 ) -> None:
-    """FOLDER/<student>/<assignment>.json for every result, and what they are about."""
+    """Write FOLDER/<student>/<assignment>.json for every result, and what was graded."""
     folder.mkdir(parents=True, exist_ok=True)
     for result in results:
         write_result(result, folder)
@@ -65,8 +65,8 @@ def write_artifact(
     (folder / ABOUT).write_text(about.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
-def read_artifact(folder: Path, course: Course, collected: Collected) -> HandedOn:
-    """What a job handed on, each result possible in this course, and of this commit. Raises ArtifactError."""
+def read_artifact(folder: Path, course: Course, collected: Collected) -> Artifact:
+    """Read an artifact, which must be of this commit and possible in this course. Raises ArtifactError."""
     about = _read(folder / ABOUT, About)
     _demand((about.student, about.head) == (collected.student, collected.head), ABOUT, "it is of another commit")
     known = {assignment.id: assignment for assignment in course.assignments}
@@ -78,7 +78,7 @@ def read_artifact(folder: Path, course: Course, collected: Collected) -> HandedO
         result = _read(result_path(folder, collected.student, id_), Result)
         _must_be_possible(result, known[id_], about)
         results.append(result)
-    return HandedOn(results, {(assignment, exercise): name for assignment, exercise, name in about.started})
+    return Artifact(results, {(assignment, exercise): name for assignment, exercise, name in about.started})
 
 
 def _read(path: Path, model: type[M]) -> M:
@@ -98,7 +98,7 @@ def _must_be_possible(result: Result, assignment: Assignment, about: About) -> N
     _demand([e.id for e in result.exercises] == [e.id for e in assignment.exercises], name, "its exercises")
     for exercise, known in zip(result.exercises, assignment.exercises, strict=True):
         _demand(_adds_up(exercise), name, f"its points in {known.id}")
-        if about.device is Device.CPU:  # a GPU may be asked for more
+        if about.device is Device.CPU:  # a GPU has additional checks
             _demand(_close((exercise.max_score,), (known.points,)), name, f"its points in {known.id}")
     whole = (sum(e.score for e in result.exercises), sum(e.max_score for e in result.exercises))
     _demand(_close(whole, (result.score, result.max_score)), name, "its points")

@@ -1,4 +1,4 @@
-"""The exercise files of a pull request, laid out as a submission."""
+"""Write the exercise files of a pull request as a submission."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABOUT = "collected.json"
 
 
 class Collected(BaseModel):
-    """What was taken from which pull request."""
+    """Which pull request was collected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,7 +43,7 @@ def collect(course: Course, asked: PullRequest, remote: str, token: str, out: Pa
             path = out / asked.student / wanted[entry.path].id / Path(entry.path).name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(entry.content)
-    for assignment in course.assignments:  # also where nothing is handed in
+    for assignment in course.assignments:  # also if nothing was handed in
         (out / asked.student / assignment.id).mkdir(parents=True, exist_ok=True)
     collected = Collected(student=asked.student, number=asked.number, head=asked.head, refused=tuple(refused))
     (out / ABOUT).write_text(collected.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -51,7 +51,7 @@ def collect(course: Course, asked: PullRequest, remote: str, token: str, out: Pa
 
 
 def read_collected(folder: Path) -> Collected:
-    """What `collect` wrote. Raises CourseFault."""
+    """Read what `collect` wrote. Raises CourseFault."""
     try:
         return Collected.model_validate_json((folder / ABOUT).read_bytes())
     except (OSError, ValidationError):
@@ -59,7 +59,7 @@ def read_collected(folder: Path) -> Collected:
 
 
 def _wanted(course: Course) -> Iterator[tuple[str, Assignment]]:
-    """Every path that is read, and nothing else is."""
+    """Every path that is read, with its assignment. No other path is read."""
     for assignment in course.assignments:
         for exercise in assignment.exercises:
             for end in ENDS:

@@ -1,4 +1,4 @@
-"""The words of the pull request's comment, of the summary and of the check run."""
+"""The texts of the pull request's comment, of the summary and of the check run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..report.words import points
 from ..result import ExerciseResult, Result
 from .gpu_gate import why_not_on_a_gpu
 
-NotStarted = Collection[tuple[str, str]]  # ids (exercise)
+NotStarted = Collection[tuple[str, str]]  # ids (assignment, exercise)
 
-MARK = "<!-- many-heads: grade -->"  # by which the next push finds the comment
-ENDINGS = {  # of a job that did not end well
+MARK = "<!-- many-heads: grade -->"  # identifies the comment for the next push
+ENDINGS = {  # how a job ended that did not succeed
     "failure": "did not finish: a fault of the grader or of this repository's set-up, not yours. Your instructor can see why.",
     "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
     "skipped": "was skipped.",
@@ -27,7 +27,7 @@ NOT_COLLECTED = (
 
 @dataclass(frozen=True)
 class Run:
-    """How a grading job went. `results` is None where there are none, and then `instead` says why."""
+    """The results of a grading job. `results`: None if there are none; then `instead` says why."""
 
     results: Sequence[Result] | None
     instead: str = ""
@@ -35,9 +35,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What the check run says."""
+    """The conclusion and title of the check run."""
 
-    conclusion: str  # the service's word: success, failure, neutral
+    conclusion: str  # the service's term: success, failure, neutral
     title: str
 
 
@@ -62,7 +62,7 @@ def gpu_run(outcome: str, label: str, results: Sequence[Result] | None, cpu: Run
 
 
 def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> Conclusion:
-    """In one line: all that is started passes, something fails, or there is nothing to say."""
+    """The conclusion: success if everything that is started passes, failure if anything fails, else neutral."""
     if cpu.results is None:
         return Conclusion("neutral", "Not graded")
     if not cpu.results:
@@ -75,14 +75,14 @@ def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> Conclusion:
 
 
 def _nothing_fails(exercise: ExerciseResult) -> bool:
-    """Whatever it is worth: what only a GPU can show gives no points."""
+    """Whether no check fails, including checks without points, such as those for a GPU."""
     return all(check.outcome in ("passed", "skipped") for check in exercise.checks)
 
 
 def body(
     course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_started: NotStarted, commit: str
 ) -> str:
-    """Markdown in which no student's text is more than text. Without `gpu`, nothing is said about one."""
+    """The report as Markdown, in which a student's text is shown literally. Without `gpu`, a GPU is not mentioned."""
     parts = [_cpu_part(course, cpu, not_started)]
     if refused:
         parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
@@ -111,6 +111,6 @@ def _gpu_part(gpu: Run, not_started: NotStarted) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """The tables alone: a comment has room for so much."""
+    """The tables only, for a text that is too long for a comment."""
     lines = [line for line in text.splitlines() if line.startswith(("## ", "| ", "|---"))]
     return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""The hosting service's API, as far as a report needs it: one comment, one check run."""
+"""The part of the hosting service's API that a report needs: one comment, one check run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .runner import PullRequest
 
 SECONDS = 30.0
 PAGE, PAGES = 100, 30  # comments
-OURSELVES = "github-actions[bot]"  # whoever the workflow's token speaks for
+OURSELVES = "github-actions[bot]"  # the account of the workflow's token
 NAME = "grade"
 
 
@@ -24,21 +24,21 @@ class ServiceError(CourseFault):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token goes to the address that it is for, and to no other."""
+    """Refuses redirects, so that the token is sent to no other address."""
 
     def redirect_request(self, *_: object) -> None:
         """Never."""
 
 
 class Service:
-    """What may be written about one pull request."""
+    """Writes the comment and the check run of one pull request."""
 
     def __init__(self, address: str, token: str, asked: PullRequest) -> None:
         self._address, self._token, self._asked = address.rstrip("/"), token, asked
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def comment(self, body: str) -> None:
-        """Write the one comment of this pull request: the one that is there, or a new one. Raises ServiceError."""
+        """Update the comment of this pull request, or write it if there is none. Raises ServiceError."""
         marked = {"body": f"{MARK}\n{body}"}
         there = self._our_comment()
         if there is None:
@@ -47,17 +47,17 @@ class Service:
             self._call("PATCH", f"issues/comments/{there}", marked)
 
     def check_run(self, verdict: Conclusion, summary: str, found: Sequence[Annotation]) -> None:
-        """A check run on the commit that was graded. Raises ServiceError."""
+        """Write a check run for the commit that was graded. Raises ServiceError."""
         output = {"title": verdict.title, "summary": summary, "annotations": [titled(each) for each in found]}
         about = {"name": NAME, "head_sha": self._asked.head, "status": "completed", "conclusion": verdict.conclusion}
         self._call("POST", "check-runs", {**about, "output": output})
 
     def head(self) -> str:
-        """The pull request's commit of this moment. Raises ServiceError."""
+        """The current head commit of the pull request. Raises ServiceError."""
         return str(self._call("GET", f"pulls/{self._asked.number}")["head"]["sha"])
 
     def _our_comment(self) -> int | None:
-        """Its number. A comment that somebody else wrote with our mark in it is not ours."""
+        """The id of our comment, None if there is none. A comment of another account is not ours, even with our mark."""
         for page in range(1, PAGES + 1):
             comments = self._call("GET", f"issues/{self._asked.number}/comments?per_page={PAGE}&page={page}")
             for comment in comments:

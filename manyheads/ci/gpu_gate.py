@@ -1,4 +1,4 @@
-"""Whether attempts behaved on a CPU, so that they may have the GPU."""
+"""Decide whether attempts may run on the GPU, from their results on a CPU."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ..result import Result
 
 CLEAN = "clean"
-UNFIT = {"crashed": "crashed", "timeout": "ran out of time"}
+EXCLUDED = {"crashed": "crashed", "timeout": "ran out of time"}
 
 
 def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str]) -> str:
-    """One sentence, empty where nothing speaks against it."""
+    """One sentence that says why not; empty if they may."""
     if not results:
         return "Nothing is started."
     if refused:
@@ -19,8 +19,8 @@ def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str]) -> str:
     for result in results:
         for exercise in result.exercises:
             for check in exercise.checks:
-                if check.outcome in UNFIT:
-                    return f"An attempt ({exercise.id}) {UNFIT[check.outcome]} on the CPU."
+                if check.outcome in EXCLUDED:
+                    return f"An attempt ({exercise.id}) {EXCLUDED[check.outcome]} on the CPU."
     if not any(result.score for result in results):
         return "Nothing works on the CPU yet."
     return ""

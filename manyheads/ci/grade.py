@@ -1,4 +1,4 @@
-"""Grade what was collected from one pull request: in the box at level `namespaces`, or not at all."""
+"""Grade the collected files of one pull request, only in a box at level `namespaces`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class GradingError(CourseFault):
 def grade_collected(
     course: Course, collected: Collected, submitted: Path, device: Device, started: Started
 ) -> list[Result]:
-    """A result for every assignment of which something is started.
+    """A result for each assignment with an exercise that is started.
 
-    Raises BoxUnavailable where this machine has no such box, GradingError where the grader failed.
+    Raises BoxUnavailable if this machine cannot provide the box, GradingError if the grader failed.
     """
     worked_on = {assignment for assignment, _ in started}
     submissions, _ = find_submissions(course, submitted)
     wanted = [s for s in submissions if s.student == collected.student and s.assignment.id in worked_on]
     if not wanted:
-        return []  # and no box is needed
+        return []  # without starting a box
     start(GradePlan(course.root, course_secret(course.root), Level.NAMESPACES, device=device))
     return _results([grade(submission) for submission in wanted])
 

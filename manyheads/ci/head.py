@@ -1,4 +1,4 @@
-"""The head of a pull request as data: fetched into a bare repository, read with git's plumbing, never checked out."""
+"""Read the head of a pull request as data: fetch it into a bare repository, and never check it out."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from pathlib import Path
 from ..errors import CourseFault
 
 SECONDS = 180
-LARGEST_FETCH = (
-    64 * 2**20
-)  # bytes of one file that git writes: the folders of a whole commit, or the files that we want
+LARGEST_FETCH = 64 * 2**20  # bytes of one file that git writes: the trees of a commit, or the wanted files
 KINDS = {"120000": "a symbolic link", "160000": "another repository", "040000": "a folder"}
 PASSED_ON = ("PATH", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO")
 REGULAR = ("100644", "100755")
@@ -28,7 +26,7 @@ class HeadError(CourseFault):
 
 @dataclass(frozen=True)
 class TreeEntry:
-    """A path of the head: its content, or one sentence that says why it cannot be an attempt."""
+    """A file of the head: its content, or one sentence that says why it cannot be an attempt."""
 
     path: str
     content: bytes = b""
@@ -36,17 +34,17 @@ class TreeEntry:
 
 
 class Head:
-    """One commit of a remote repository: its folders, and of its files those that are asked for."""
+    """One commit of a remote repository: its trees, and the files that are requested."""
 
     def __init__(self, folder: Path, remote: str, commit: str, token: str, limit_kib: int) -> None:
-        """Fetch what stands where into that folder. Raises HeadError."""
+        """Fetch the commit's trees, without files, into this folder. Raises HeadError."""
         self._folder, self._commit, self._limit_kib = folder, commit, limit_kib
         self._remote, self._token = remote, token
         self._git("init", "--quiet", "--bare", ".")
         self._fetch("--depth=1", "--filter=blob:none", wanted=[commit])
 
     def entries(self, paths: Sequence[str]) -> Iterator[TreeEntry]:
-        """What the commit holds at these paths, where it holds anything. Raises HeadError."""
+        """The entries of the commit at these paths; missing paths are skipped. Raises HeadError."""
         listed = self._git("ls-tree", "-z", self._commit, "--", *paths).decode("utf-8", "surrogateescape")
         found: dict[str, tuple[str, str]] = {}
         for line in filter(None, listed.split("\0")):
@@ -60,7 +58,7 @@ class Head:
             yield self._entry(path, mode, oid)
 
     def _fetch_files(self, oids: Collection[str]) -> None:
-        """All at once, or one by one where that is too much: then what is too large alone is left out."""
+        """Fetch all files together; if that is too much, one by one, without those that are too large."""
         if not oids:
             return
         try:
@@ -69,21 +67,23 @@ class Head:
             for oid in sorted(oids):
                 with suppress(HeadError):
                     self._fetch(wanted=[oid])
-            self._git("ls-remote", self._remote, "HEAD", online=True)  # does it still answer?
+            self._git("ls-remote", self._remote, "HEAD", online=True)  # raises if the remote no longer answers
 
     def _fetch(self, *options: str, wanted: Sequence[str]) -> None:
         settings = self._folder / "config"
         kept = settings.read_bytes()
         always = ["--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
         self._git("fetch", *always, *options, self._remote, *wanted, online=True)
-        settings.write_bytes(kept)  # or git would ask the remote for what was left out
+        settings.write_bytes(kept)  # undo git's change, by which it would later fetch omitted objects
 
     def _entry(self, path: str, mode: str, oid: str) -> TreeEntry:
         if mode not in REGULAR:
             what = KINDS.get(mode, "not a file")
             return TreeEntry(path, refused=f"{path} is {what}: hand in the file itself.")
         size = self._git("cat-file", "--batch-check=%(objectsize)", stdin=f"{oid}\n".encode()).decode().strip()
-        if not size.isdecimal() or int(size) > self._limit_kib * 1024:  # `… missing`: too large to be fetched
+        if (
+            not size.isdecimal() or int(size) > self._limit_kib * 1024
+        ):  # the output ends with `missing` for a file that was too large to fetch
             return TreeEntry(path, refused=f"{path} is larger than {self._limit_kib} KiB.")
         return TreeEntry(path, self._git("cat-file", "blob", oid))
 
@@ -111,7 +111,7 @@ class Head:
 
 
 def _environment(token: str, server: str) -> dict[str, str]:
-    """Nobody's configuration, the token neither in a file nor in an argument, no network but for the one fetch."""
+    """git's environment: no configuration files, the token only in a variable, network only for fetching."""
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,

@@ -1,4 +1,4 @@
-"""Everything that is written about a pull request, by the only job that may."""
+"""Write the report on a pull request. Only this job may write to the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from ..course import Course
 from ..errors import CourseFault
 from .annotations import Annotation, annotate
-from .artifact import ArtifactError, HandedOn, read_artifact
+from .artifact import Artifact, ArtifactError, read_artifact
 from .collect import Collected, read_collected
 from .comment import NOT_COLLECTED, Conclusion, body, cpu_run, gpu_run, verdict
 from .github_api import Service, ServiceError
@@ -19,7 +19,7 @@ from .started import not_started
 
 @dataclass(frozen=True)
 class PullRequestReport:
-    """What is to be written. faults: what a job handed on and cannot have."""
+    """What is to be written. faults: errors in the artifacts of the grading jobs."""
 
     verdict: Conclusion
     text: str
@@ -28,11 +28,11 @@ class PullRequestReport:
 
 
 def write_report(course: Course, environment: Environment, submitted: Path, cpu: Path, gpu: Path) -> str:
-    """The comment, the check run and the summary of this run; a line about them.
+    """Write the comment, the check run and the summary of this run. Returns a line about them.
 
-    The comment is about the newest commit: the report of an older one, run again or overtaken, leaves it as it is.
-    Raises RunnerError, and, after all is written that can be, ServiceError, or ArtifactError where a job handed on
-    what it cannot have.
+    The comment is about the newest commit: the run of an older commit does not change it.
+    Raises RunnerError; after writing everything that can be written, also ServiceError, or ArtifactError for an
+    invalid artifact.
     """
     asked = pull_request(environment)
     report = _report(course, environment, asked, submitted, cpu, gpu)
@@ -49,14 +49,14 @@ def _report(
 ) -> PullRequestReport:
     try:
         collected = read_collected(submitted)
-    except CourseFault:  # collecting failed in this job, so in the one before it
+    except CourseFault:  # collecting failed here, so it failed in the grading job too
         return PullRequestReport(Conclusion("neutral", "Not graded"), NOT_COLLECTED)
     if (asked.head, asked.student) != (collected.head, collected.student):
         raise RunnerError(f"{submitted} is of another commit. Next: course ci collect --out {submitted}")
     faults: list[ArtifactError] = []
     cpu_ended, gpu_ended = needed(environment, "CPU_RESULT"), needed(environment, "GPU_RESULT")
-    from_cpu = _handed_on(course, collected, cpu, cpu_ended, faults)
-    from_gpu = _handed_on(course, collected, gpu, gpu_ended, faults)
+    from_cpu = _artifact(course, collected, cpu, cpu_ended, faults)
+    from_gpu = _artifact(course, collected, gpu, gpu_ended, faults)
     on_cpu = cpu_run(cpu_ended, from_cpu.results if from_cpu else None)
     label, results = environment.get("GPU_RUNNER", ""), from_gpu.results if from_gpu else None
     on_gpu = gpu_run(gpu_ended, label, results, on_cpu, collected.refused)
@@ -67,10 +67,10 @@ def _report(
     return PullRequestReport(verdict(on_cpu, on_gpu, spared), text, found, tuple(faults))
 
 
-def _handed_on(
+def _artifact(
     course: Course, collected: Collected, folder: Path, ended: str, faults: list[ArtifactError]
-) -> HandedOn | None:
-    """What a job handed on; nothing where it did not end well, or handed on what it cannot have."""
+) -> Artifact | None:
+    """Read the artifact of a job; None if the job did not succeed or its artifact is invalid."""
     if ended != "success":
         return None
     try:
@@ -81,7 +81,7 @@ def _handed_on(
 
 
 def _write(service: Service, asked: PullRequest, report: PullRequestReport) -> Iterator[ServiceError]:
-    """The check run and the comment, each whatever becomes of the other."""
+    """Write the check run and the comment, each even if the other fails. Yields their errors."""
 
     def comment() -> None:
         if service.head() == asked.head:

@@ -1,4 +1,4 @@
-"""The runner that a step stands on: its event, and the files through which a step speaks to it."""
+"""The runner's interface to a step: its event, and the files for outputs and the summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import CourseFault
 
-_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # no bot's: those end with [bot]
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # not a bot's, which ends with [bot]
 _SHA = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
@@ -18,12 +18,12 @@ Environment = Mapping[str, str]
 
 
 class RunnerError(CourseFault):
-    """This is no run of the workflow, or not the one it should be. The text ends with what to do next."""
+    """This is not a run of the workflow, or not the expected one. The text ends with what to do next."""
 
 
 @dataclass(frozen=True)
 class PullRequest:
-    """What the event says of a pull request, and all of it that anything here depends on."""
+    """The fields of the event that are used."""
 
     repository: str  # owner/name of the class repository
     number: int
@@ -50,19 +50,19 @@ def pull_request(environment: Environment) -> PullRequest:
 
 
 def set_output(environment: Environment, name: str, value: str) -> None:
-    """An output of this step. Raises RunnerError."""
+    """Set an output of this step. Raises RunnerError."""
     if not re.fullmatch(r"[a-z_]+", name) or not re.fullmatch(r"[a-z ]*", value):
         raise RunnerError(f"{name}={value!a} is no output. Next: report it")
     _append(environment, "GITHUB_OUTPUT", f"{name}={value}\n")
 
 
 def add_summary(environment: Environment, markdown: str) -> None:
-    """A part of the job's summary."""
+    """Append to the job's summary."""
     _append(environment, "GITHUB_STEP_SUMMARY", markdown + "\n")
 
 
 def needed(environment: Environment, name: str) -> str:
-    """A variable that the runner or the workflow sets. Raises RunnerError."""
+    """The value of a variable that the runner or the workflow sets. Raises RunnerError if it is not set."""
     value = environment.get(name, "")
     if not value:
         raise RunnerError(f"{name} is not set: this command is for a step of the workflow. Next: course grade")

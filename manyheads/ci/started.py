@@ -1,4 +1,4 @@
-"""Which attempts of a submission somebody has worked on."""
+"""Which exercises of a submission the student has started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Started = Mapping[tuple[str, str], str]  # ids (assignment, exercise): the name 
 
 
 def started_in(course: Course, handed_in: Path) -> Started:
-    """What differs from its stub, of a student's folder."""
+    """The attempts in a student's folder that differ from their stubs."""
     found = {}
     for exercise in course.exercises:
         stub = code_digest(exercise.script.read_text(encoding="utf-8"))
@@ -24,5 +24,5 @@ def started_in(course: Course, handed_in: Path) -> Started:
 
 
 def not_started(course: Course, started: Started) -> frozenset[tuple[str, str]]:
-    """The ids (assignment, exercise) of all others."""
+    """The ids (assignment, exercise) of all other exercises."""
     return frozenset((e.assignment.id, e.id) for e in course.exercises) - started.keys()

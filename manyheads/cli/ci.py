@@ -46,7 +46,7 @@ def grade(
     device: Annotated[Device, typer.Option(help="Where attempts compute.")] = Device.CPU,
     course: CourseOption = None,
 ) -> None:
-    """Grade what was collected, in the box, and say what the next jobs need to know.
+    """Grade what was collected, in the box, and set the outputs that the next jobs need.
 
     Example: `course ci grade --submitted submitted --out results`
     """
@@ -67,7 +67,7 @@ def grade(
     spared = not_started(loaded, started)
     add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
-    print(f"{score:g} of {most:g} points on {device}. Results: {out}. {why_not or 'Fit for a GPU.'}")
+    print(f"{score:g} of {most:g} points on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
 
 
 @ci.command()

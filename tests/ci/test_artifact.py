@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from manyheads.box.names import Device
-from manyheads.ci.artifact import ArtifactError, HandedOn, read_artifact, write_artifact
+from manyheads.ci.artifact import Artifact, ArtifactError, read_artifact, write_artifact
 from manyheads.ci.collect import Collected
 from manyheads.course import Course
 from manyheads.result import Result
@@ -28,12 +28,12 @@ def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Pat
 
 
 def test_what_was_written_is_read(tiny: Course, collected: Collected, make_result: MakeResult, folder: Path) -> None:
-    assert read_artifact(folder, tiny, collected) == HandedOn([make_result("failed", evidence="no")], STARTED)
+    assert read_artifact(folder, tiny, collected) == Artifact([make_result("failed", evidence="no")], STARTED)
 
 
 def test_nothing_started_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
     write_artifact(tmp_path / "results", collected, Device.CPU, [], {})
-    assert read_artifact(tmp_path / "results", tiny, collected) == HandedOn([], {})
+    assert read_artifact(tmp_path / "results", tiny, collected) == Artifact([], {})
 
 
 def test_a_gpu_may_be_asked_for_more_than_the_course_gives_points_for(
