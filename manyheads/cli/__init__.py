@@ -1,51 +1,51 @@
-"""The command `course`. Each command has a file of its own and starts only what it needs."""
+"""The command `course`. Each subcommand has its own file and imports only what it needs."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-TYPE_CHECKING = False  # typing itself takes time, before Ctrl-C is heard
+TYPE_CHECKING = False  # importing typing takes time, and Ctrl-C is not handled before
 if TYPE_CHECKING:
     from types import FrameType
 
-INTERRUPTED = 130  # what a shell expects of a program that Ctrl-C has ended
+INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
 
 
 def main() -> None:
-    """Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader's own, 130 ended by Ctrl-C."""
+    """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader, 130 Ctrl-C."""
     try:
-        _hear_ctrl_c()
+        _handle_ctrl_c()
         _write_utf8()
         status = _run()
         from contextlib import suppress
 
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):  # nobody reads on: `course … | head`
+            with suppress(OSError):  # the reader has closed the pipe: `course … | head`
                 stream.flush()
-    except KeyboardInterrupt:  # also while modules are imported: whoever changed their mind wants no traceback
+    except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
         status = INTERRUPTED
-    os._exit(status)  # Python and torch would take a third of a second to take themselves down
+    os._exit(status)  # a normal exit of Python and torch takes a third of a second
 
 
-def _hear_ctrl_c() -> None:
-    """Where modules are being imported, Ctrl-C ends us then and there: some of them swallow what it raises."""
+def _handle_ctrl_c() -> None:
+    """End the process at Ctrl-C while modules are imported, because some modules swallow KeyboardInterrupt."""
     import signal
 
     def end(number: int, frame: FrameType | None) -> None:
         while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
             frame = frame.f_back
         children = sys.modules.get("multiprocessing")
-        if frame is not None and not (children and children.active_children()):  # who would have to end them?
+        if frame is not None and not (children and children.active_children()):  # children have to be ended first
             os._exit(INTERRUPTED)
         raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored: `course … &`
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored: `course … &`
         signal.signal(signal.SIGINT, end)
 
 
 def _write_utf8() -> None:
-    """A file or a pipe on Windows has an encoding of its own, without a ✓."""
+    """Write UTF-8. On Windows, files and pipes have another encoding, which lacks ✓."""
     from io import TextIOWrapper
 
     for stream in (sys.stdout, sys.stderr):
@@ -65,7 +65,9 @@ def _run() -> int:
     except CourseFault as error:
         print(f"course: {error}", file=sys.stderr)
         return 2
-    except Exception as error:  # nobody's fault but ours: a traceback, and never the status of a failed check
+    except (
+        Exception
+    ) as error:  # a fault of the grader: show the traceback, and do not exit with the status of a failed check
         import traceback
 
         traceback.print_exc()

@@ -41,7 +41,7 @@ def bench(
 
 
 def _measured(console: Console, device: Device, effort: BenchEffort) -> Bench:
-    """Measure, and say meanwhile what is measured. Raises CourseFault where there is no such device."""
+    """Measure, and show what is being measured. Raises CourseFault if there is no such device."""
     import torch
 
     from ..report.bench import title_of

@@ -12,7 +12,7 @@ from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .options import CourseOption, course_of, exercises_named
-from .own import check_one, gone, is_done, is_started, own_attempt
+from .own import check_one, is_done, is_started, missing_message, own_attempt
 from .watch import watch_exercises
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ def check(
 
 
 def _check(console: Console, course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> bool:
-    """Check one and print its result as soon as it is known; whether every check passed."""
+    """Check one attempt and print its result. Returns whether every check passed."""
     if source.missing:
-        console.print(gone(course, exercise), style="red", soft_wrap=True, markup=False)
+        console.print(missing_message(course, exercise), style="red", soft_wrap=True, markup=False)
         return False
-    with console.status(f"checking {exercise.id}"):  # an endless loop takes its time
+    with console.status(f"checking {exercise.id}"):  # an endless loop takes until its limit
         result = check_one(course, exercise, source, box)
     return _show(console, result)
 
 
 def _show(console: Console, result: ExerciseResult) -> bool:
-    """Print a result as soon as it is known; whether every check passed."""
+    """Print a result. Returns whether every check passed."""
     console.print(exercise_report(result))
     return is_done(result)

@@ -1,4 +1,4 @@
-"""`course hint`: one step nearer to the answer each time it is asked."""
+"""`course hint`: one step closer to the answer each time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rich.console import Console
 
 from ..course.secret import FOLDER
 from .options import CourseOption, course_of, exercise_named
-from .own import check_one, fingerprint_path, gone, is_started, own_attempt
+from .own import check_one, fingerprint_path, is_started, missing_message, own_attempt
 
-NOTE = "hints.json"  # which steps were shown
+NOTE = "hints.json"  # records which steps were shown
 
 
 def hint(
@@ -29,14 +29,17 @@ def hint(
     source = own_attempt(loaded, wanted)
     console = Console(highlight=False)
     if source.missing:
-        console.print(gone(loaded, wanted), soft_wrap=True, markup=False)
+        console.print(missing_message(loaded, wanted), soft_wrap=True, markup=False)
         raise typer.Exit(1)
     if not is_started(wanted, source):
         _print(console, wanted.hint, f"course check {wanted.id}")
         return
     from ..box.forked import open_own_box
 
-    with open_own_box() as box, console.status(f"checking {wanted.id}"):  # in this order: a spinner is a thread
+    with (
+        open_own_box() as box,
+        console.status(f"checking {wanted.id}"),
+    ):  # the box first: it may fork only while there is no other thread, and the spinner is one
         result = check_one(loaded, wanted, source, box)
     if all(check.outcome == "passed" for check in result.checks):
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")

@@ -1,4 +1,4 @@
-"""`course init` and `course new`: a course of one's own."""
+"""`course init` and `course new`: make a course of your own."""
 
 from __future__ import annotations
 

@@ -15,12 +15,12 @@ CourseOption = Annotated[
 
 
 def course_of(folder: Path | None) -> Course:
-    """The course that an option names, or the one that we stand in. Raises CourseError."""
+    """The course that the option names, or that of the working folder. Raises CourseError."""
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
 def instructors_course_of(folder: Path | None, command: str) -> Course:
-    """The same, for what a class repository cannot do. Raises CourseError."""
+    """The same, for commands that need the instructor's repository. Raises CourseError."""
     course = course_of(folder)
     if not (course.root / "solutions").is_dir():
         raise CourseError(
@@ -30,7 +30,7 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
 
 
 def exercises_named(course: Course, names: list[str]) -> list[Exercise]:
-    """The exercises with these ids or file names; all of them where none is named. Raises CourseError."""
+    """The exercises with these ids or file names; all exercises if none is named. Raises CourseError."""
     every = list(course.exercises)
     if not names:
         return every
@@ -41,13 +41,13 @@ def exercises_named(course: Course, names: list[str]) -> list[Exercise]:
         if not match:
             known = ", ".join(e.id for e in every)
             raise CourseError(f"there is no exercise {name!r}; there are: {known}. Next: course status")
-        _must_be_here(Path(name), match)
+        _refuse_other_files(Path(name), match)
         found += match
     return found
 
 
-def _must_be_here(path: Path, named: list[Exercise]) -> None:
-    """A file elsewhere with the right name is not what is meant to be read, and must not seem to be. Raises CourseError."""
+def _refuse_other_files(path: Path, named: list[Exercise]) -> None:
+    """Raise CourseError for a file elsewhere with the right name, because it would not be read."""
     here = [path for e in named for path in (e.script, e.notebook)]
     if path.suffix and path.exists() and path.resolve() not in here:
         raise CourseError(

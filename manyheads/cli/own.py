@@ -13,11 +13,11 @@ from ..submission import AttemptSource, code_digest, read_attempt
 if TYPE_CHECKING:
     from ..box.level import Box
 
-PATIENCE = 2  # times as long as a call may take where it is graded: a laptop may be slow, and no points depend on it
+PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and no points depend on it
 
 
-def gone(course: Course, exercise: Exercise) -> str:
-    """What to say where the file of an exercise is not there."""
+def missing_message(course: Course, exercise: Exercise) -> str:
+    """The message for an exercise whose file is missing."""
     path = exercise.script
     return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
 
@@ -33,7 +33,7 @@ def is_started(exercise: Exercise, source: AttemptSource) -> bool:
 
 
 def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box | None = None) -> ExerciseResult:
-    """The visible checks of one attempt, in a process of its own. `box`: where there is one already."""
+    """Run the visible checks of one attempt in a process of its own. `box`: an open box, if there is one."""
     from ..box.forked import open_own_box
     from ..public.attempt import check_source
     from ..public.file import read
@@ -52,7 +52,7 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
 
 
 def fingerprint_path(exercise: Exercise) -> Path:
-    """Where the fingerprints are. Raises CourseError where they are not."""
+    """The path of the fingerprint file. Raises CourseError if it is missing."""
     path = exercise.fingerprints
     if not path.exists():
         raise CourseError(f"{path} is missing. Next (as an instructor): course release")
@@ -60,7 +60,7 @@ def fingerprint_path(exercise: Exercise) -> Path:
 
 
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
-    """The attempt in exercises/: the script, or the notebook where the script is untouched."""
+    """The attempt in exercises/: the script, or the notebook if the script is untouched."""
     folder = exercise.script.parent
     untouched = _untouched(exercise)
     return read_attempt(folder, exercise.stem, untouched, course.limits.source_kib)

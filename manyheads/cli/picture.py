@@ -1,4 +1,4 @@
-"""Write a picture where the person asked for it."""
+"""Write a picture to a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..errors import CourseFault
 
 
 def write_picture(path: Path, data: bytes) -> None:
-    """Write it, and the folders above it. Raises CourseFault."""
+    """Write the file, and make its folder. Raises CourseFault."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

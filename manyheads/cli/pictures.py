@@ -1,4 +1,4 @@
-"""Pictures for the pages of `course report`: wrong attempts run again, in the box, on public inputs."""
+"""Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`course plot`: what is expected beside yours beside the difference, as a picture."""
+"""`course plot`: a picture of the expected values, yours and the difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from ..tools.crops import TABLES, TIMES
 from .options import CourseOption, course_of
 from .picture import write_picture
-from .trace import follow_own
+from .trace import follow_own_attempt
 
 FOLDER = "plots"  # in the course's folder, ignored by git
 
@@ -28,7 +28,7 @@ def plot(
     Example: `course plot causal_mask`
     """
     loaded = course_of(course)
-    seen = follow_own(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
+    seen = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
     from ..report.figures import png
     from ..tools.plot import summary
     from ..tools.sentence import every_band

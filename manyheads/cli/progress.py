@@ -1,4 +1,4 @@
-"""How far a run has come: one bar on a terminal, a line now and then elsewhere."""
+"""Show the progress of a run: a bar on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
+PLAIN_SECONDS = 5.0  # between two lines without a terminal
 
 
 class ProgressDisplay(Protocol):
-    """Told of each submission that is graded."""
+    """Shows each submission that is graded."""
 
     def one_more(self, stopped: bool) -> None:
-        """`stopped`: an attempt of it crashed or ran out of time."""
+        """Count one more submission. `stopped`: whether an attempt of it crashed or ran out of time."""
 
 
 @contextmanager
 def progress(
     console: Console, total: int, before: int, doing: str = "grading", what: str = "submissions"
 ) -> Iterator[ProgressDisplay]:
-    """Show submissions as they are graded; `before`: how many are from an earlier run."""
+    """Show submissions as they are graded. `before`: how many are from an earlier run."""
     if not console.is_terminal:
         yield _Lines(console, total, before, doing, what)
         return

@@ -1,4 +1,4 @@
-"""`course release`: exercises/ from solutions/, and from them the students' class repository."""
+"""`course release`: make exercises/ from solutions/, and from them the students' class repository."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
 
 
 def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:
-    """Make it or bring it up to date; what there is to say about it."""
+    """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.bundle import bundle
     from ..authoring.hand_over import earlier_release, hand_over
     from ..authoring.trial import try_out

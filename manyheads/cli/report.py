@@ -1,4 +1,4 @@
-"""`course report`: the class, from its results."""
+"""`course report`: report on a class from its results."""
 
 from __future__ import annotations
 

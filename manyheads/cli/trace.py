@@ -1,4 +1,4 @@
-"""`course trace`: a student's own forward pass, explained line by line."""
+"""`course trace`: explain a student's own forward pass line by line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..course import Course, CourseError, Exercise
 from ..submission import AttemptSource
 from ..tools.crops import CROP
 from .options import CourseOption, course_of, exercise_named
-from .own import fingerprint_path, gone, is_started, own_attempt
+from .own import fingerprint_path, is_started, missing_message, own_attempt
 
 if TYPE_CHECKING:
     from ..tools.calls import Example
@@ -31,31 +31,31 @@ def trace(
 
     Example: `course trace reshape_dance`
     """
-    seen = follow_own(course_of(course), exercise, function, "trace", crop=CROP if values else ())
+    seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=CROP if values else ())
     from ..report.trace import LEGEND, trace_report
     from ..tools.source import Source
     from ..tools.trace import explained
 
     console = Console(highlight=False)
     lines = Source(tuple(seen.source.source.splitlines()))
-    told = [
+    explanations = [
         explained(example, traced, lines) for example, traced in zip(seen.examples, seen.followed.traced, strict=False)
     ]
-    for each in told:
+    for each in explanations:
         console.print(trace_report(each), soft_wrap=True)
     if seen.followed.ended:
         console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
-    if told:
+    if explanations:
         console.print(LEGEND, style="bright_black", soft_wrap=True)
-    well = not seen.followed.ended and all(each.right for each in told)
+    well = not seen.followed.ended and all(each.right for each in explanations)
     console.print(f"Next: course {'check' if well else 'hint'} {seen.exercise.id}")
-    if seen.followed.ended or any(each.raised for each in told):
+    if seen.followed.ended or any(each.raised for each in explanations):
         raise typer.Exit(1)
 
 
 @dataclass(frozen=True)
-class Own:
-    """A student's own attempt, and what was seen of it."""
+class FollowedAttempt:
+    """A student's own attempt, and its traces."""
 
     exercise: Exercise
     source: AttemptSource
@@ -63,7 +63,7 @@ class Own:
     followed: Followed
 
 
-def follow_own(
+def follow_own_attempt(
     course: Course,
     name: str,
     function: str | None,
@@ -72,8 +72,8 @@ def follow_own(
     by_head: bool = False,
     crop: tuple[int, ...] = (),
     times: int = 1,
-) -> Own:
-    """Follow the attempt in exercises/ in a process of its own. Raises CourseError; leaves where nothing is started."""
+) -> FollowedAttempt:
+    """Trace the attempt in exercises/ in a process of its own. Raises CourseError; exits if it is not started."""
     exercise = exercise_named(course, name, command)
     from ..box.forked import open_own_box
     from ..public.heads import read
@@ -81,23 +81,25 @@ def follow_own(
     from ..tools.follow import follow
     from ..tools.sentence import sentence_examples
 
-    with open_own_box() as box:  # before anything here runs an operation of torch
+    with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(course, exercise)
         refuse_unstarted(course, exercise, source, command)
         chosen = _examples_named(exercise, fingerprint_path(exercise), function, command, by_head)
         if by_head:
             sentence = sentence_examples(exercise) if function is None else []
             chosen = with_heads([*chosen, *sentence], read(exercise.heads))
-        return Own(exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times))
+        return FollowedAttempt(
+            exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times)
+        )
 
 
 def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:
-    """Say so and leave with status 1 where there is nothing of the student's to run."""
+    """Print a message and exit with status 1 if the student has not written anything that can run."""
     if not source.problem and is_started(exercise, source):
         return
     console = Console(highlight=False)
     if source.missing:
-        console.print(gone(course, exercise), soft_wrap=True, markup=False)
+        console.print(missing_message(course, exercise), soft_wrap=True, markup=False)
         raise typer.Exit(1)
     sentence = source.problem or f"{exercise.id} is not started yet: there is nothing to {command}."
     console.print(sentence, soft_wrap=True, markup=False)
@@ -109,7 +111,7 @@ def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, 
 def _examples_named(
     exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
 ) -> list[Example]:
-    """The recorded calls of that function, of all where it is None. Raises CourseError where there is none."""
+    """The examples of this function, or of all if it is None. Raises CourseError if there are none."""
     from ..public.file import read
     from ..tools.calls import examples
 

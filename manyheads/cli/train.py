@@ -1,4 +1,4 @@
-"""`course train`: a student's own attention learns to write, beside the reference's recorded curve."""
+"""`course train`: train a language model with a student's attention, beside the reference's recorded curve."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..training.curve import Curve
 
 PROMPT, CHARACTERS = "Alice ", 240
-_LINE_EVERY = 100  # steps, where there is no terminal to move a bar on
+_LINE_EVERY = 100  # steps between two lines without a terminal
 
 
 def train(
@@ -46,7 +46,7 @@ def train(
     from ..box.forked import open_own_box
 
     console = Console(highlight=False)
-    with open_own_box() as box:  # before anything here runs an operation of torch
+    with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(loaded, wanted)
         refuse_unstarted(loaded, wanted, source, "train")
         from ..training.recorded import read
@@ -75,7 +75,7 @@ def _learned(
     steps: int | None,
     id_: str,
 ) -> tuple[Curve, str]:
-    """The attempt's curve and what it writes. Leaves with status 1 where it cannot be trained."""
+    """Train. Returns the attempt's curve and the generated text. Exits with status 1 if it cannot be trained."""
     from ..training.own import own_training_run
     from ..training.plan import attention_of, plan_for
     from ..training.run import TrainingStopped
@@ -101,7 +101,7 @@ def _another(course: Course) -> str:
 
 
 def _shown(console: Console, learning: Iterator[Curve], reference: Curve, total: int) -> Curve:
-    """Show how far it has come until it has come to its end, which is returned. Raises Stopped."""
+    """Show the progress. Returns the whole curve. Raises TrainingStopped."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"))
@@ -120,7 +120,7 @@ def _shown(console: Console, learning: Iterator[Curve], reference: Curve, total:
 
 
 def _draw(console: Console, path: Path, curve: Curve, reference: Curve, title: str) -> None:
-    """Write the picture, where matplotlib is installed."""
+    """Write the picture, if matplotlib is installed."""
     from ..errors import CourseFault
     from ..report.bench_picture import need_matplotlib
     from ..report.training_picture import png

@@ -1,4 +1,4 @@
-"""`course verify`: the course's own promises."""
+"""`course verify`: test the claims about a course."""
 
 from __future__ import annotations
 

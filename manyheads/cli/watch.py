@@ -1,4 +1,4 @@
-"""`course check --watch`: the same check at every save, and on to the next exercise when one is done."""
+"""`course check --watch`: check at every save, and go on to the next exercise when one is done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .own import check_one, is_done, is_started, own_attempt
 if TYPE_CHECKING:
     from ..box.level import Box
 
-QUIET_MS = 30  # an editor writes a file in several steps: wait until it has been quiet for so long
+QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
 Named = Exercise
 
 
@@ -27,14 +27,14 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
     if current is None:
         console.print("All done. Next: course status")
         return
-    with suppress(KeyboardInterrupt):  # the way out
+    with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
         _show(console, course, named, box, current, done)
         for saved in _saves(named):
             _show(console, course, named, box, saved, done)
 
 
 def _first_to_do(course: Course, named: Sequence[Named], box: Box, done: dict[str, bool]) -> Named | None:
-    """Notes what is done on the way."""
+    """The first exercise that is not done. Records the others in `done`."""
     for exercise in named:
         source = own_attempt(course, exercise)
         started = is_started(exercise, source)
@@ -57,7 +57,7 @@ def _show(
 
 
 def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) -> str:
-    """Where to write: here until it is done, then in the next exercise that is not."""
+    """The message about the next file: this exercise until it is done, then the next one that is not."""
     undone = (e for e in named if not done.get(e.id))
     following = current if not done[current.id] else next(undone, None)
     if following is None:
