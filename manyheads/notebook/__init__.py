@@ -1,4 +1,4 @@
-"""Inside a student's notebook: the visible checks of a cell, and the magics of `%load_ext manyheads`."""
+"""What runs in a student's notebook: the cell of visible checks, and the magics of `%load_ext manyheads`."""
 
 from .visible_checks import check_notebook
 

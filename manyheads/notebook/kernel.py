@@ -1,6 +1,6 @@
-"""A notebook's kernel: what the student has defined in it, and the cells it stands in.
+"""Access to a notebook's kernel: the names that the student has defined, and the cells that define them.
 
-Nothing is hidden here and nothing counts: the student's own code runs in the student's own kernel.
+Nothing is hidden here and nothing is graded: the student's own code runs in the student's own kernel.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CellName = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
-class Here:
-    """An exercise of the course that this notebook stands in."""
+class NotebookExercise:
+    """The exercise of a notebook, and its course."""
 
     course: Course
     exercise: Exercise
@@ -37,17 +37,17 @@ class Here:
 
     @property
     def id(self) -> str:
-        """The exercise's."""
+        """The id of the exercise."""
         return self.exercise.id
 
     @property
     def notes(self) -> Path:
-        """The folder for our notes."""
+        """The folder for the engine's own files."""
         return self.course.root / FOLDER
 
 
-def here(name: str, namespace: Mapping[str, object]) -> Here:
-    """The exercise of that name; where it is empty, the one whose functions are defined. Raises CourseFault."""
+def find_exercise(name: str, namespace: Mapping[str, object]) -> NotebookExercise:
+    """The exercise of this name; if it is empty, the exercise whose functions are defined. Raises CourseFault."""
     course = load_course(find_course(Path.cwd()))
     every = list(course.exercises)
     if name:
@@ -59,12 +59,12 @@ def here(name: str, namespace: Mapping[str, object]) -> Here:
         what = f"there is no exercise {name!r}" if name else "it is not clear which exercise this notebook is"
         raise CourseFault(f"{what}; there are: {known}. Next: %check {every[0].id}")
     exercise = found[0]
-    return Here(course, exercise, read(exercise.fingerprints))
+    return NotebookExercise(course, exercise, read(exercise.fingerprints))
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Our questions set the seed: afterwards the student's random numbers go on as if nobody had asked."""
+def preserved_rng_state() -> Iterator[None]:
+    """Restore the state of the random numbers afterwards, because executing a call sets the seed."""
     state = torch.get_rng_state()
     try:
         yield
@@ -73,34 +73,34 @@ def undisturbed() -> Iterator[None]:
 
 
 class Cells:
-    """Numbers the lines of all cells that something ran in, in the order in which they are first seen."""
+    """Numbers the lines of cells, in the order in which they first run."""
 
     def __init__(self, name_of: CellName) -> None:
         self._name_of = name_of
         self._numbers: dict[tuple[str, int], int] = {}
 
     def line_of(self, file: str, line: int) -> int | None:
-        """The number of a cell's line, None for a line of anybody else's."""
+        """The number of a line in a cell; None for a line elsewhere."""
         if self._name_of(file) is None:
             return None
         return self._numbers.setdefault((file, line), len(self._numbers) + 1)
 
     def source(self) -> Source:
-        """The lines that were numbered, called In[3] 12."""
+        """The numbered lines, with labels such as In[3] 12."""
         lines = tuple(linecache.getline(file, line).rstrip("\n") for file, line in self._numbers)
         return Source(lines, tuple(f"{self._name_of(file)} {line}" for file, line in self._numbers))
 
 
-def trace_here(
+def trace_in_kernel(
     namespace: Mapping[str, object], example: Example, cells: Cells, crop: tuple[int, ...] = (), times: int = 1
 ) -> Traced:
-    """Follow a call of what is defined in this kernel."""
+    """Trace an example with the names that are defined in this kernel."""
     message = TraceCall(cast(example.call, "float32"), crop, times)
-    with undisturbed():
+    with preserved_rng_state():
         return trace(namespace, message, _file_of(namespace.get(example.target)), cells.line_of)
 
 
 def _file_of(target: object) -> str:
-    """The cell in which a function, or a class's forward, is written."""
+    """The file name of the cell that defines a function or a class's forward."""
     code = getattr(getattr(target, "forward", target), "__code__", None)
     return str(getattr(code, "co_filename", ""))

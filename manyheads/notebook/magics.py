@@ -1,4 +1,4 @@
-"""`%load_ext manyheads`: %check, %hint, %trace and %plot, with the words of the commands."""
+"""`%load_ext manyheads`: %check, %hint, %trace and %plot, with the output of the commands."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ..tools.hints import next_hint
 from ..tools.plot import summary
 from ..tools.sentence import every_band, sentence_examples
 from ..tools.trace import explained
-from .kernel import Cells, Here, here, trace_here, undisturbed
+from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, trace_in_kernel
 
 _OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
 
 
 class Magics:
-    """The four of them, for one shell."""
+    """The four magics, for one shell."""
 
     def __init__(self, shell: InteractiveShell) -> None:
         self._shell = shell
 
     def register(self) -> None:
-        """Make them known to the shell."""
+        """Register them with the shell."""
         for name in _OPTIONS:
             self._shell.register_magic_function(self._magic(name), "line", name)
 
@@ -45,7 +45,7 @@ class Magics:
         def magic(line: str) -> None:
             try:
                 words, options = _parsed(name, line)
-                found = here(words[0] if words else "", self._shell.user_ns)
+                found = find_exercise(words[0] if words else "", self._shell.user_ns)
                 _display(getattr(self, f"_{name}")(found, *words[1:], *options))
             except CourseFault as error:
                 _display(shown(Text(f"course: {error}", style="bold red")))
@@ -53,10 +53,10 @@ class Magics:
         magic.__doc__ = f"As `course {name}`, for what is defined in this notebook. Example: %{name} reshape_dance"
         return magic
 
-    def _check(self, found: Here) -> NotebookView:
+    def _check(self, found: NotebookExercise) -> NotebookView:
         return shown(checked(self._result(found)))
 
-    def _hint(self, found: Here, *options: str) -> NotebookView:
+    def _hint(self, found: NotebookExercise, *options: str) -> NotebookView:
         result = self._result(found)
         if _is_done(result):
             return shown(Text(f"{found.id} needs no hint: every check passes."))
@@ -65,12 +65,12 @@ class Magics:
         following = f"Next: %{'check' if hint.last else 'hint'} {found.id}"
         return shown(*(Text(line) for line in (hint.title, hint.sentence, following) if line))
 
-    def _trace(self, found: Here, *words: str) -> NotebookView:
+    def _trace(self, found: NotebookExercise, *words: str) -> NotebookView:
         names = [word for word in words if not word.startswith("--")]
         crop = CROP if len(names) < len(words) else ()
         cells = self._cells()
         traced = [
-            (example, trace_here(self._shell.user_ns, example, cells, crop))
+            (example, trace_in_kernel(self._shell.user_ns, example, cells, crop))
             for example in _chosen(found, names, "trace")
         ]
         source = cells.source()
@@ -78,19 +78,19 @@ class Magics:
             *(trace_report(explained(example, each, source)) for example, each in traced), Text(LEGEND, "bright_black")
         )
 
-    def _plot(self, found: Here, *names: str) -> NotebookView:
+    def _plot(self, found: NotebookExercise, *names: str) -> NotebookView:
         cells = self._cells()
         sentence = [] if names else sentence_examples(found.exercise)
         recorded = read(found.exercise.heads)
         chosen = with_heads([*_chosen(found, names, "plot", by_head=True), *sentence], recorded)
         every = every_band(
-            chosen, [trace_here(self._shell.user_ns, example, cells, TABLES, TIMES) for example in chosen]
+            chosen, [trace_in_kernel(self._shell.user_ns, example, cells, TABLES, TIMES) for example in chosen]
         )
         data = png(every, f"{found.exercise.title}: expected, yours, difference")
         return shown(picture(base64.b64encode(data).decode(), summary(every)))
 
-    def _result(self, found: Here) -> ExerciseResult:
-        with undisturbed():
+    def _result(self, found: NotebookExercise) -> ExerciseResult:
+        with preserved_rng_state():
             return check_attempt(found.fingerprints, LocalRecordingRunner(self._shell.user_ns))
 
     def _cells(self) -> Cells:
@@ -116,7 +116,7 @@ def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
     return plain, options
 
 
-def _chosen(found: Here, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Example]:
+def _chosen(found: NotebookExercise, names: Sequence[str], command: str, *, by_head: bool = False) -> list[Example]:
     every = examples(found.exercise, found.fingerprints, by_head=by_head)
     chosen = [example for example in every if not names or example.target == names[0]]
     if not chosen:

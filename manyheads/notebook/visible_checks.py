@@ -1,6 +1,6 @@
-"""The visible checks inside a notebook: what stands in its kernel, held against the recorded answers beside it.
+"""The visible checks inside a notebook: compare the kernel's functions with the recorded answers beside the notebook.
 
-Nothing is hidden here and nothing counts: the student's own code runs in the student's own kernel.
+Nothing is hidden here and nothing is graded: the student's own code runs in the student's own kernel.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ..public.file import read
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 
-WIDTH = 84  # columns: nbgrader cuts a line at 86
+WIDTH = 84  # columns: nbgrader cuts lines at 86
 
 
-class NotYet(AssertionError):
+class VisibleCheckFailed(AssertionError):
     """A visible check failed. The text is the report."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the report alone. Our own stack would say nothing about the student's code."""
+        """What IPython shows: only the report, because this stack says nothing about the student's code."""
         return str(self).splitlines()
 
 
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
-    """Check what is defined in this notebook. Raises NotYet, with the report, where a check fails.
+    """Check what is defined in this notebook. Raises VisibleCheckFailed, with the report, if a check fails.
 
     Example: `check_notebook("reshape_dance")`
     """
@@ -44,7 +44,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names))
     if any(check.outcome != "passed" for check in result.checks):
-        raise NotYet(_text(result))
+        raise VisibleCheckFailed(_text(result))
     print(_text(result))
 
 

@@ -10,7 +10,7 @@ import torch
 from manyheads.course import Course
 from manyheads.errors import CourseFault
 from manyheads.notebook import check_notebook
-from manyheads.notebook.visible_checks import NotYet
+from manyheads.notebook.visible_checks import VisibleCheckFailed
 
 
 @pytest.fixture(autouse=True)
@@ -30,19 +30,19 @@ def test_right_answers_are_told_so(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_wrong_answers_are_an_error_whose_text_is_the_report() -> None:
-    with pytest.raises(NotYet) as raised:
+    with pytest.raises(VisibleCheckFailed) as raised:
         check_notebook("running_mean", {"running_mean": lambda x: x})
     assert str(raised.value).startswith("✗ running_mean")
     assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts what is longer
 
 
 def test_a_misconception_is_named() -> None:
-    with pytest.raises(NotYet, match=r"You divided by the length of x everywhere\.\s+hint: "):
+    with pytest.raises(VisibleCheckFailed, match=r"You divided by the length of x everywhere\.\s+hint: "):
         check_notebook("running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)})
 
 
 def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
-    with pytest.raises(NotYet):
+    with pytest.raises(VisibleCheckFailed):
         check_notebook("running_mean", {})
 
 
