@@ -1,1 +1,1 @@
-"""nbgrader: its gradebook, its autograde. Reads results and released notebooks; needs the extra `manyheads[nbgrader]`."""
+"""nbgrader: fill its gradebook, and run its commands. Needs the extra `manyheads[nbgrader]`."""

@@ -1,8 +1,8 @@
-"""`nbgrader autograde`, in the box: preprocessors that stand where nbgrader would run the notebook beside hidden tests.
+"""`nbgrader autograde` in the box: preprocessors that replace nbgrader's execution of the notebook.
 
-`BoxGrade` takes the student's file as data, grades it as `course grade` does, and writes
-each autograded cell's outcome as a cell output that nbgrader's own SaveAutoGrades reads
-as points. `SaveComments` leaves the words that `course grade --gradebook` would leave.
+`BoxGrade` reads the student's file as data, grades it as `course grade` does, and writes
+the outcome of each autograded cell as a cell output, which nbgrader's own SaveAutoGrades
+reads as points. `SaveComments` writes the same comment as `course grade --gradebook`.
 No kernel is started.
 """
 
@@ -29,26 +29,26 @@ from .cells import notebook_cells
 from .words import comment, group_report
 
 LEVEL = Level.NAMESPACES
-RESULT = "manyheads"  # where a result travels in nbconvert's resources
+RESULT = "manyheads"  # the key of a result in nbconvert's resources
 
 Resources = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Grading:
-    """One command's judge, and where the submitted files are."""
+    """The judge of one command, and the folder of submitted files."""
 
     course: Course
     judge: Judge
     submitted: Path
 
 
-_grading: list[Grading] = []  # of the command that runs: nbconvert makes preprocessors by their class alone
+_grading: list[Grading] = []  # of the running command: nbconvert constructs preprocessors without arguments of ours
 
 
 @contextmanager
 def grading(course: Course, submitted: Path) -> Iterator[Grading]:
-    """One warm box for the whole command, proved before the first student. Raises CourseFault."""
+    """Open and prove one warm box for the whole command. Raises CourseFault."""
     with ExitStack() as stack:
         box = stack.enter_context(open_box(LEVEL, course.limits.for_worker(), course.root))
         prove(box, course)
@@ -61,10 +61,10 @@ def grading(course: Course, submitted: Path) -> Iterator[Grading]:
 
 
 class BoxGrade(NbGraderPreprocessor):  # type: ignore[misc]
-    """Grade the submitted file in the box, in place of executing the notebook."""
+    """Grades the submitted file in the box, in place of executing the notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
-        """Write outcomes into the autograded cells."""
+        """Write the outcomes into the autograded cells."""
         exercise = _exercise_of(resources)
         judge, submitted = _grading[-1].judge, _grading[-1].submitted
         student = str(resources["nbgrader"]["student"])
@@ -82,10 +82,10 @@ class BoxGrade(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class SaveComments(NbGraderPreprocessor):  # type: ignore[misc]
-    """The comment on the student's first cell: evidence, diagnosis, hint. Comments entered by hand stay."""
+    """Writes the comment on the student's first cell: evidence, diagnosis, hint. Manual comments are kept."""
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
-        """Write it into nbgrader's database."""
+        """Write the comment into nbgrader's database."""
         exercise = _exercise_of(resources)
         result: ExerciseResult = resources[RESULT]
         cells = notebook_cells(exercise)

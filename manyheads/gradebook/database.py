@@ -1,4 +1,4 @@
-"""nbgrader's database, opened: SQLite, PostgreSQL, whatever its URL names."""
+"""Open nbgrader's database: SQLite, PostgreSQL, or whatever its URL names."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class GradebookError(CourseFault):
 
 
 def open_gradebook(url: str) -> Gradebook:
-    """Open the database, made on first use. Raises GradebookError."""
+    """Open the database; it is created on first use. Raises GradebookError."""
     try:
-        with _alembic_in_reach():
+        with _alembic_on_path():
             gradebook = Gradebook(_with_driver(url), COURSE_ID)
             _mark_version(gradebook)
         return gradebook
@@ -34,18 +34,18 @@ def open_gradebook(url: str) -> Gradebook:
 
 
 def demand_file(url: str) -> None:
-    """SQLite makes the file that it does not find: who only reads wants none. Raises GradebookError."""
+    """Raise GradebookError if an SQLite file is missing, because SQLite would create it even for reading."""
     try:
         parsed = make_url(url)
     except SQLAlchemyError:
-        return  # open_gradebook says what is wrong with it
+        return  # open_gradebook reports the error
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
         raise GradebookError(f"there is no {parsed.database}. Next: course grade SUBMITTED --gradebook {url}")
 
 
 @contextmanager
 def one_transaction(gradebook: Gradebook) -> Iterator[None]:
-    """All or nothing: nbgrader's API commits after every row, which here only flushes. Commits at the end."""
+    """Make one transaction: nbgrader's API commits after every row, so its commits only flush until the end."""
     session = gradebook.db
     commit = session.commit
     session.commit = session.flush
@@ -60,18 +60,18 @@ def one_transaction(gradebook: Gradebook) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of a database's complaint, for one sentence."""
+    """The first line of a database's error message."""
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _with_driver(url: str) -> str:
-    """PostgreSQL through psycopg, which `manyheads[nbgrader]` installs. SQLAlchemy's own choice has changed before."""
+    """The URL with psycopg as PostgreSQL's driver, which `manyheads[nbgrader]` installs. SQLAlchemy's default may change."""
     scheme, separator, rest = url.partition("://")
     return f"postgresql+psycopg{separator}{rest}" if scheme in ("postgresql", "postgres") else url
 
 
 def _mark_version(gradebook: Gradebook) -> None:
-    """Write the schema's version where a run was killed after it made the tables: `nbgrader db upgrade` asks for it."""
+    """Write the schema's version if a killed run left it out, because `nbgrader db upgrade` needs it."""
     if "alembic_version" not in inspect(gradebook.engine).get_table_names():
         gradebook.db.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
     if gradebook.db.execute(text("SELECT version_num FROM alembic_version")).first() is None:
@@ -80,8 +80,8 @@ def _mark_version(gradebook: Gradebook) -> None:
 
 
 @contextmanager
-def _alembic_in_reach() -> Iterator[None]:
-    """nbgrader calls the command `alembic` by name: let it find the one that is installed beside us."""
+def _alembic_on_path() -> Iterator[None]:
+    """Put the folder of this Python on the PATH, where nbgrader finds the command `alembic`."""
     path = os.environ.get("PATH", "")
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), path])
     try:

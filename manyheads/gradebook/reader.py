@@ -1,4 +1,4 @@
-"""Results from nbgrader's database: with an instructor's own scores, and late penalties taken off."""
+"""Read results from nbgrader's database, with manual scores and late penalties."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ UNKNOWN = "not in the gradebook"
 
 
 def read_gradebook(course: Course, url: str) -> list[Result]:
-    """A result for every submission of the course's assignments, in the order of their students.
+    """A result for every submission of the course's assignments, ordered by student.
 
-    A check is an autograded cell, its evidence the comment of the notebook. Raises GradebookError.
+    Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
     """
     demand_file(url)
     book = open_gradebook(url)

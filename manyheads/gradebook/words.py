@@ -1,4 +1,4 @@
-"""A result's words, as plain text for a gradebook's comment or a cell's output."""
+"""A result as plain text, for a gradebook's comment or a cell's output."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from ..result import CheckResult, ExerciseResult
 
-_INDENT = "    "  # four: nbgrader renders a comment as Markdown, in which this is text and never HTML
+_INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 
 
 def comment(result: ExerciseResult, isolation: str) -> str:
-    """What a student reads about an attempt: the first failure, the diagnosis, a hint."""
+    """The comment on an attempt: the first failure, the diagnosis, a hint."""
     failed = [c for c in result.checks if c.outcome != "passed"]
     lines = [result.note] if result.note else []
     if not failed:
@@ -27,7 +27,7 @@ def comment(result: ExerciseResult, isolation: str) -> str:
 
 
 def group_report(result: ExerciseResult, checks: Collection[str]) -> str:
-    """A line for each check of a group, and what was seen where it failed."""
+    """A line for each check of a group, with the evidence if it failed."""
     return "\n".join(_line(c) for c in result.checks if c.id in checks) + "\n"
 
 

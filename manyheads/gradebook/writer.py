@@ -1,7 +1,7 @@
-"""Scores and comments into nbgrader's database, through its API.
+"""Write scores and comments to nbgrader's database, through its API.
 
-One writer. All that belongs to one student is one transaction: a run that is killed leaves
-whole students only, and the next run completes the rest. Writing twice changes nothing.
+There is one writer. Each student is one transaction, so a killed run leaves complete
+students, and the next run adds the others. Writing twice changes nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .words import comment
 
 
 class GradebookWriter:
-    """Use as a context manager."""
+    """Writes results to a gradebook. Use it as a context manager."""
 
     def __init__(self, course: Course, url: str) -> None:
-        """Open the database and make sure that every assignment's cells are in it. Raises GradebookError."""
+        """Open the database, and enter the cells of every assignment. Raises GradebookError."""
         self._course = course
         self._cells: dict[tuple[str, str], NotebookCells] = {}
         self._gradebook: Gradebook = open_gradebook(url)
@@ -42,7 +42,7 @@ class GradebookWriter:
             raise
 
     def write(self, result: Result) -> None:
-        """Enter a result. Scores and comments that an instructor has entered by hand stay. Raises GradebookError."""
+        """Enter a result. Manual scores and comments are kept. Raises GradebookError."""
         try:
             with one_transaction(self._gradebook), warnings.catch_warnings():
                 warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
@@ -85,7 +85,7 @@ class GradebookWriter:
                 self._enter_cell(cell, *where)
 
     def _enter_cell(self, cell: KnownCell, notebook: str, assignment: str) -> None:
-        """As `nbgrader generate_assignment` enters it, so that nbgrader's own commands can go on from here."""
+        """Enter a cell as `nbgrader generate_assignment` does, so that nbgrader's own commands work afterwards."""
         where = (cell.grade_id, notebook, assignment)
         if cell.is_graded:
             self._gradebook.update_or_create_grade_cell(*where, max_score=cell.points, cell_type="code")
@@ -96,7 +96,7 @@ class GradebookWriter:
         )
 
     def _demand_same_cells(self, cells: NotebookCells, notebook: str, assignment: str) -> None:
-        """A score has its place in a cell: cells cannot come or go below submissions. Raises GradebookError."""
+        """Raise GradebookError if there are submissions and the cells differ: scores belong to cells."""
         try:
             found = self._gradebook.find_notebook(notebook, assignment)
         except MissingEntry:

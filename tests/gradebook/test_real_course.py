@@ -131,9 +131,9 @@ def test_the_visible_checks_of_a_wrong_notebook_name_the_misconception(student_a
     wrong = answers(repository)
     wrong[0] = "def split_heads(x, n_head):\n    B, T, C = x.shape\n    return x.view(B, n_head, T, C // n_head)\n"
     notebook = run_top_to_bottom(student_alone, wrong)
-    last = next(cell for cell in notebook.cells if "check_here(" in cell.source)
+    last = next(cell for cell in notebook.cells if "check_notebook(" in cell.source)
     (error,) = last.outputs
-    assert error.ename == "NotYet"
+    assert error.ename == "VisibleCheckFailed"
     assert "You viewed straight to (B, n_head, T, head_dim)." in error.evalue
     assert "hint: " in error.evalue
     assert error.traceback == error.evalue.splitlines()  # the report, and none of our own stack
