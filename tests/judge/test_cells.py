@@ -1,0 +1,148 @@
+"""A notebook is run cell by cell, as Jupyter runs it, and forms in which a notebook is handed in cost nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise
+from manyheads.judge.grade import Judge, Settings
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.result import ExerciseResult
+from manyheads.submission.read import read_file
+
+STEM = "01_running_mean"
+RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+
+
+@pytest.fixture(scope="module")
+def judge(tiny: Course, box: Box) -> Iterator[Judge]:
+    yield Judge(tiny, box, Settings(b"cells"))
+
+
+@pytest.fixture
+def released(running_mean: Exercise) -> dict:
+    """The released notebook with a right answer in it."""
+    notebook = json.loads(running_mean.notebook.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("solution"):
+            cell["source"] = RIGHT
+    return notebook
+
+
+@pytest.fixture
+def grade(judge: Judge, running_mean: Exercise, tmp_path: Path) -> Callable[[Path], ExerciseResult]:
+    return lambda path: judge.grade_attempt("ada", running_mean, read_file(path, 256))
+
+
+def written(folder: Path, notebook: dict) -> Path:
+    path = folder / f"{STEM}.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def code(source: str) -> dict:
+    return {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None}
+
+
+SCRATCH = {
+    "an object that only Jupyter can display": "display(running_mean)",
+    "a plot": "import matplotlib.pyplot as plt\nplt.plot([1, 2])",
+    "Colab's mount": "from google.colab import drive\ndrive.mount('/content/drive')",
+    "a top-level await": "import asyncio\nawait asyncio.sleep(0)",
+    "a name that is not there": "print(undefined)",
+}
+
+
+@pytest.mark.parametrize("scratch", SCRATCH.values(), ids=SCRATCH)
+@pytest.mark.parametrize("at", [0, 99], ids=["above the answers", "below them"])
+def test_a_scratch_cell_that_fails_costs_nothing_and_is_told_with_its_number(
+    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path, scratch: str, at: int
+) -> None:
+    released["cells"].insert(at, code(scratch))
+    path = written(tmp_path, released)
+    result = grade(path)
+    assert result.score == result.max_score
+    number = 1 if at == 0 else len(read_file(path, 256).cells)
+    assert result.note.startswith(f"Code cell {number} did not run to its end: it raised ")
+
+
+def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path
+) -> None:
+    cells = [code("import torch"), code("oops\n" + RIGHT)]
+    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert result.score == 0
+    assert {c.evidence for c in result.checks} == {
+        "Code cell 2 did not run to its end: it raised NameError on line 3: a name is used that is defined nowhere."
+    }
+    assert [d.id for d in result.diagnosis] == ["load_error"]
+
+
+def test_a_students_own_check_runs_cells_one_by_one_too(
+    released: dict, tmp_path: Path, running_mean: Exercise, tiny: Course, box: Box
+) -> None:
+    released["cells"].append(code("await nothing"))
+    source = read_file(written(tmp_path, released), 256)
+    result = check_source(read(running_mean.fingerprints), source, box, tiny.limits.for_worker())
+    assert result.score == result.max_score
+    assert "did not run to its end: it raised" in result.note
+
+
+def test_an_annotation_of_the_future_holds_for_the_cells_below(
+    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path
+) -> None:
+    released["cells"].insert(0, code("from __future__ import annotations"))
+    released["cells"].append(code("def later(x: NotThere) -> NotThereEither:\n    return x"))
+    result = grade(written(tmp_path, released))
+    assert (result.score, result.note) == (4, "")
+
+
+def without_metadata(notebook: dict, folder: Path) -> Path:
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+    return written(folder, notebook)
+
+
+def as_script_of_nbconvert(notebook: dict, folder: Path) -> Path:
+    notebook["cells"].insert(0, code("%load_ext autoreload\n!pip install torch"))
+    notebook["metadata"]["language_info"] = {"name": "python", "file_extension": ".py"}
+    path = written(folder, notebook)
+    command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "script", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    path.unlink()
+    return folder / f"{STEM}.py"
+
+
+def as_script_of_jupytext(form: str) -> Callable[[dict, Path], Path]:
+    def convert(notebook: dict, folder: Path) -> Path:
+        path = folder / f"{STEM}.py"
+        path.write_text(jupytext.writes(jupytext.reads(json.dumps(notebook), fmt="ipynb"), fmt=form), encoding="utf-8")
+        return path
+
+    return convert
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(without_metadata, id="a notebook without metadata"),
+        pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
+        pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
+        pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
+    ],
+)
+def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
+    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path, form: Callable[[dict, Path], Path]
+) -> None:
+    result = grade(form(released, tmp_path))
+    assert [c.evidence for c in result.checks if c.outcome != "passed"] == []
+    assert (result.score, result.note) == (4, "")
