@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jupytext
@@ -24,8 +25,8 @@ RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new
 
 
 @pytest.fixture(scope="module")
-def judge(tiny: Course, box: Box) -> Iterator[Judge]:
-    yield Judge(tiny, box, Settings(b"cells"))
+def judge(tiny: Course, box: Box) -> Judge:
+    return Judge(tiny, box, Settings(b"cells"))
 
 
 @pytest.fixture
@@ -112,9 +113,12 @@ def without_metadata(notebook: dict, folder: Path) -> Path:
     return written(folder, notebook)
 
 
-def as_script_of_nbconvert(notebook: dict, folder: Path) -> Path:
+def as_script_of_nbconvert(notebook: dict, folder: Path, known: bool = True) -> Path:
     notebook["cells"].insert(0, code("%load_ext autoreload\n!pip install torch"))
-    notebook["metadata"]["language_info"] = {"name": "python", "file_extension": ".py"}
+    as_jupyter_saves_it = {"name": "python", "file_extension": ".py", "nbconvert_exporter": "python"}
+    notebook["metadata"]["language_info"] = (
+        as_jupyter_saves_it if known else {"name": "python", "file_extension": ".py"}
+    )
     path = written(folder, notebook)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "script", str(path)]
     subprocess.run(command, check=True, capture_output=True)
@@ -136,6 +140,7 @@ def as_script_of_jupytext(form: str) -> Callable[[dict, Path], Path]:
     [
         pytest.param(without_metadata, id="a notebook without metadata"),
         pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
+        pytest.param(partial(as_script_of_nbconvert, known=False), id="its cells, magics and all, one after the other"),
         pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
         pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
     ],
