@@ -24,7 +24,7 @@ def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, b
     """
     if not OWNER.fullmatch(owner):
         raise CourseError(
-            f"{owner!r} is no login or team. Next: course release --out DIR --owner @ada, or @school/team"
+            f"{owner!r} is not a login or team. Next: course release --out DIR --owner @ada, or @school/team"
         )
     files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
     files["course.yaml"] = (course.root / "course.yaml").read_bytes()

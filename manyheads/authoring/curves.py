@@ -52,7 +52,7 @@ def stale_curves(course: Course) -> list[str]:
     """A sentence for every curve that is missing or was recorded with another text or plan."""
     text = read_text()
     return [
-        f"{path.relative_to(course.root)} was not recorded with today's text and plan"
+        f"{path.relative_to(course.root)} was not recorded with the current text and plan"
         for exercise, trainable in trained_exercises(course)
         if not _is_current(path := exercise.curve, trainable, text)
     ]

@@ -66,7 +66,7 @@ def parts(name: str, content: bytes, depth: int = DEPTH) -> Iterator[Part]:
     except UnreadableError:
         raise
     except Exception:  # the formats have different errors: damaged, encrypted, an unknown method
-        raise UnreadableError(f"{name} cannot be read: it is packed, and does not open") from None
+        raise UnreadableError(f"{name} cannot be read: it is packed and cannot be unpacked") from None
 
 
 def _zipped(content: bytes) -> Members:

@@ -17,7 +17,7 @@ from .bundle import MANIFEST
 from .leaks import Hidden, hidden_of
 
 SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # folders that git never shares
-AFRESH = "Next: course release --out with a new folder's name, for git keeps it here"
+AFRESH = "Next: course release --out with a new folder's name, because git keeps it here"
 
 
 class HandOverError(CourseFault):
@@ -116,7 +116,7 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
     if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
         return
     raise HandOverError(
-        f"{path} has changed since it was released: nothing is written, for it may be somebody's work. "
+        f"{path} has changed since it was released: nothing is written, because it may be somebody's work. "
         f"Next: mv {path} elsewhere, then course release --out {folder}"
     )
 

@@ -27,9 +27,11 @@ def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
     """
     for id_ in (assignment, exercise):
         if not _ID.fullmatch(id_):
-            raise CourseError(f"{id_!r} is no id: lower case, digits and underscores. Next: course new averages/median")
+            raise CourseError(
+                f"{id_!r} is not an id: use lower case letters, digits and underscores. Next: course new averages/median"
+            )
     if any(each.id == exercise for each in course.exercises):
-        raise CourseError(f"the exercise {exercise} is there already. Next: course verify {exercise}")
+        raise CourseError(f"the exercise {exercise} exists already. Next: course verify {exercise}")
     there = next((each for each in course.assignments if each.id == assignment), None)
     number = len(there.exercises) + 1 if there else 1
     words = {
@@ -48,7 +50,7 @@ def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
     }
     for path in files:
         if path.exists():
-            raise CourseError(f"{path} is there already: nothing is written. Next: mv {path} elsewhere")
+            raise CourseError(f"{path} exists already: nothing is written. Next: mv {path} elsewhere")
     row = made["row.yaml"] if there else made["assignment.yaml"] + _indented(made["row.yaml"], 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
     files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)
@@ -77,7 +79,7 @@ def _with_row(text: str, assignment: str | None, row: str) -> str:
     try:
         CourseFile.model_validate(yaml.safe_load(changed))
     except (yaml.YAMLError, ValidationError) as error:
-        raise CourseError(f"course.yaml would not be one any more ({str(error).splitlines()[0]}). {_BY_HAND}") from None
+        raise CourseError(f"course.yaml would become invalid ({str(error).splitlines()[0]}). {_BY_HAND}") from None
     return changed
 
 
@@ -85,7 +87,7 @@ def _child(node: yaml.Node | None, key: str) -> yaml.Node:
     for name, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if name.value == key:
             return value  # type: ignore[no-any-return]
-    raise CourseError(f"course.yaml has no {key!r} where one is looked for. {_BY_HAND}")
+    raise CourseError(f"course.yaml has no {key!r} where it is needed. {_BY_HAND}")
 
 
 def _indented(text: str, columns: int) -> str:

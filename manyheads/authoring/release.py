@@ -84,7 +84,7 @@ def stub_of(course: Course, exercise: Exercise) -> str:
         source = path.read_text(encoding="utf-8")
     except OSError:
         raise CourseError(
-            f"{path} is missing, which course.yaml calls for. Next: write it, or mend course.yaml"
+            f"{path} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
         ) from None
     return strip(source, str(path.relative_to(course.root)))
 

@@ -94,4 +94,4 @@ def _try_engine(folder: Path, engine: Path) -> None:
 
 def _demand(holds: bool, exercise: Exercise, problem: str) -> None:
     if not holds:
-        raise CourseError(f"{exercise.id} is not fit for release: {problem}. Next: course verify {exercise.id}")
+        raise CourseError(f"{exercise.id} cannot be released: {problem}. Next: course verify {exercise.id}")

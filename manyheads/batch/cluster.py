@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 60.0  # how long a run waits if no worker is left
 POLL_SECONDS = 1.0  # between two requests for the list of workers
 CLOSE_SECONDS = 1.0
 KILLED = (
-    "one worker after another ended with the same submission in hand. "
+    "several workers ended while grading the same submission. "
     "Next: read the workers' logs, then run the same command again, which goes on from there"
 )
 GONE = "the dask scheduler at {} is gone. Next: start it again, with workers, and run the same command again, which goes on from there"
@@ -123,7 +123,7 @@ def _connected(address: str) -> Iterator[Client]:
         reason = f"{error}".partition("\n")[0] or type(error).__name__
         raise CourseFault(
             f"no dask scheduler answers at {address} ({reason}). "
-            "Next: dask scheduler, then --cluster with the address that it says"
+            "Next: dask scheduler, then --cluster with the address that it prints"
         ) from None
     try:
         yield client

@@ -73,7 +73,7 @@ def grade_here(setup: RunSetup, submission: Submission, key: str) -> Graded:
     try:
         if submission_key(submission, setup.key, setup.limit_kib) != key:
             raise CourseFault(
-                f"other files stand in {submission.folder} than on the machine that runs course grade. "
+                f"the files in {submission.folder} differ from those on the machine that runs course grade. "
                 "Next: share that folder with every worker; or the same command again, if it has just been changed"
             )
         with _state.lock:
@@ -89,7 +89,7 @@ def grade_here(setup: RunSetup, submission: Submission, key: str) -> Graded:
 def _check(setup: RunSetup) -> None:
     """Raise CourseFault if this worker would grade differently from the machine that runs `course grade`."""
     if multiprocessing.current_process().daemon:
-        raise CourseFault("its process has a nanny, and may start no judge. Next: dask worker … --no-nanny")
+        raise CourseFault("it has a nanny, so it cannot start a judge. Next: dask worker … --no-nanny")
     try:
         course = load_course(setup.plan.course)
     except CourseError:
@@ -98,7 +98,7 @@ def _check(setup: RunSetup) -> None:
         ) from None
     if run_key(course, setup.plan) != setup.key:
         raise CourseFault(
-            "the course, the grader or the versions of what it stands on differ from those of the machine that runs course grade. "
+            "the course, the grader or the package versions differ from those of the machine that runs course grade. "
             "Next: install the same engine and constraints.txt on both (make setup), and share the course's folder"
         )
 

@@ -130,7 +130,10 @@ def _left(deadline: float) -> float:
 
 
 def _signal_name(number: int) -> str:
-    reasons = {"SIGSEGV": " (a crash in native code)", "SIGKILL": " (out of memory, killed, or it hung up)"}
+    reasons = {
+        "SIGSEGV": " (a crash in native code)",
+        "SIGKILL": " (out of memory, killed, or it closed the connection)",
+    }
     try:
         name = signal.Signals(number).name
     except ValueError:

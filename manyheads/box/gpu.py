@@ -31,8 +31,8 @@ class GpuLock:
             return
         self._socket.close()
         raise BoxUnavailable(
-            "another grader has the GPU, and one attempt at a time is let onto it. "
-            "Next: the same command again, once that one has ended"
+            "another grader uses the GPU, which takes one attempt at a time. "
+            "Next: run the same command again when that one has ended"
         )
 
     def release(self) -> None:

@@ -122,7 +122,7 @@ def gpu_findings(course: Course) -> Iterator[Finding]:
 
     driver = find_driver()
     if not driver.gpus:
-        yield Finding("GPU", "none of NVIDIA's is there: --device cuda is not available", None)
+        yield Finding("GPU", "no NVIDIA GPU was found: --device cuda is not available", None)
         return
     lacking = list(missing(driver, uid_for_box()))
     if torch.version.cuda is None:

@@ -146,12 +146,12 @@ def read_replies(payload: bytes, count: int) -> list[Reply]:
     for _ in range(count):
         begin = at + LENGTH.size
         if begin > len(payload):
-            raise BadReply("it answers less than it was asked")
+            raise BadReply("it has fewer replies than requested")
         (length,) = LENGTH.unpack_from(payload, at)
         at = begin + length
         replies.append(read_reply(payload[begin:at]))
     if at != len(payload):
-        raise BadReply("it answers more than it was asked, or less")
+        raise BadReply("it has another number of replies than requested")
     return replies
 
 

@@ -20,7 +20,7 @@ class Edit:
         """The edited source. Raises EditError if a text does not occur exactly once."""
         for old, new in self.changes.items():
             if (count := source.count(old)) != 1:
-                raise EditError(f"{old!r} stands there {count} times, and an edit needs it exactly once")
+                raise EditError(f"{old!r} occurs {count} times, and an edit needs it exactly once")
             source = source.replace(old, new)
         return source
 

@@ -51,7 +51,7 @@ class Head:
             about, path = line.split("\t", 1)
             mode, _, oid = about.split(" ")
             if path in found or path not in paths:
-                raise HeadError(f"the commit {self._commit[:12]} is not as git writes one. Next: look at its tree")
+                raise HeadError(f"the commit {self._commit[:12]} is malformed. Next: look at its tree")
             found[path] = mode, oid
         self._fetch_files({oid for mode, oid in found.values() if mode in REGULAR})
         for path, (mode, oid) in found.items():

@@ -45,7 +45,9 @@ def pull_request(environment: Environment) -> PullRequest:
     except (OSError, ValueError, LookupError, TypeError):
         raise RunnerError("the event is not that of a pull request. Next: look at the `on:` of the workflow") from None
     if not _LOGIN.fullmatch(found.student):
-        raise RunnerError(f"{found.student!a} is no student: nothing is graded. Next: nothing, or open it by hand")
+        raise RunnerError(
+            f"{found.student!a} is not a student's account: nothing is graded. Next: nothing, or grade it by hand"
+        )
     return found
 
 

@@ -17,11 +17,11 @@ from ..result import read_results
 def compare(
     old: Annotated[Path, typer.Argument(help="The results of an earlier run.")],
     new: Annotated[Path, typer.Argument(help="The results of a later run.")],
-    summary: Annotated[bool, typer.Option("--summary", help="No line for each submission.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Leave out the line for each submission.")] = False,
     fail_on_drop: Annotated[
         bool,
         typer.Option(
-            "--fail-on-drop", help="Exit status 1 where a check earns less than it did, or a submission is gone."
+            "--fail-on-drop", help="Exit status 1 if a check earns less than before, or a submission is gone."
         ),
     ] = False,
 ) -> None:

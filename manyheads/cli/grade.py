@@ -45,16 +45,16 @@ def grade(
         typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, show_default="one a core", help="Judges that work at once; on a GPU one.")
+        int, typer.Option(min=1, show_default="one a core", help="How many judges work at the same time; on a GPU one.")
     ] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
     ] = None,
     isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
-    seed: Annotated[int, typer.Option(help="Draws other inputs; kept in the results.")] = 0,
+    seed: Annotated[int, typer.Option(help="Draw other inputs. The results record it.")] = 0,
     gradebook: Annotated[
-        str | None, typer.Option(help="nbgrader's database too, such as sqlite:///gradebook.db.")
+        str | None, typer.Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
     ] = None,
     regrade: Annotated[bool, typer.Option(help="Grade again what is graded already and has not changed.")] = False,
     course: CourseOption = None,

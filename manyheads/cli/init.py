@@ -14,7 +14,7 @@ from .options import CourseOption, instructors_course_of
 
 def init(
     folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")],
-    title: Annotated[str, typer.Option(help="The course's, for its README.")] = "Averages",
+    title: Annotated[str, typer.Option(help="The title of the course, for its README.")] = "Averages",
 ) -> None:
     """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
 

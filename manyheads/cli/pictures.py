@@ -26,7 +26,9 @@ def draw_class(
     """The pictures of each attempt that has any. Raises CourseFault."""
     folders = {(s.student, s.assignment.id): s.folder for s in find_submissions(course, submitted)[0]}
     if not any((result.student, result.assignment) in folders for result in results):
-        raise CourseError(f"{submitted} holds nobody of these results. Next: course report --submitted FOLDER_GRADED")
+        raise CourseError(
+            f"{submitted} has no submission of these results. Next: course report --submitted FOLDER_GRADED"
+        )
     from ..box.level import open_box
     from ..box.proof import prove
     from ..tools.pictures import Painter, drawable

@@ -29,14 +29,14 @@ class _Model(BaseModel):
 class CourseLimits(_Model):
     """The resources that one attempt may use."""
 
-    seconds_per_call: float = Field(5.0, gt=0, description="from a question to the end of its answer")
-    seconds_per_attempt: float = Field(20.0, gt=0, description="all questions to one attempt together")
+    seconds_per_call: float = Field(5.0, gt=0, description="from sending a call to the end of its reply")
+    seconds_per_attempt: float = Field(20.0, gt=0, description="for all calls of one attempt together")
     memory_mib: int = Field(2048, ge=256)
     files_mib: int = Field(32, ge=1, description="/tmp and /dev/shm, each")
     processes: int = Field(32, ge=1)
     open_files: int = Field(128, ge=80)
-    reply_mib: int = Field(32, ge=1, description="the largest answer that is read")
-    source_kib: int = Field(1024, ge=1, description="the largest attempt that is read")
+    reply_mib: int = Field(32, ge=1, description="the largest reply")
+    source_kib: int = Field(1024, ge=1, description="the largest file of an attempt")
 
     def for_worker(self, device: str = "cpu") -> WorkerLimits:
         """The limits that the box enforces, for attempts that compute on this device."""
@@ -98,4 +98,4 @@ class CourseFile(_Model):
 def _must_differ(what: str, ids: list[str]) -> None:
     for each in ids:
         if ids.count(each) > 1:
-            raise ValueError(f"the {what} {each!r} stands here twice")
+            raise ValueError(f"the {what} {each!r} occurs twice")

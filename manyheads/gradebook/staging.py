@@ -94,7 +94,7 @@ def _stage_timestamp(submission: Submission, target: Path, log: logging.Logger) 
         parse_utc(text.strip())
     except (Unreadable, ValueError, OverflowError):
         log.warning(
-            f"{path} says no time, so {submission.student} is not late. Next: mend it, then nbgrader autograde "
+            f"{path} contains no valid time, so {submission.student} is not late. Next: mend it, then nbgrader autograde "
             f"{submission.assignment.id} --student {submission.student} --force"
         )
         return

@@ -19,11 +19,11 @@ def validate_reply(call: Call, reply: Reply) -> str:
         return "it reports on modules that were not built"
     for facts, build in zip(reply.modules, builds, strict=False):
         if facts.attributes.keys() != set(build.report):
-            return "it reports on attributes that nobody asked for"
+            return "it reports on attributes that were not requested"
     if call.watch != (reply.operations is not None):
-        return "it reports on operations that nobody watched"
+        return "it reports on operations that were not watched"
     if reply.gradients and call.cotangent is None:
-        return "it gives gradients that nobody asked for"
+        return "it gives gradients that were not requested"
     return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
 
 

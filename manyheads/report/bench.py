@@ -52,10 +52,10 @@ def remarks(bench: Bench) -> Iterator[str]:
     """The explanation of the columns."""
     runs = [len(row.by_hand.times) for row in bench.rows if row.by_hand]
     if runs:
-        yield f"Times: ms, medians of {_range(min(runs), max(runs))} runs, by hand and SDPA in turn."
-    yield "Matrix: MB of one (B, nh, T, T) tensor, which SDPA need not make."
+        yield f"Times: ms, medians of {_range(min(runs), max(runs))} runs, by hand and SDPA alternately."
+    yield "Matrix: MB of one (B, nh, T, T) tensor, which SDPA does not need."
     yield "Peak: MB that a run holds beyond q, k and v."
-    yield f"{LESSON_DEVICE}: the lesson's own figures, for float32; whether forward alone, it does not say."
+    yield f"{LESSON_DEVICE}: the lesson's own figures, for float32; it does not say whether forward only."
     agree = ", ".join(f"{difference:.0e} in {dtype}" for dtype, difference in bench.apart.items())
     if agree:
         yield f"The outputs of the two differ by at most {agree}."

@@ -36,7 +36,7 @@ def meaning(curve: Curve) -> list[str]:
     _, loss = max(curve.held_out.items())
     now, first = choices(loss), choices(curve.losses[0])
     return [
-        f"A loss of {loss:.2f} is to be as unsure as among {now} equally likely characters; at first it was {first}."
+        f"A loss of {loss:.2f} means being as unsure as among {now} equally likely characters; at first it was {first}."
     ]
 
 

@@ -59,13 +59,13 @@ class TrainingRun:
 
     def evaluate(self) -> float:
         """The loss on the held-out text."""
-        return self._asked(Evaluate(), "when it was examined", ()).item()
+        return self._asked(Evaluate(), "when it was evaluated", ()).item()
 
     def generate(self, prompt: str, count: int) -> str:
         """The text that the model generates after the prompt."""
-        found = self._asked(Generate(self.text.encode(prompt), count), "when it was to write", (count,))
+        found = self._asked(Generate(self.text.encode(prompt), count), "while it generated text", (count,))
         if not bool(((found >= 0) & (found < len(self.text.vocabulary))).all()):
-            raise TrainingStopped("The attempt sent characters that there are not.")
+            raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
         return self.text.decode(found.long())
 
     def _asked(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:

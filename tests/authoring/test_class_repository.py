@@ -113,7 +113,7 @@ def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
 
 @pytest.mark.parametrize("owner", ["nobody", "@", "@a b", "@a/b/c", "@a\n* @mallory"])
 def test_an_owner_that_is_none_is_refused(tiny: Course, owner: str) -> None:
-    with pytest.raises(CourseError, match=r"is no login or team\. Next: course release --out DIR --owner @ada"):
+    with pytest.raises(CourseError, match=r"is not a login or team\. Next: course release --out DIR --owner @ada"):
         bundle(tiny, [], owner)
 
 
@@ -213,7 +213,7 @@ FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "is not fit for release: its stub scores 3", id="a stub that earns points"),
+        pytest.param({SCRIPT: (STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")}, "cannot be released: its stub scores 3", id="a stub that earns points"),
         pytest.param({WHEEL: "manyheads/errors.py"}, "course check` as it is released: ModuleNotFoundError: No module named 'manyheads.errors'", id="an engine that lacks a module"),
     ],
 )  # fmt: skip

@@ -57,7 +57,7 @@ def recorded(course: Course) -> Path:
 
 def test_a_curve_is_recorded_with_its_spread_and_what_was_learned(with_module: Course) -> None:
     assert stale_curves(with_module) == [
-        "exercises/averages/curves/01_running_mean.safetensors was not recorded with today's text and plan"
+        "exercises/averages/curves/01_running_mean.safetensors was not recorded with the current text and plan"
     ]
     path = recorded(with_module)
     assert stale_curves(with_module) == []

@@ -109,7 +109,7 @@ def test_what_a_text_shows_is_read_too(content: str, inner: str) -> None:
     assert inner in "".join(part.inner)
 
 
-BROKEN = "a cannot be read: it is packed, and does not open"
+BROKEN = "a cannot be read: it is packed and cannot be unpacked"
 
 
 def locked() -> bytes:

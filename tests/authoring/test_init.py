@@ -135,8 +135,10 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(
     ("name", "says"),
     [
         pytest.param("scaled", "'scaled' names no assignment. Next: course new averages/scaled", id="no assignment"),
-        pytest.param("averages/Scaled", "'Scaled' is no id: lower case, digits and underscores", id="no id"),
-        pytest.param("averages/running_mean", "the exercise running_mean is there already", id="one that is there"),
+        pytest.param(
+            "averages/Scaled", "'Scaled' is not an id: use lower case letters, digits and underscores", id="no id"
+        ),
+        pytest.param("averages/running_mean", "the exercise running_mean exists already", id="one that is there"),
     ],
 )
 def test_what_cannot_be_added_is_refused_in_one_sentence(

@@ -98,7 +98,7 @@ def test_the_graded_cells_points_are_the_exercises(tiny_copy: Path) -> None:
 
 def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
     (tiny_copy / "solutions" / "averages" / "01_running_mean.py").unlink()
-    with pytest.raises(CourseError, match=r"is missing, which course\.yaml calls for\. Next: write it, or mend course"):
+    with pytest.raises(CourseError, match=r"is missing, which course\.yaml requires\. Next: write it, or mend course"):
         release(tiny_copy)
 
 

@@ -28,7 +28,7 @@ WORDS = "every misconception has its words"
 RELEASED = "exercises/ is exactly what solutions/ yields"
 TABLES = "every diagnosis table is current"
 PAGE = "docs/misconceptions.md is what the bank says"
-RECORDED = "every mutant is caught as it is recorded"
+RECORDED = "every mutant fails the recorded checks"
 SHAPES = "course.yaml's shapes fit the recorded calls"
 LEAK = "no line of a solution, check or mutant is released"
 CAUGHT = "every mutant fails a check"
@@ -36,7 +36,7 @@ NAMED = "every mutant is named first"
 USED = "every check is failed by a mutant"
 PAIRS = "both faults of a pair are named"
 STUB = "the untouched stub scores 0"
-WRONG = "an unlisted wrong attempt fails and gets no name"
+WRONG = "an unlisted wrong attempt fails and gets no diagnosis"
 RIGHT = "every right attempt scores full"
 CHECKED = "every right attempt passes `course check`"
 SILENT = "an attempt that gives no answer passes no check"
@@ -185,37 +185,37 @@ TANGLED = """\
         ),
         pytest.param(
             add(BANK, "MORE = 1\n"),
-            {TABLES: [f"{TABLE} is not made from today's files"], PAGE: [PAGE_FILE]},
+            {TABLES: [f"{TABLE} is not made from the current files"], PAGE: [PAGE_FILE]},
             id="a bank that was edited after its table was made",
         ),
         pytest.param(
             lambda folder: (folder / TABLE).unlink(),
-            {TABLES: [f"{TABLE} is not made from today's files"]},
+            {TABLES: [f"{TABLE} is not made from the current files"]},
             id="a table that is missing",
         ),
         pytest.param(
             edit(PAGE_FILE, "You summed without dividing. *", "You forgot to divide. *"),
-            {PAGE: [f"{PAGE_FILE} is not made from today's bank"]},
+            {PAGE: [f"{PAGE_FILE} is not made from the current bank"]},
             id="a page that somebody edited",
         ),
         pytest.param(
             edit(TEXTS, "How many numbers come back?", "How many numbers are there?"),
             {
-                PAGE: [f"{PAGE_FILE} is not made from today's bank"],
+                PAGE: [f"{PAGE_FILE} is not made from the current bank"],
                 RELEASED: ["fingerprints/01_running_mean.safetensors is not what solutions/ yields"],
             },
             id="words that were edited after the page was made",
         ),
         pytest.param(
             lambda folder: (folder / KILL_MATRIX).unlink(),
-            {PAGE: [f"{PAGE_FILE} is not made from today's bank"]},
+            {PAGE: [f"{PAGE_FILE} is not made from the current bank"]},
             id="a record that is missing",
         ),
         pytest.param(
             edit(KILL_MATRIX, '"1110"', '"1111"'),
             {
                 PAGE: [PAGE_FILE],
-                RECORDED: ["='x.mean().view(1)') is caught otherwise"],
+                RECORDED: ["='x.mean().view(1)') fails other checks"],
                 RELEASED: ["exercises/averages/fingerprints/01_running_mean.safetensors"],
             },
             id="a record that is not true",

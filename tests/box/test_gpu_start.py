@@ -42,7 +42,7 @@ def test_where_cuda_does_not_start_in_the_box_the_message_says_what_it_said(driv
     with GpuBox(GPU, tmp_path, driver) as box:
         with pytest.raises(BoxUnavailable, match=r"CUDA does not start in the box \(.+\)\. Next: course doctor"):
             box.attempt(GPU)
-        with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
+        with pytest.raises(BoxUnavailable, match="another grader uses the GPU"):
             GpuBox(GPU, tmp_path, driver)
     GpuLock(driver.gpus).release()  # free again
 

@@ -241,7 +241,7 @@ def test_a_gpu_is_one_box_s_until_it_releases_the_lock() -> None:
     gpus = [Gpu("of-a-test-0"), Gpu("of-a-test-1")]
     first, second = GpuLock(gpus), GpuLock(gpus)
     assert [first.gpu, second.gpu] == gpus
-    with pytest.raises(BoxUnavailable, match=r"another grader has the GPU.* Next: "):
+    with pytest.raises(BoxUnavailable, match=r"another grader uses the GPU.* Next: "):
         GpuLock(gpus)
     first.release()
     third = GpuLock(gpus)

@@ -267,5 +267,5 @@ def test_a_tree_with_one_name_twice_is_refused(tiny: Course, service: Service, p
     root = git(work, "mktree", stdin=entries.encode())
     commit = git(work, "commit-tree", root, "-m", "twice")
     git(work, "push", "--quiet", str(service.repositories / "school" / "class.git"), f"{commit}:refs/pull/8/head")
-    with pytest.raises(HeadError, match="is not as git writes one"):
+    with pytest.raises(HeadError, match="is malformed"):
         take(tiny, service, commit, tmp_path / "out")

@@ -56,7 +56,7 @@ def test_an_event_of_another_kind_is_refused(tmp_path: Path, spoil: Spoil) -> No
 def test_whoever_is_no_student_is_not_graded(tmp_path: Path, login: str) -> None:
     about = event()
     about["pull_request"]["user"]["login"] = login
-    with pytest.raises(RunnerError, match="is no student: nothing is graded"):
+    with pytest.raises(RunnerError, match="is not a student's account: nothing is graded"):
         pull_request(written(tmp_path, about))
 
 

@@ -110,5 +110,5 @@ def test_a_folder_that_holds_nobody_of_these_results_is_named(run_course: Run, r
     (submitted / "zoe" / "averages").mkdir(parents=True)
     done = run_course("report", results, "--submitted", submitted, "--course", tiny_copy)
     assert done.returncode == 2
-    assert f"course: {submitted} holds nobody of these results. Next: course report " in done.stderr
+    assert f"course: {submitted} has no submission of these results. Next: course report " in done.stderr
     assert not (results / "report").exists()

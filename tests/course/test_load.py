@@ -92,7 +92,7 @@ def test_on_a_gpu_the_limits_leave_room_for_cuda_and_the_times_stay(tmp_path: Pa
         pytest.param("id: averages", "id: ../averages", 5, "match pattern", id="an assignment id that is a path"),
         pytest.param("id: median", "id: 2nd", 12, "match pattern", id="an exercise id that begins with a digit"),
         pytest.param("id: median", "id: a-b", 12, "match pattern", id="an exercise id with a hyphen"),
-        pytest.param("id: median", "id: running_mean", 5, "'running_mean' stands here twice", id="two equal ids"),
+        pytest.param("id: median", "id: running_mean", 5, "'running_mean' occurs twice", id="two equal ids"),
         pytest.param("points: 4", "points: 0", 10, "greater than 0", id="an exercise worth nothing"),
         pytest.param("points: 4", "points: -1", 10, "greater than 0", id="negative points"),
         pytest.param("        points: 4\n", "", 8, "points: Field required", id="an exercise without points"),
@@ -146,7 +146,7 @@ def test_a_file_of_the_wrong_kind_is_refused(tmp_path: Path, text: str | bytes, 
 
 def test_two_assignments_with_one_id_are_refused(tmp_path: Path) -> None:
     twice = GOOD + GOOD[GOOD.index("  - id: averages") :]
-    with pytest.raises(CourseError, match="the assignment 'averages' stands here twice"):
+    with pytest.raises(CourseError, match="the assignment 'averages' occurs twice"):
         load_course(write(tmp_path, twice))
 
 
@@ -186,5 +186,5 @@ def test_the_real_course_loads(repository: Path) -> None:
 
 def test_the_same_exercise_in_two_assignments_is_refused(tmp_path: Path) -> None:
     again = GOOD[GOOD.index("  - id: averages") :].replace("id: averages", "id: more_averages")
-    with pytest.raises(CourseError, match="the exercise 'running_mean' stands here twice"):
+    with pytest.raises(CourseError, match="the exercise 'running_mean' occurs twice"):
         load_course(write(tmp_path, GOOD + again))

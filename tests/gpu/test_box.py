@@ -102,7 +102,7 @@ def test_every_attempt_starts_cuda_anew(box: Box) -> None:
 def test_a_second_box_is_refused_the_gpu(box: Box, tmp_path: Path) -> None:
     if len(separate_gpus(find_driver())) > 1:
         pytest.skip("there is another GPU for it")
-    with pytest.raises(BoxUnavailable, match="another grader has the GPU"):
+    with pytest.raises(BoxUnavailable, match="another grader uses the GPU"):
         GpuBox(LIMITS, tmp_path)
 
 

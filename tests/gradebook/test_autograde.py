@@ -165,7 +165,10 @@ def test_late_penalties_are_worked_out(trap_class: Path) -> None:
 
 def test_a_time_that_is_none_is_told_to_the_instructor_and_costs_nothing(trap_class: Path) -> None:
     log = (trap_class / "autograde.log").read_text()
-    assert "timestamp.txt says no time, so late_they_say is not late. Next: mend it, then nbgrader autograde" in log
+    assert (
+        "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, then nbgrader autograde"
+        in log
+    )
 
 
 def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script(trap_class: Path) -> None:

@@ -41,7 +41,7 @@ EARNS = {
     ),
     "gradients_of_something_else": (
         0,
-        r"something that is not an answer: it gives gradients that nobody asked for",
+        r"something that is not an answer: it gives gradients that were not requested",
         "no answer to a call",
     ),
     "hangs_up": (0, r"ended", "no answer"),

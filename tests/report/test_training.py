@@ -33,7 +33,9 @@ def test_both_curves_stand_on_one_scale_up_to_the_same_step() -> None:
     assert (yours.split()[1][-1], reference.split()[1][-1]) == ("▅", "▁")
     assert len(yours.split()[1]) == WIDTH
     assert mark == "✗ Yours is slow."
-    assert words == "A loss of 3.25 is to be as unsure as among 25.8 equally likely characters; at first it was 54.6."
+    assert (
+        words == "A loss of 3.25 means being as unsure as among 25.8 equally likely characters; at first it was 54.6."
+    )
 
 
 def test_a_few_steps_have_a_short_curve_and_no_loss_in_writing() -> None:

@@ -109,7 +109,7 @@ def test_an_answer_must_be_what_was_asked(text: TrainingText, attention: Build, 
 def test_what_it_writes_must_be_characters_that_there_are(text: TrainingText, number: int) -> None:
     assert len(text.vocabulary) == 64
     run = TrainingRun(lambda _: Reply(outputs=(Output("tensor", torch.tensor([0, number])),)), text, plan_for(text))
-    with pytest.raises(TrainingStopped, match=r"^The attempt sent characters that there are not\.$"):
+    with pytest.raises(TrainingStopped, match=r"^The attempt sent characters that are not in the vocabulary\.$"):
         run.generate("Alice", 2)
 
 

@@ -78,7 +78,7 @@ def _wrong(course: Course, judge: Judge, exercise: Exercise) -> Claim:
             failures.append(f"{path.name} scores full")
         elif result.diagnosis:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
-    says = "an unlisted wrong attempt fails and gets no name"
+    says = "an unlisted wrong attempt fails and gets no diagnosis"
     more = "let a check tell it from what it is named, or add a mutant of its kind"
     return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
 

@@ -40,7 +40,7 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=RELEASE)
     if curves := len(list(trained_exercises(course))):
         stale_ones = tuple(stale_curves(course))
-        says = "every curve was recorded with today's text and plan"
+        says = "every curve was recorded with the current text and plan"
         yield Claim("release", says, curves - len(stale_ones), curves, stale_ones, next="course release --curves")
     yield _shapes(named, {f.path: f.content for f in files})
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
@@ -91,7 +91,7 @@ def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
 
 def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim:
     stale = [
-        f"{e.table.relative_to(course.root)} is not made from today's files"
+        f"{e.table.relative_to(course.root)} is not made from the current files"
         for e in exercises
         if not catalogue.tables.is_current(e)
     ]
@@ -101,7 +101,7 @@ def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim
 
 def _page(course: Course, catalogue: Catalogue) -> Claim:
     current = bank_page.is_current(course, catalogue)
-    stale = () if current else (f"{bank_page.NAME} is not made from today's bank",)
+    stale = () if current else (f"{bank_page.NAME} is not made from the current bank",)
     return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale, next=RELEASE)
 
 
