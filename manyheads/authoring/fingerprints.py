@@ -42,17 +42,10 @@ _FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "at
 
 
 def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
-    """Make the fingerprint file of an exercise. Raises CourseError if the reference fails its own checks."""
+    """Make the fingerprint file of an exercise. Raises what `right_answers` raises."""
     reference = catalogue.reference(exercise)
-    subject = LocalRecordingRunner(reference.namespace)
-    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id)
-    for outcome in outcomes:
-        if outcome.outcome != "passed":
-            raise CourseError(
-                f"the reference of {exercise.id} fails {outcome.id}: {outcome.fault or outcome.evidence}. "
-                f"Next: course verify {exercise.id}"
-            )
-    exchanges = [e for e in subject.transcript if _is_recordable(reference, e.call)]
+    outcomes, transcript = right_answers(catalogue, exercise)
+    exchanges = [e for e in transcript if _is_recordable(reference, e.call)]
     calls = [_rounded(e.call) for e in exchanges]
     replies = [reference.execute(call) for call in calls]
     bank = load_bank(exercise)
@@ -81,6 +74,20 @@ def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
         },
     )
     return save(Fingerprints(content, tuple(calls), expected))
+
+
+def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckOutcome], list[Exchange]]:
+    """What the reference answers on public inputs, and that it passes. Raises CourseError if it fails its own checks."""
+    reference = catalogue.reference(exercise)
+    subject = LocalRecordingRunner(reference.namespace)
+    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id)
+    for outcome in outcomes:
+        if outcome.outcome != "passed":
+            raise CourseError(
+                f"the reference of {exercise.id} fails {outcome.id}: {outcome.fault or outcome.evidence}. "
+                f"Next: course verify {exercise.id}"
+            )
+    return outcomes, subject.transcript
 
 
 class _KnownReplies:

@@ -14,7 +14,7 @@ from ..course import Course, CourseError, Exercise
 from ..judge.catalogue import Catalogue
 from ..public.file import loaded
 from .bank_page import bank_page, page_path
-from .fingerprints import record
+from .fingerprints import record, right_answers
 from .heads import record_heads
 from .kill_matrix import write_kill_matrix
 from .notebook import Group, stub_notebook
@@ -52,6 +52,9 @@ def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | N
     It also writes the diagnosis tables, the kill matrices and the page of the bank, which are for instructors.
     exercises: write only the files of these, and remove nothing.
     """
+    for exercise in exercises or course.exercises:
+        stub_of(course, exercise)
+        right_answers(catalogue, exercise)
     for exercise in course.exercises:  # all of them: the page shows every exercise
         write_kill_matrix(catalogue, exercise)
     files = list(released_files(course, catalogue, exercises))

@@ -7,7 +7,7 @@ import struct
 
 def running_mean(x):
     libc = ctypes.CDLL(None)
-    file = os.open("/usr/lib64/ld-linux-x86-64.so.2", os.O_RDONLY)
+    file = os.open(os.__file__, os.O_RDONLY)
     lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 1, 0)
     for attempt in (
         lambda: libc.shmget(1, 4096, 0o1600),
