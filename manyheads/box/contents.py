@@ -14,7 +14,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("torch", "safetensors", "numpy", "einops")  # CONTRACT: what an attempt may import
+PACKAGES = ("torch", "safetensors", "numpy", "einops")  # what an attempt may import besides the standard library
 SYSTEM_FILES = (
     "/etc/ld.so.cache",
     "/etc/alternatives",

@@ -33,7 +33,7 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
         result = check_attempt(fingerprints, attempt)
         if note and not any(check.outcome == "passed" for check in result.checks):
             return unloadable(fingerprints, "error", note, "load_error")
-        return result.model_copy(update={"note": note})
+        return result.model_copy(update={"note": " ".join(filter(None, (note, result.note)))})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
         return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")

@@ -34,6 +34,8 @@ def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalReco
     seen: dict[int, _Seen] = {}
     checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
     passed = all(result.outcome == "passed" for result in checks)
+    others = len(content.checks) - len(content.visible)
+    more = f"{others} more check{'s are' if others > 1 else ' is'} asked when it is graded." if others else ""
     if not passed:
         _ask_the_rest(fingerprints, attempt, seen)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
@@ -43,6 +45,7 @@ def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalReco
         max_score=sum(r.max_score for r in results),
         checks=results,
         diagnosis=() if passed else tuple(_diagnosis(fingerprints, seen)),
+        note=more if passed else "",
     )
 
 

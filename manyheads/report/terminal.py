@@ -76,12 +76,13 @@ def _or_else(shared: MisconceptionCount) -> str:
 
 
 def exercise_report(result: ExerciseResult) -> RenderableType:
-    """One attempt: the first broken layer's checks, the diagnosis, a hint."""
+    """One attempt: the first broken layer's checks, the diagnosis, a hint, and what else its student should know."""
     words = attempt_words(result)
     head = _Scored(
         f"{words.mark} ", result.id, result.score, result.max_score, "bold green" if words.passed else "bold red"
     )
-    return Group(head, *_failures(words))
+    note = [Padding(Text(result.note, style="dim"), (0, 0, 0, 2))] if result.note else []
+    return Group(head, *_failures(words), *note)
 
 
 def _failures(words: AttemptWords) -> list[RenderableType]:

@@ -260,3 +260,16 @@ def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
     fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
     wrong = next(m for m in mutants if m.id == "counts_all")
     assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]
+
+
+def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_is_said(
+    fingerprints: Fingerprints,
+) -> None:
+    content = fingerprints.content
+    checks = tuple(
+        check.model_copy(update={"asks": ()}) if check.id == "gradients" else check for check in content.checks
+    )
+    fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
+    result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
+    assert (result.score, result.max_score) == (3, 3)
+    assert result.note == "1 more check is asked when it is graded."
