@@ -53,7 +53,7 @@ def read_notebook(text: str) -> NotebookSource:
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
-    parts = [without_engine(without_magics(source)) for source in sources]
+    parts = [without_engine(_without_magics(source)) for source in sources]
     starts = accumulate((part.count("\n") + 2 for part in parts), initial=1)
     cells_with_code = tuple(start for part, start in zip(parts, starts, strict=False) if part.strip())
     return NotebookSource("\n\n".join(parts) + "\n", cells_with_code)
@@ -106,7 +106,7 @@ def _text(source: object) -> str:
     raise TypeError("a cell's source is text or a list of lines")
 
 
-def without_magics(source: str) -> str:
+def _without_magics(source: str) -> str:
     """The cell as Python. A cell that parses is not changed: a line of it may start with the operator `%`."""
     if _parses(source):
         return source

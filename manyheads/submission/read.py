@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .notebook import NotebookError, read_notebook, without_engine, without_magics
+from .notebook import NotebookError, read_notebook, without_engine
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -86,7 +86,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
             return AttemptSource(path.name, notebook.source, cells=notebook.cells)
     except (Unreadable, NotebookError) as error:
         return AttemptSource(path.name, problem=str(error))
-    return AttemptSource(path.name, without_engine(without_magics(text)))
+    return AttemptSource(path.name, without_engine(text))
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:

@@ -82,7 +82,9 @@ def test_it_has_what_an_instructor_starts_with(mine: Path) -> None:
     assert ".course/" in (mine / ".gitignore").read_text().splitlines()
     for name in ("Makefile", ".github/workflows/grade.yml", "engine.sha256", "constraints.txt", "tools/build-venv"):
         assert (mine / name).is_file(), name
-    dry = subprocess.run(["make", "--dry-run", "verify"], cwd=mine, capture_output=True, text=True, check=True)
+    dry = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", "verify"], cwd=mine, capture_output=True, text=True, check=True
+    )
     assert dry.stdout.splitlines()[-1] == ".venv/bin/course verify"
 
 

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import jupytext
@@ -113,12 +112,10 @@ def without_metadata(notebook: dict, folder: Path) -> Path:
     return written(folder, notebook)
 
 
-def as_script_of_nbconvert(notebook: dict, folder: Path, known: bool = True) -> Path:
+def as_script_of_nbconvert(notebook: dict, folder: Path) -> Path:
     notebook["cells"].insert(0, code("%load_ext autoreload\n!pip install torch"))
     as_jupyter_saves_it = {"name": "python", "file_extension": ".py", "nbconvert_exporter": "python"}
-    notebook["metadata"]["language_info"] = (
-        as_jupyter_saves_it if known else {"name": "python", "file_extension": ".py"}
-    )
+    notebook["metadata"]["language_info"] = as_jupyter_saves_it
     path = written(folder, notebook)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "script", str(path)]
     subprocess.run(command, check=True, capture_output=True)
@@ -140,7 +137,6 @@ def as_script_of_jupytext(form: str) -> Callable[[dict, Path], Path]:
     [
         pytest.param(without_metadata, id="a notebook without metadata"),
         pytest.param(as_script_of_nbconvert, id="nbconvert --to script"),
-        pytest.param(partial(as_script_of_nbconvert, known=False), id="its cells, magics and all, one after the other"),
         pytest.param(as_script_of_jupytext("py:percent"), id="jupytext percent"),
         pytest.param(as_script_of_jupytext("py:light"), id="jupytext light"),
     ],
