@@ -75,8 +75,9 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
         return _of_any_check(groups, subjects)
     left, wrongly, asks = set(failing), set[int](), []
     for aspect in ASPECTS:
-        fair = [group for group in groups[aspect] if _is_fair(aspect, group, failing, subjects, wrongly)]
-        broken = {i for group in fair for i in _breaking(aspect, group, subjects)}
+        breaking = {group: _breaking(aspect, group, subjects) for group in groups[aspect]}
+        fair = {group: who for group, who in breaking.items() if _is_fair(who, failing, wrongly, subjects)}
+        broken = set[int]().union(*fair.values())
         mistakes = broken - failing - wrongly
         is_needed = len(broken & left) > HITS_FOR_A_MISTAKE * len(mistakes)
         if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
@@ -86,11 +87,8 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
     return tuple(asks) if len(left) <= MISSED_SHARE * len(failing) else ()
 
 
-def _is_fair(
-    aspect: Aspect, group: tuple[int, ...], failing: set[int], subjects: Sequence[Subject], wrongly: set[int]
-) -> bool:
-    """Whether it fails no right attempt, and few mutants that pass the hidden check."""
-    broken = _breaking(aspect, group, subjects)
+def _is_fair(broken: set[int], failing: set[int], wrongly: set[int], subjects: Sequence[Subject]) -> bool:
+    """Whether who breaks an aspect is no right attempt, and few mutants that pass the hidden check."""
     mistakes = broken - failing - wrongly
     if any(subjects[i].is_right for i in broken):
         return False

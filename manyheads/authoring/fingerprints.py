@@ -24,9 +24,9 @@ from ..checks.trusted import namespace_of
 from ..course import CourseError, Exercise
 from ..diagnosis import load_bank
 from ..judge.catalogue import Catalogue
-from ..public.aspects import Compared
+from ..public.aspects import Compared, compared
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
-from ..public.fingerprint import Facet, ReplyFingerprint, fingerprint_beside, fingerprint_of
+from ..public.fingerprint import Facet, ReplyFingerprint, fingerprint_of
 from ..submission import code_digest
 from .aspects import Groups, Subject, broken_aspects, choose, groups_of, within
 from .kill_matrix import kill_matrix
@@ -132,24 +132,21 @@ class _Bench:
         """A right attempt: it fails no check."""
         facets: tuple[Facet, ...] = ("outputs", *_FACETS)
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-            compared = self._compared(namespace_of(path))
-        disputed = {(i, f) for i, c in enumerate(compared) for f in facets if not c.found.agrees(c.right, (f,))}
-        return _Right(Subject(frozenset(), True, broken_aspects(compared, self.groups)), frozenset(disputed))
+            answers = self._compared(namespace_of(path))
+        disputed = {(i, f) for i, c in enumerate(answers) for f in facets if not c.found.agrees(c.right, (f,))}
+        return _Right(Subject(frozenset(), True, broken_aspects(answers, self.groups)), frozenset(disputed))
 
     def mutant(
         self, namespace: Mapping[str, object], fails: Sequence[str], replies: Sequence[ReplyFingerprint | None]
     ) -> Subject:
         """A mutant, which fails these checks. replies: None where chance or rounding decides a reply."""
-        compared = [c if r is not None else None for c, r in zip(self._compared(namespace), replies, strict=True)]
-        return Subject(frozenset(fails), False, broken_aspects(compared, self.groups))
+        answers = [c if r is not None else None for c, r in zip(self._compared(namespace), replies, strict=True)]
+        return Subject(frozenset(fails), False, broken_aspects(answers, self.groups))
 
     def _compared(self, namespace: Mapping[str, object]) -> list[Compared]:
         runner = LocalRecordingRunner(namespace)
-        found = []
-        for i, call in enumerate(self.calls):
-            right, reply = self.known.replies[i][0], runner.execute(call)
-            found.append(Compared(call, right, self.expected[i], reply, fingerprint_beside(right, call, reply)))
-        return found
+        recorded = zip(self.calls, self.known.replies, self.expected, strict=True)
+        return [compared(call, replies[0], expected, runner.execute(call)) for call, replies, expected in recorded]
 
 
 def _checks(

@@ -14,7 +14,7 @@ from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.recording import Exchange, Question
 from ..submission import AttemptSource
-from .validate_reply import validate_reply, without_impossible_line
+from .validate_reply import validate_reply, without_impossible_lines
 
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
@@ -117,7 +117,7 @@ class AttemptRunner:
             self._one_by_one = True
             return none
         self._spent += time.monotonic() - started
-        return [without_impossible_line(reply, self._lines) for reply in replies]
+        return [without_impossible_lines(reply, self._lines) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
         if self._connection is None:
@@ -147,7 +147,7 @@ class AttemptRunner:
         started = time.monotonic()
         assert self._connection is not None
         try:
-            return without_impossible_line(self._connection.ask(message, allowed + extra), self._lines)
+            return without_impossible_lines(self._connection.ask(message, allowed + extra), self._lines)
         except AttemptEnded:
             self._connection = None
             self._ends += 1

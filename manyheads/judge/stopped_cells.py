@@ -14,13 +14,12 @@ _SHOWN = 3
 def stopped_cells(source: AttemptSource, stopped: Sequence[Raised], describe: Callable[[Raised], str]) -> str:
     """A sentence for each cell, the first few; "" where every cell ran to its end. Cells are counted from 1, code cells alone.
 
-    describe: what is shown of an exception. Lines that the source does not have are not told.
+    describe: what is shown of an exception.
     """
     sentences = []
     for raised in stopped[:_SHOWN]:
         number = bisect_right(source.cells, raised.line or 0)
-        known = raised.line is not None and raised.line <= source.source.count("\n") + 1
-        which = f"Code cell {number}" if known and number else "A code cell"
+        which = f"Code cell {number}" if number else "A code cell"
         sentences.append(f"{which} did not run to its end: it {describe(raised)}.")
     if len(stopped) > _SHOWN:
         sentences.append(f"So did {len(stopped) - _SHOWN} more.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..box.worker.answers import Reply
+from ..box.worker.answers import Raised, Reply
 from ..box.worker.messages import Build, Call
 
 
@@ -27,11 +27,14 @@ def validate_reply(call: Call, reply: Reply) -> str:
     return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
 
 
-def without_impossible_line(reply: Reply, lines: int) -> Reply:
-    """The reply without a line number beyond the file's end, by which an attempt could carry out information."""
-    if reply.raised is None or reply.raised.line is None or reply.raised.line <= lines:
-        return reply
-    return dataclasses.replace(reply, raised=dataclasses.replace(reply.raised, line=None))
+def without_impossible_lines(reply: Reply, lines: int) -> Reply:
+    """The reply without line numbers beyond the file's end, by which an attempt could carry out information."""
+    raised = None if reply.raised is None else _within(reply.raised, lines)
+    return dataclasses.replace(reply, raised=raised, stopped=tuple(_within(each, lines) for each in reply.stopped))
+
+
+def _within(raised: Raised, lines: int) -> Raised:
+    return raised if raised.line is None or raised.line <= lines else dataclasses.replace(raised, line=None)
 
 
 def _is_argument(call: Call, name: str) -> bool:

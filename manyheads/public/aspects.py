@@ -16,7 +16,7 @@ from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.asserts import assert_finite, assert_matches, assert_shape
 from ..checks.implementation import Answer, AttemptRaised, CheckFailed
-from .fingerprint import Facet, ReplyFingerprint
+from .fingerprint import Facet, ReplyFingerprint, fingerprint_beside
 from .metamorphic import Pair, moves_too_little, moves_too_much, parts_differ, zeros_missed
 
 Aspect = Literal[
@@ -37,6 +37,11 @@ class Compared:
     expected: Tensor | None
     reply: Reply
     found: ReplyFingerprint
+
+
+def compared(call: Call, right: ReplyFingerprint, expected: Tensor | None, reply: Reply) -> Compared:
+    """A reply beside what is recorded of the reference's."""
+    return Compared(call, right, expected, reply, fingerprint_beside(right, call, reply))
 
 
 def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded, End
-from ..box.worker.answers import Reply
 from ..checks.explain import kind_of
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.local import LocalRecordingRunner
 from ..checks.sanitize import sanitize
 from ..judge.attempt import AttemptRunner
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
-from .aspects import Compared, compare
+from .aspects import Compared, compare, compared
 from .describe_exception import describe_exception
 from .file import Fingerprints, PublicCheck, Words
-from .fingerprint import Facet, ReplyFingerprint, fingerprint_beside
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """An attempt's reply to one recorded call."""
-
-    reply: Reply
-    found: ReplyFingerprint
+from .fingerprint import Facet
 
 
 def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner) -> ExerciseResult:
     """The result of an attempt's visible checks, with the misconceptions that its answers show."""
     content = fingerprints.content
-    seen: dict[int, _Seen] = {}
+    seen: dict[int, Compared] = {}
     checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
     passed = all(result.outcome == "passed" for result in checks)
     others = len(content.checks) - len(content.visible)
@@ -66,7 +56,7 @@ def _check(
     fingerprints: Fingerprints,
     check: PublicCheck,
     attempt: AttemptRunner | LocalRecordingRunner,
-    seen: dict[int, _Seen],
+    seen: dict[int, Compared],
 ) -> CheckResult:
     """One visible check, aspect by aspect."""
     attempt.check = check.id
@@ -75,7 +65,7 @@ def _check(
             seen[index] = _see(fingerprints, index, attempt)
         for ask in check.asks:
             for group in ask.calls:
-                compare(ask.aspect, [_compared(fingerprints, index, seen[index]) for index in group])
+                compare(ask.aspect, [seen[index] for index in group])
     except AttemptEnded as ended:
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended))
     except AttemptRaised as error:
@@ -86,7 +76,7 @@ def _check(
 
 
 def _ask_the_rest(
-    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, _Seen]
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Compared]
 ) -> None:
     """Put the calls that decide no visible check: a diagnosis has more to go by."""
     with contextlib.suppress(AttemptEnded):
@@ -96,23 +86,17 @@ def _ask_the_rest(
                     seen[index] = _see(fingerprints, index, attempt)
 
 
-def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> _Seen:
-    call = fingerprints.calls[index]
-    reply = attempt.execute(call)
-    return _Seen(reply, fingerprint_beside(fingerprints.content.right(index), call, reply))
+def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Compared:
+    call, right = fingerprints.calls[index], fingerprints.content.right(index)
+    return compared(call, right, fingerprints.expected[index], attempt.execute(call))
 
 
-def _compared(fingerprints: Fingerprints, index: int, seen: _Seen) -> Compared:
-    right, expected = fingerprints.content.right(index), fingerprints.expected[index]
-    return Compared(fingerprints.calls[index], right, expected, seen.reply, seen.found)
-
-
-def _diagnosis(fingerprints: Fingerprints, seen: dict[int, _Seen]) -> list[Diagnosed]:
+def _diagnosis(fingerprints: Fingerprints, seen: dict[int, Compared]) -> list[Diagnosed]:
     """Exceptions that speak for themselves, then the mutants that answer as the attempt does."""
     names = []
-    for index, each in seen.items():
+    for each in seen.values():
         kind = kind_of(each.reply.raised) if each.reply.raised else None
-        if kind and kind.misconception and fingerprints.content.right(index).raised is None:
+        if kind and kind.misconception and each.right.raised is None:
             names.append(kind.misconception)
     unexplained = {i: each for i, each in seen.items() if _differs(fingerprints, i, each)}
     found = []
@@ -122,7 +106,7 @@ def _diagnosis(fingerprints: Fingerprints, seen: dict[int, _Seen]) -> list[Diagn
     return [*(_named(fingerprints, name) for name in dict.fromkeys(names)), *found]
 
 
-def _cover(fingerprints: Fingerprints, unexplained: dict[int, _Seen]) -> list[tuple[str, tuple[str, ...]]]:
+def _cover(fingerprints: Fingerprints, unexplained: dict[int, Compared]) -> list[tuple[str, tuple[str, ...]]]:
     """Mutants that together explain every call on which the attempt differs, the one that explains most first."""
     explains = {
         m: frozenset(i for i in unexplained if _matches(fingerprints, m, i, unexplained[i]))
@@ -141,7 +125,7 @@ def _cover(fingerprints: Fingerprints, unexplained: dict[int, _Seen]) -> list[tu
     return found
 
 
-def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: dict[int, _Seen]) -> bool:
+def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: dict[int, Compared]) -> bool:
     """Whether the mutant answers as the attempt or as the reference does, on every call that a check asks."""
     content = fingerprints.content
     for index in sorted({call for check in content.checks for call in check.calls}):
@@ -153,14 +137,14 @@ def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: d
     return True
 
 
-def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: _Seen) -> bool:
+def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
     content = fingerprints.content
     known = content.answer(content.mutants[mutant], index)
     return known is None or known.agrees(seen.found, _facets_of(fingerprints, index))
 
 
-def _differs(fingerprints: Fingerprints, index: int, seen: _Seen) -> bool:
-    return not seen.found.agrees(fingerprints.content.right(index), _facets_of(fingerprints, index))
+def _differs(fingerprints: Fingerprints, index: int, seen: Compared) -> bool:
+    return not seen.found.agrees(seen.right, _facets_of(fingerprints, index))
 
 
 def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:

@@ -20,9 +20,8 @@ Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt
 
 def are_related(first: Tensor, second: Tensor) -> bool:
     """Whether the reference's answers to two calls have a relation to which an attempt's can be held."""
-    return any(
-        True for _ in chain(_places(first, second), _places(second, first), _edits([(first, first), (second, second)]))
-    )
+    edits = _edits([(first, first), (second, second)])
+    return next(chain(_places(first, second), _places(second, first), edits), None) is not None
 
 
 def zeros_missed(answers: Sequence[Pair]) -> str:

@@ -31,11 +31,6 @@ class NotebookSource:
     cells: tuple[int, ...]
 
 
-def source_of_notebook(text: str) -> str:
-    """The source of `read_notebook` alone."""
-    return read_notebook(text).source
-
-
 def read_notebook(text: str) -> NotebookSource:
     """Join the code cells in their order. Magics and `!` lines are blanked, which keeps line numbers."""
     try:

@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.authoring.notebook import Group, stub_notebook
 from manyheads.authoring.strip import strip
-from manyheads.submission.notebook import source_of_notebook
+from manyheads.submission.notebook import read_notebook
 
 REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
@@ -49,7 +49,7 @@ def test_it_holds_the_stubs_cells_the_visible_checks_and_then_one_for_each_group
 
 
 def test_a_grader_reads_the_same_code_from_it_as_from_the_script(stub: str) -> None:
-    source = source_of_notebook(stub_notebook(stub, "running_mean", GROUPS))
+    source = read_notebook(stub_notebook(stub, "running_mean", GROUPS)).source
     assert ast.dump(ast.parse(source)) == ast.dump(ast.parse(stub))
 
 

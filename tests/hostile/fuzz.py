@@ -18,7 +18,7 @@ with atheris.instrument_imports(
     include=["manyheads.box.replies", "manyheads.submission.notebook", "safetensors", "json"]
 ):
     from manyheads.box.replies import BadReply, read_reply
-    from manyheads.submission.notebook import NotebookError, source_of_notebook
+    from manyheads.submission.notebook import NotebookError, read_notebook
 
 import contextlib
 
@@ -34,7 +34,7 @@ def reply(data: bytes) -> None:
 def notebook(data: bytes) -> None:
     """Any text is a notebook's source or a NotebookError."""
     with contextlib.suppress(NotebookError, UnicodeDecodeError):
-        assert isinstance(source_of_notebook(data.decode()), str)
+        assert isinstance(read_notebook(data.decode()).source, str)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.submission import AttemptSource, read_attempt
-from manyheads.submission.notebook import NotebookError, source_of_notebook
+from manyheads.submission.notebook import NotebookError, read_notebook
 
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 STEM = "01_running_mean"
@@ -78,7 +78,7 @@ def test_any_cells(cells):
 @given(TEXT | st.lists(CELL, max_size=3).map(lambda cells: json.dumps({"cells": cells})))
 def test_a_notebooks_text_gives_source_or_a_sentence(text):
     try:
-        source = source_of_notebook(text)
+        source = read_notebook(text).source
     except NotebookError as error:
         said = str(error)
         assert said.isprintable()

@@ -147,3 +147,15 @@ def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
     result = grade(form(released, tmp_path))
     assert [c.evidence for c in result.checks if c.outcome != "passed"] == []
     assert (result.score, result.note) == (4, "")
+
+
+def test_a_line_that_the_notebook_does_not_have_is_not_told(
+    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path
+) -> None:
+    """By its number an attempt could carry out what it saw: here it makes code of its own that says it is the notebook's."""
+    forged = f"exec(compile('\\n' * 90000 + 'raise KeyError(1)', '{STEM}.ipynb', 'exec'))"
+    released["cells"].append(code(forged))
+    result = grade(written(tmp_path, released))
+    assert result.score == result.max_score
+    assert "did not run to its end: it raised KeyError" in result.note
+    assert "90" not in result.note

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from manyheads.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, source_of_notebook
+from manyheads.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, read_notebook
 
 
 def notebook(*sources: object, kind: str = "code") -> str:
@@ -30,7 +30,7 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out() -> None:
         {"cell_type": "raw", "source": "more words"},
         {"cell_type": "code", "source": "x += 1\ny = x"},
     ]
-    assert names_of(source_of_notebook(json.dumps({"cells": cells}))) == {"x": 2, "y": 2}
+    assert names_of(read_notebook(json.dumps({"cells": cells})).source) == {"x": 2, "y": 2}
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_code_cells_are_joined_in_their_order_and_text_is_left_out() -> None:
     [pytest.param("x = 1\ny = 2", id="one text"), pytest.param(["x = 1\n", "y = 2"], id="a list of lines")],
 )
 def test_a_source_may_be(source: object) -> None:
-    assert source_of_notebook(notebook(source)) == "x = 1\ny = 2\n"
+    assert read_notebook(notebook(source)).source == "x = 1\ny = 2\n"
 
 
 def test_a_notebook_without_cells_is_an_empty_source() -> None:
-    assert names_of(source_of_notebook(notebook())) == {}
+    assert names_of(read_notebook(notebook()).source) == {}
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_a_notebook_without_cells_is_an_empty_source() -> None:
     ],
 )
 def test_magics_are_skipped_and_python_is_kept(cell: str, defines: dict[str, object]) -> None:
-    assert names_of(source_of_notebook(notebook(cell))) == defines
+    assert names_of(read_notebook(notebook(cell)).source) == defines
 
 
 @pytest.mark.parametrize("cell", ["%matplotlib inline\n!ls\nx = 1\nraise ValueError", "%%time\n\n\nraise ValueError"])
 def test_line_numbers_stay_what_the_student_sees(cell: str) -> None:
-    tree = ast.parse(source_of_notebook(notebook(cell)))
+    tree = ast.parse(read_notebook(notebook(cell)).source)
     assert tree.body[-1].lineno == 4
 
 
 def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it() -> None:
     with pytest.raises(SyntaxError) as error:
-        ast.parse(source_of_notebook(notebook("x = 1", "def f(:\n    pass")))
+        ast.parse(read_notebook(notebook("x = 1", "def f(:\n    pass")).source)
     assert error.value.lineno == 3
 
 
@@ -117,21 +117,21 @@ def test_a_cell_that_is_no_python_spoils_the_source_where_the_student_left_it() 
 )
 def test_what_is_no_notebook_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(NotebookError, match=r"^This is not a notebook that can be read: save it again from Jupyter\.$"):
-        source_of_notebook(text)
+        read_notebook(text)
 
 
 def test_there_may_be_so_many_cells_and_no_more() -> None:
-    assert source_of_notebook(notebook(*["x = 1"] * CELL_LIMIT)).count("x = 1") == CELL_LIMIT
+    assert read_notebook(notebook(*["x = 1"] * CELL_LIMIT)).source.count("x = 1") == CELL_LIMIT
     with pytest.raises(NotebookError, match=f"has {CELL_LIMIT + 1} cells; at most {CELL_LIMIT} are read"):
-        source_of_notebook(notebook(*["x = 1"] * (CELL_LIMIT + 1)))
+        read_notebook(notebook(*["x = 1"] * (CELL_LIMIT + 1)))
 
 
 def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
     """A megabyte of names and commas takes the parser a gigabyte."""
     line = "a," * 49 + "a\n"
-    assert line in source_of_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x"))
+    assert line in read_notebook(notebook(line * (CODE_LIMIT // 100 - 1), "%timeit x")).source
     with pytest.raises(NotebookError, match="has more than 200,000 characters of code"):
-        source_of_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
+        read_notebook(notebook(line * (CODE_LIMIT // 200), line * (CODE_LIMIT // 200), "x"))
 
 
 @pytest.mark.parametrize(
@@ -145,4 +145,4 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
     ],
 )
 def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
-    assert source_of_notebook(notebook(cell)).endswith("\n")
+    assert read_notebook(notebook(cell)).source.endswith("\n")
