@@ -16,7 +16,7 @@ FAMILIAR += [(3, 5, 10, nh * hd, nh) for nh, hd in ((2, 2), (2, 4), (4, 16), (2,
 
 def sizes_of(draw, **fixed):
     while True:
-        s = draw.sizes(B=[7], T=[9, 11], nh=[5], hd=[6], d_in=[13, 14], ctx=[17, 19])
+        s = draw.sizes(B=[7], T=[11, 17], nh=[5], hd=[6], d_in=[13, 14], ctx=[19, 23])
         s = SimpleNamespace(**{**vars(s), **fixed})
         s.d_out = s.nh * s.hd
         if len(set(vars(s).values())) == len(vars(s)):

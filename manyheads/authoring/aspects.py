@@ -25,7 +25,7 @@ OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
-MISSED_SHARE = 0.25  # of the mutants that fail the hidden check; above it, the visible one would say too little
+MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
 
 Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
 

@@ -32,7 +32,7 @@ from .aspects import Groups, Subject, broken_aspects, choose, groups_of, within
 from .kill_matrix import kill_matrix
 
 PUBLIC = b"public inputs: drawn without the course's secret"
-NUDGE = 1e-9  # a relative change of the inputs as small as a rounding error
+NUDGE, NARROW_NUDGE = 1e-9, 1e-6  # relative changes of the inputs as small as a rounding error: in float64, in float32
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 ALWAYS = {
     "load_error",
@@ -139,8 +139,15 @@ class _Bench:
     def mutant(
         self, namespace: Mapping[str, object], fails: Sequence[str], replies: Sequence[ReplyFingerprint | None]
     ) -> Subject:
-        """A mutant, which fails these checks. replies: None where chance or rounding decides a reply."""
-        answers = [c if r is not None else None for c, r in zip(self._compared(namespace), replies, strict=True)]
+        """A mutant, which fails these checks. replies: None where chance or rounding decides a reply.
+
+        What rounding decides differs from processor to processor and is left out; chance is drawn from the call's seed.
+        """
+        runner = LocalRunner(namespace)
+        answers = [
+            each if reply is not None or not _is_deterministic(runner, each.call) else None
+            for each, reply in zip(self._compared(namespace), replies, strict=True)
+        ]
         return Subject(frozenset(fails), False, broken_aspects(answers, self.groups))
 
     def _compared(self, namespace: Mapping[str, object]) -> list[Compared]:
@@ -207,11 +214,13 @@ def _reply(runner: Runner, call: Call, known: Sequence[ReplyFingerprint]) -> Rep
     if any(found.is_same(each) for each in known):
         return found
     generator = torch.Generator().manual_seed(0)
+    is_wide = call.dtype in (None, "float64") and call.autocast is None and {*found.dtype} <= {"float64"}
+    nudge = NUDGE if is_wide else NARROW_NUDGE
 
     def nudged(tensor: Tensor) -> Tensor:
         if not tensor.is_floating_point() or tensor.device.type == "meta":
             return tensor
-        return tensor * (1 + NUDGE * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+        return tensor * (1 + nudge * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
 
     return found if found.is_same(fingerprint_of(runner.execute(map_call(call, nudged)))) else None
 
