@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 TENSORS = 2e-6  # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
-FIGURES = 1e-4  # the same for numbers in the metadata: sums of many rounded numbers, written with six digits
+FIGURES = 1e-4  # the same for a list of numbers in the metadata: sums of many rounded numbers, written with six digits
 
 
 def in_step(there: bytes, made: bytes) -> bool:
@@ -72,17 +72,19 @@ def _parsed(text: str) -> object:
         return text
 
 
-def _same_values(a: object, b: object) -> bool:
+def _same_values(a: object, b: object, largest: float = 1.0) -> bool:
+    """Whether two parsed values are equal. largest: the largest number of the list that they stand in."""
     if isinstance(a, float) and isinstance(b, int | float) and not isinstance(b, bool):
-        return _same_figure(a, float(b))
+        return _same_figure(a, float(b), largest)
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same_values(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_same_values, a, b))
+        largest = max((abs(each) for each in a if isinstance(each, float) and math.isfinite(each)), default=1.0)
+        return len(a) == len(b) and all(_same_values(x, y, largest) for x, y in zip(a, b, strict=True))
     return type(a) is type(b) and a == b
 
 
-def _same_figure(a: float, b: float) -> bool:
+def _same_figure(a: float, b: float, largest: float) -> bool:
     if not (math.isfinite(a) and math.isfinite(b)):
         return a == b or (math.isnan(a) and math.isnan(b))
-    return abs(a - b) <= FIGURES * max(1.0, abs(a), abs(b))
+    return abs(a - b) <= FIGURES * max(1.0, largest, abs(a))

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.recorded
 X = torch.tensor([1.0, -250.0, 0.0, 3e-9])
 
 
-def file(*, x: Tensor = X, name: str = "x", figure: object = 0.25, word: str = "a") -> bytes:
-    """A recording of one tensor, with a figure and a word beside it."""
-    body = json.dumps({"figures": [figure, 1], "word": word})
+def file(*, x: Tensor = X, name: str = "x", figure: object = 0.25, beside: float = 1.5, word: str = "a") -> bytes:
+    """A recording of one tensor, with figures and a word beside it."""
+    body = json.dumps({"figures": [figure, beside, 1], "word": word})
     return bytes(safetensors.torch.save({name: x}, metadata={"body": body, "kind": "not JSON"}))
 
 
@@ -53,6 +53,12 @@ def test_rounding_is_in_step(made: bytes) -> None:
 def test_everything_else_is_not(made: bytes) -> None:
     assert not in_step(file(), made)
     assert not in_step(made, file())
+
+
+def test_a_figure_is_compared_by_the_size_of_its_list() -> None:
+    """Projections of one tensor have errors of one size, also the projection that is near zero."""
+    assert in_step(file(figure=0.25, beside=-500.0), file(figure=0.26, beside=-500.0))
+    assert not in_step(file(figure=0.25, beside=-500.0), file(figure=0.35, beside=-500.0))
 
 
 def test_integers_and_bools_are_compared_exactly() -> None:
