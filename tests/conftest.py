@@ -91,7 +91,7 @@ def run_course(tmp_path: Path) -> RunCourse:
         command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
         environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", **(env or {})}
         if env is None:
-            return run_warm(command[3:], cwd, environment)
+            return run_warm("manyheads", command[3:], cwd, environment)
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
     return run

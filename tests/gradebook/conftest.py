@@ -10,13 +10,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("nbgrader")
+
+from tests.warm import run_warm
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -35,8 +36,7 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
 
     def run(folder: Path, *arguments: str | Path, check: bool = True) -> Done:
         ours = {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
-        command = [sys.executable, "-m", "nbgrader", *map(str, arguments)]
-        done = subprocess.run(command, cwd=folder, env={**os.environ, **ours}, capture_output=True, text=True)
+        done = run_warm("nbgrader", [str(each) for each in arguments], folder, {**os.environ, **ours})
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
