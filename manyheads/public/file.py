@@ -112,6 +112,10 @@ def read(path: Path) -> Fingerprints:
     """Read a fingerprint file. Raises CourseError."""
     try:
         return loaded(path.read_bytes())  # `loaded` caches by content
+    except FileNotFoundError as error:
+        raise CourseError(
+            f"{path} is not here. Next: git checkout {path}, or as an instructor who has not released it yet: course release"
+        ) from error
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
         problem = type(error).__name__
         raise CourseError(

@@ -98,6 +98,12 @@ def test_a_spoilt_file_is_an_error_that_says_what_to_do(tmp_path: Path, spoil: C
         read(path)
 
 
+def test_a_file_that_was_never_released_is_not_looked_for_in_git_alone(tmp_path: Path) -> None:
+    path = tmp_path / "f.safetensors"
+    with pytest.raises(CourseError, match=rf"^{path} is not here\. .* who has not released it yet: course release$"):
+        read(path)
+
+
 def test_all_of_the_tiny_courses_mutants_are_meant_here(mutants: tuple[Mutant, ...]) -> None:
     assert [mutant.id for mutant in mutants] == IDS
 
