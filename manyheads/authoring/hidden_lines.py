@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from ..course import Course
-from .phrases import Phrases, Wanted, as_code, length, normalised
+from .phrases import Phrases, Text, Wanted, as_code, length, normalised
 from .strip import solution_parts, strip
 from .wheel import engine_files
 
@@ -102,15 +102,16 @@ def _is_harmless(form: str) -> bool:
 
 def _common(lines: Mapping[str, HiddenLine], stubs: list[str]) -> set[str]:
     phrases = Phrases(form for form in lines if length(form) < LONG)
-    of_lessons = {form for stub in stubs for form in phrases.within(normalised(stub))}
+    of_lessons = {form for stub in stubs for form in phrases.within(Text(normalised(stub)))}
     given_away = {form for form in of_lessons if lines[form].of_solution and length(form) >= MIDDLE}
     return of_lessons - given_away | phrases.within(_engine())
 
 
 @cache
-def _engine() -> str:
-    """The text of the released engine in normal form."""
-    return "\n".join(normalised(content.decode("utf-8", "replace")) for _, content in engine_files(templates=False))
+def _engine() -> Text:
+    """The text of the released engine."""
+    contents = (content for _, content in engine_files(templates=False))
+    return Text("\n".join(normalised(content.decode("utf-8", "replace")) for content in contents))
 
 
 def _widespread(course: Course) -> set[str]:

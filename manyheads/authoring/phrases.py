@@ -29,6 +29,15 @@ def length(form: str) -> int:
     return len(form.replace(" ", ""))
 
 
+class Text:
+    """A text in normal form, in which phrases are looked for: in its comments, in its code, also across lines."""
+
+    def __init__(self, normal: str) -> None:
+        ways = [normal.replace("#", ""), *([re.sub(r"#[^\n]*", "", normal)] if "#" in normal else [])]
+        tokens = [way.split() for way in ways]
+        self.ways = [(set(zip(t, t[1:], t[2:], strict=False)), f" {' '.join(t)} ") for t in tokens]
+
+
 class Phrases:
     """Lines in normal form, of three tokens or more, that are found anywhere in a text."""
 
@@ -37,17 +46,14 @@ class Phrases:
         for form in forms:
             self._by_start.setdefault(tuple(form.split(" ")[:3]), []).append(form)
 
-    def within(self, normal: str) -> set[str]:
-        """The phrases in a text in normal form: in its comments, in its code, also across lines."""
-        found = set(self._in_tokens(normal.replace("#", "").split()))
-        if "#" in normal:
-            found |= set(self._in_tokens(re.sub(r"#[^\n]*", "", normal).split()))
+    def within(self, text: Text) -> set[str]:
+        """The phrases in a text."""
+        found = set[str]()
+        for starts, whole in text.ways:
+            for start, forms in self._by_start.items():
+                if start in starts:
+                    found.update(form for form in forms if f" {form} " in whole)
         return found
-
-    def _in_tokens(self, tokens: list[str]) -> Iterator[str]:
-        starts = self._by_start.keys() & set(zip(tokens, tokens[1:], tokens[2:], strict=False))
-        whole = f" {' '.join(tokens)} " if starts else ""
-        return (form for start in starts for form in self._by_start[start] if f" {form} " in whole)
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Wanted:
         lines = normal.split("\n")
         whole = {form for line in lines for form in _forms(line)}
         pieces = {piece for line in lines for piece in _pieces(line)}
-        return self.anywhere.within(normal) | (self.alone & whole) | (self.apart & (whole | pieces))
+        return self.anywhere.within(Text(normal)) | (self.alone & whole) | (self.apart & (whole | pieces))
 
 
 def _forms(line: str) -> tuple[str, str]:
