@@ -49,6 +49,8 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "limit": str(course.limits.source_kib),
         "first": first.id,
         "first_file": str(first.script.relative_to(course.root)),
+        "first_notebook": str(first.notebook.relative_to(course.root)),
+        "first_folder": str(first.assignment.exercises_folder.relative_to(course.root)),
         "attempts": "\n".join(
             f"/{path.relative_to(course.root)}" for e in course.exercises for path in (e.script, e.notebook)
         ),

@@ -22,24 +22,33 @@ from ..result import ExerciseResult
 WIDTH = 84  # columns: nbgrader cuts lines at 86
 
 
-class VisibleCheckFailed(AssertionError):
-    """A visible check failed. The text is the report."""
+class _TextAlone(Exception):
+    """An exception that IPython shows without its stack, which says nothing about the student's code."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: only the report, because this stack says nothing about the student's code."""
+        """What IPython shows."""
         return str(self).splitlines()
 
 
+class VisibleCheckFailed(_TextAlone, AssertionError):
+    """A visible check failed. The text is the report."""
+
+
+class NothingRecorded(_TextAlone, CourseFault):
+    """The recorded answers are not beside the notebook. The text says what to do next."""
+
+
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
-    """Check what is defined in this notebook. Raises VisibleCheckFailed, with the report, if a check fails.
+    """Check what is defined in this notebook. Raises VisibleCheckFailed, with the report, if a check fails, and
+    NothingRecorded where the recorded answers are missing.
 
     Example: `check_notebook("reshape_dance")`
     """
     recorded = sorted((Path.cwd() / "fingerprints").glob(f"[0-9][0-9]_{exercise}.safetensors"))
     if not recorded:
-        raise CourseFault(
-            f"fingerprints/…{exercise}.safetensors is not beside this notebook: keep the released folder together. "
-            f"Next: course check {exercise}"
+        raise NothingRecorded(
+            f"fingerprints/…{exercise}.safetensors is not in this notebook's folder: keep the released folder together. "
+            "Next: %cd to the exercises' folder in the class repository, then this cell again"
         )
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names))

@@ -104,6 +104,15 @@ def test_the_students_words_are_about_this_course(whole: Path) -> None:
     ]  # a torch.py beside them would be imported by everybody
 
 
+def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(whole: Path) -> None:
+    notebook = whole / SCRIPT.replace(".py", ".ipynb")
+    assert "%pip install ../../manyheads-*.whl" in notebook.read_text()
+    assert [path.resolve() for path in notebook.parent.glob("../../manyheads-*.whl")] == [whole / WHEEL]
+    readme = (whole / "README.md").read_text()
+    assert f"%cd REPO/{notebook.parent.relative_to(whole)}\n    %pip install ../../{WHEEL}\n" in readme
+    assert f"https://colab.research.google.com/github/OWNER/REPO/blob/main/{notebook.relative_to(whole)}" in readme
+
+
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]

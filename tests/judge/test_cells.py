@@ -132,6 +132,14 @@ def as_script_of_jupytext(form: str) -> Callable[[dict, Path], Path]:
     return convert
 
 
+AS_FIRST_RELEASED = """\
+# What your answers show, before anybody grades them. In a terminal: course check running_mean
+from manyheads.notebook import check_notebook
+
+check_notebook("running_mean")"""
+
+
+@pytest.mark.parametrize("visible", [None, AS_FIRST_RELEASED], ids=["", "with visible checks as first released"])
 @pytest.mark.parametrize(
     "form",
     [
@@ -142,8 +150,14 @@ def as_script_of_jupytext(form: str) -> Callable[[dict, Path], Path]:
     ],
 )
 def test_a_right_notebook_has_full_marks_in_whatever_form_it_is_handed_in(
-    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path, form: Callable[[dict, Path], Path]
+    grade: Callable[[Path], ExerciseResult],
+    released: dict,
+    tmp_path: Path,
+    form: Callable[[dict, Path], Path],
+    visible: str | None,
 ) -> None:
+    (checks,) = [cell for cell in released["cells"] if "check_notebook" in "".join(cell["source"])]
+    checks["source"] = visible or checks["source"]
     result = grade(form(released, tmp_path))
     assert [c.evidence for c in result.checks if c.outcome != "passed"] == []
     assert (result.score, result.note) == (4, "")

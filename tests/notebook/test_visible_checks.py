@@ -46,7 +46,12 @@ def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:
         check_notebook("running_mean", {})
 
 
-def test_without_recorded_answers_it_says_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_recorded_answers_one_sentence_says_where_they_belong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CourseFault, match=r"keep the released folder together\. Next: course check running_mean$"):
+    with pytest.raises(
+        CourseFault, match=r"keep the released folder together\. Next: %cd to the exercises' folder"
+    ) as raised:
         check_notebook("running_mean")
+    assert raised.value._render_traceback_() == [str(raised.value)]

@@ -1,0 +1,90 @@
+"""A notebook where the engine is not installed, as on Colab: one sentence says how to install it, and all else runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from manyheads.submission.notebook import METADATA_KEY, read_notebook
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+NOTEBOOKS = sorted([*REPOSITORY.glob("exercises/*/*.ipynb"), *TINY.glob("exercises/*/*.ipynb")])
+RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n"
+SENTENCE = (
+    "To check your answers here, install the engine: %pip install ../../manyheads-*.whl "
+    "(on Colab: the lines in the class repository's README.md)\n"
+)
+NO_ENGINE = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "manyheads":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refused())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A student's folder, on a machine whose kernels have no engine."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(NO_ENGINE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    return Path(shutil.copytree(TINY / "exercises" / "averages", tmp_path / "averages"))
+
+
+def is_visible_check(cell: dict) -> bool:
+    return bool(cell["metadata"].get(METADATA_KEY, {}).get("visible"))
+
+
+def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: Path) -> None:
+    notebook = nbformat.read(folder / "01_running_mean.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = RIGHT
+    where = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True, resources=where).execute()
+    assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
+    said = [(cell, output) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert [output.output_type for _, output in said if output.output_type == "error"] == []
+    (output,) = [output for cell, output in said if is_visible_check(cell)]
+    assert (output.output_type, output.name, output.text) == ("stream", "stderr", SENTENCE)
+
+
+def test_nbgraders_validate_takes_it_for_no_success(folder: Path) -> None:
+    """Where nothing was checked nobody is told that all the tests pass."""
+    validator = pytest.importorskip("nbgrader.validator").Validator()
+    (failed,) = validator.validate(str(folder / "01_running_mean.ipynb"))["failed"]
+    assert failed["raw_error"] == SENTENCE
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_other_cell_needs_it(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    (checks,) = [cell for cell in notebook["cells"] if is_visible_check(cell)]
+    assert "from manyheads.notebook import check_notebook" in "".join(checks["source"])
+    notebook["cells"].remove(checks)
+    code = [line for cell in notebook["cells"] if cell["cell_type"] == "code" for line in cell["source"]]
+    assert [line for line in code if "manyheads" in line] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_grader_reads_nothing_of_that_cell_without_its_metadata(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    kept = read_notebook(json.dumps(notebook)).source
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+    bare = read_notebook(json.dumps(notebook)).source
+    assert "manyheads" not in bare
+    assert [line for line in bare.splitlines() if line.strip() and line not in kept] == [
+        "# What your answers show, before anybody grades them. In a terminal: course check " + path.stem[3:]
+    ]
