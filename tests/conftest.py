@@ -1,4 +1,4 @@
-"""What tests share: the tiny course, warm boxes, and the command as a person runs it."""
+"""What tests share: the tiny course, warm boxes, a real browser, and the command as a person runs it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import torch
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue
+from tests.browser import Browser, installed_browser
 from tests.warm import run_warm
 
 TINY = Path(__file__).parent / "tiny_course"
@@ -79,6 +80,17 @@ def box(tiny: Course) -> Iterator[Box]:
 def catalogue(tiny: Course) -> Catalogue:
     """The tiny course's hidden checks, collected."""
     return Catalogue(tiny)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A real browser; without one, its tests are skipped and say so."""
+    program = installed_browser()
+    if program is None:
+        pytest.skip("no Chromium or Chrome is installed: what a browser shows is not tested")
+    opened = Browser(program, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
