@@ -68,9 +68,9 @@ class Browser:
         return answer["result"].get("value")
 
     def until(self, expression: str, seconds: float = PATIENCE) -> object:
-        """The value of an expression in the page, once it is true."""
+        """The value of an expression in the page, once it is true; of an element, that it is there."""
         deadline = time.monotonic() + seconds
-        while not (value := self.js(expression)):
+        while not (value := self.js(f"(found => found instanceof Node || found)({expression})")):
             assert time.monotonic() < deadline, f"not within {seconds:g} s: {expression}"
             time.sleep(0.1)
         return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from sqlalchemy.exc import SAWarning
 from ..course import Course
 from ..errors import CourseFault
 from .listing import init_notebooks
-from .names import assignment_named
+from .names import SOURCE, assignment_named
 
 _ORIGINAL = "_before_manyheads"
 PREPROCESSORS = [  # student code runs in the box and nowhere else: no kernel is started for it
@@ -87,6 +87,9 @@ def prepare(course: Course) -> None:
         with _set(converter, "preprocessors", FEEDBACK_PREPROCESSORS):
             yield
 
+    for assignment in course.assignments:  # formgrader lists what has a folder here, and its button then fills it
+        with suppress(OSError):
+            (course.root / SOURCE / assignment.id).mkdir(parents=True, exist_ok=True)
     _wrap(GenerateAssignment, source)
     _wrap(Autograde, submitted)
     _wrap(GenerateFeedback, feedback)
