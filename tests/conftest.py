@@ -82,7 +82,7 @@ def catalogue(tiny: Course) -> Catalogue:
     return Catalogue(tiny)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # of its own for each: what a page left open goes on asking for is nobody else's
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """A real browser; without one, its tests are skipped and say so."""
     program = installed_browser()
