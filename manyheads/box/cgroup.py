@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,9 @@ ROOT = Path("/sys/fs/cgroup")
 PREFIX = "manyheads-"
 ZYGOTE_MIB = 1024  # for the warm interpreter that attempts are forked from
 ZYGOTE_PROCESSES = 8
+REMOVAL_SECONDS = 10.0  # for the kernel to free an attempt's memory, after which it lets go of the cgroup
+
+Plan = Mapping[str, Mapping[str, str]]  # folders to make, and what to write to the files of each
 
 
 @dataclass(frozen=True)
@@ -25,49 +29,55 @@ class Cgroup:
 
     folders: tuple[Path, ...]
 
-    @property
-    def entrances(self) -> list[str]:
-        """The files to which a process writes its pid to join."""
-        return [str(folder / "cgroup.procs") for folder in self.folders]
+    def join(self) -> None:
+        """Move this process into the cgroup."""
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                (folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def remove(self) -> None:
         """Remove the cgroup. Its processes must have ended; the kernel may need a moment to notice."""
+        deadline = time.monotonic() + REMOVAL_SECONDS
         for folder in self.folders:
-            for _ in range(50):
-                try:
-                    folder.rmdir()
-                    break
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    time.sleep(0.01)
+            while not _removed(folder) and time.monotonic() < deadline:
+                time.sleep(0.01)
 
 
-def make_cgroup(limits: Limits) -> Cgroup:
-    """Make a cgroup with these limits. It has no folders if this machine does not allow one."""
-    _remove_stale()
+def plan_cgroup(limits: Limits) -> Plan:
+    """The cgroup that a box with these limits should have. What earlier judges left is removed first."""
+    for folder in abandoned():
+        _removed(folder)
     memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
-        folder = _make(_parent_v2() / name, {"memory.max": memory, "memory.swap.max": "0", "pids.max": pids})
-        return Cgroup(() if folder is None else (folder,))
-    made = (
-        _make(ROOT / "memory" / name, {"memory.limit_in_bytes": memory}),
-        _make(ROOT / "pids" / name, {"pids.max": pids}),
-    )
+        return {str(_parent_v2() / name): {"memory.max": memory, "memory.swap.max": "0", "pids.max": pids}}
+    return {
+        str(ROOT / "memory" / name): {"memory.limit_in_bytes": memory},
+        str(ROOT / "pids" / name): {"pids.max": pids},
+    }
+
+
+def make_cgroup(plan: Plan) -> Cgroup:
+    """Make a cgroup. It has no folders if this machine does not allow one."""
+    made = [_make(Path(folder), settings) for folder, settings in plan.items()]
     return Cgroup(tuple(folder for folder in made if folder is not None))
 
 
-def _remove_stale() -> None:
-    """Remove the cgroups of judges that were killed. The kernel refuses where a process is left."""
-    for parent in {ROOT / "memory", ROOT / "pids", _parent_v2()}:
-        for folder in parent.glob(f"{PREFIX}*"):
-            if not Path("/proc", folder.name.removeprefix(PREFIX).partition("-")[0]).exists():
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
+def abandoned() -> list[Path]:
+    """The folders of cgroups whose judge has ended."""
+    parents = {ROOT / "memory", ROOT / "pids", _parent_v2()}
+    folders = [folder for parent in sorted(parents) for folder in sorted(parent.glob(f"{PREFIX}*"))]
+    return [f for f in folders if not Path("/proc", f.name.removeprefix(PREFIX).partition("-")[0]).exists()]
 
 
-def _make(folder: Path, settings: dict[str, str]) -> Path | None:
+def _removed(folder: Path) -> bool:
+    """Remove the folder, and return whether it is gone. The kernel refuses while a process is left in it."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
+def _make(folder: Path, settings: Mapping[str, str]) -> Path | None:
     """Make the folder with these settings; None if that fails. Settings that this kernel lacks are skipped."""
     try:
         folder.mkdir()

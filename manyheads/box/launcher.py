@@ -1,37 +1,36 @@
-"""Drop to an unprivileged uid, then exec bubblewrap. Runs as a script of its own, before any student code exists.
+"""Drop to an unprivileged uid, then exec bubblewrap, before any student code exists.
 
 Bubblewrap run by root is not a sandbox, so root drops to a uid that owns nothing. That uid may be unable to reach the
 interpreter (for example in a virtual environment below /root). Root therefore first bind-mounts the box's contents to
 a folder that everybody can enter, in a mount namespace that ends with this process.
 
-Arguments: a JSON object with `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command`
-(what to run in the box), `sources` (paths), `uid` (or null, when not root) and `cgroups` (files to write our pid to).
+A request has `bwrap` (path), `arguments` (for bwrap, with "{n}" for the n-th source), `command` (what to run in the box),
+`sources` (paths) and `uid` (or None, when not root).
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import json
 import os
-import sys
+import signal
+from typing import Any, NoReturn
 
+_PR_SET_PDEATHSIG = 1
 _NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x00020000, 0x1000, 0x4000, 1 << 18
 _STAGES = ("/mnt", "/media", "/srv", "/run", "/tmp")
 
 
-def main() -> None:
-    """Start the box. Never returns."""
-    request = json.loads(sys.argv[1])
+def become_box(request: dict[str, Any], parent: int) -> NoReturn:
+    """Start the box in this process, a child of `parent`, and end with it."""
     sources: list[str] = request["sources"]
-    for path in request["cgroups"]:
-        with contextlib.suppress(OSError), open(path, "w") as file:
-            file.write(str(os.getpid()))
     if request["uid"] is not None:
         sources = _stage(sources)
         os.setgroups([])
         os.setresgid(request["uid"], request["uid"], request["uid"])
         os.setresuid(request["uid"], request["uid"], request["uid"])
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # after the uid, whose change undoes it
+    if os.getppid() != parent:  # it ended before the line above
+        os._exit(1)
     arguments = [a.format(*sources) if a.startswith("{") else a for a in request["arguments"]]
     reader, writer = os.pipe()
     os.set_inheritable(reader, True)
@@ -68,7 +67,3 @@ def _stage(sources: list[str]) -> list[str]:
         mount(source, target, None, _MS_BIND | _MS_REC)
         staged.append(target)
     return staged
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..course import Course
 from .canary import run_canary
-from .cgroup import make_cgroup
+from .cgroup import make_cgroup, plan_cgroup
 from .level import BoxUnavailable, Level, open_box
 from .names import Device
 from .namespaces import uid_for_box
@@ -94,7 +94,7 @@ def _user_namespaces() -> Iterator[Finding]:
 
 
 def _cgroups(course: Course) -> Finding:
-    cgroup = make_cgroup(course.limits.for_worker())
+    cgroup = make_cgroup(plan_cgroup(course.limits.for_worker()))
     cgroup.remove()
     if cgroup.folders:
         return Finding("cgroups", "memory and processes of a whole attempt are bounded together")

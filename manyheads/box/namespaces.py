@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .cgroup import Cgroup, make_cgroup
+from . import reaper
+from .cgroup import Cgroup, Plan, plan_cgroup
 from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents, places_in_box
 from .names import BoxUnavailable, Level
@@ -52,9 +52,11 @@ class NamespaceBox:
 
     def attempt(self, limits: Limits) -> Connection:
         """A connection to a new process in the box; a box that broke is replaced first."""
-        if self._process.poll() is not None:
-            self._close()
-            self._start()
+        with contextlib.suppress(OSError):  # the box has ended, and its reaper not yet
+            if self._reaper.poll() is None:
+                return start_attempt(self._control, limits)
+        self._close()
+        self._start()
         return start_attempt(self._control, limits)
 
     def __enter__(self) -> Self:
@@ -69,15 +71,15 @@ class NamespaceBox:
             raise BoxUnavailable(
                 "bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
             )
-        self._cgroup = make_cgroup(self._limits)
+        planned = plan_cgroup(self._limits)
+        self._cgroup = Cgroup(tuple(map(Path, planned)))
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as errors:
-            launcher = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py"))]
-            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, self._cgroup, self._given)
-            self._process = subprocess.Popen(
-                [*launcher, json.dumps(request)],
+            request = launch_request(bwrap, theirs.fileno(), uid_for_box(), self._hidden, planned, self._given)
+            self._reaper = subprocess.Popen(
+                reaper.command(request),
                 pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 env={},
@@ -96,9 +98,10 @@ class NamespaceBox:
 
     def _close(self) -> None:
         self._control.close()
-        self._process.kill()
-        self._process.wait()
-        self._cgroup.remove()
+        assert self._reaper.stdin is not None
+        self._reaper.stdin.close()
+        self._reaper.wait()
+        self._cgroup.remove()  # only if the reaper was killed; else it has done so
 
 
 def uid_for_box() -> int | None:
@@ -107,9 +110,9 @@ def uid_for_box() -> int | None:
 
 
 def launch_request(
-    bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroup: Cgroup, given: Equipment
+    bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, given: Equipment
 ) -> dict[str, object]:
-    """What `launcher.py` is to do."""
+    """What `reaper.py` and `launcher.py` are to do."""
     inside = contents()
     binds = (*inside.binds, *given.binds)
     arguments = [*_UNSHARE, *_BOUND]
@@ -137,7 +140,7 @@ def launch_request(
         "command": [inside.python, "-I", "-S", "-B", "-c", start],
         "sources": [bind.source for bind in (*binds, *given.devices)],
         "uid": uid,
-        "cgroups": cgroup.entrances,
+        "cgroups": cgroups,
     }
 
 

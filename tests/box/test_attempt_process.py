@@ -141,8 +141,8 @@ def test_the_next_attempt_sees_nothing_of_the_last(box):
 
 
 def test_a_box_that_broke_is_replaced(box):
-    box._process.kill()
-    box._process.wait()
+    box._reaper.kill()
+    box._reaper.wait()
     assert answer(box, "    return 2.0") == 2.0
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.canary import run_canary
-from manyheads.box.cgroup import Cgroup
 from manyheads.box.connection import AttemptEnded
 from manyheads.box.contents import Bind
 from manyheads.box.level import Box, Level, open_box
@@ -163,7 +162,7 @@ def test_the_warm_process_of_a_box_for_a_gpu_is_not_warmed_up(gpu: Opened) -> No
 def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device: Path, tmp_path: Path) -> None:
     little = dataclasses.replace(GPU, memory_mib=64)
     with NamespaceBox(little, tmp_path, Equipment((Bind(str(device), "/dev/nvidia0"),))) as box:
-        if not box._cgroup.folders:
+        if not all(folder.exists() for folder in box._cgroup.folders):
             pytest.skip("no cgroup can be made here")
         with pytest.raises(AttemptEnded, match="out of memory"):
             Opened(box, little).gives("len(torch.ones(3 << 30, dtype=torch.uint8))")
@@ -173,7 +172,7 @@ def test_memory_is_bounded_by_the_cgroup_where_there_is_one(gpu: Opened, device:
 
 
 def arguments(given: Equipment, tmp_path: Path) -> list[str]:
-    request = launch_request("bwrap", 3, NOBODY, tmp_path, Cgroup(()), given)
+    request = launch_request("bwrap", 3, NOBODY, tmp_path, {}, given)
     sources, found = request["sources"], request["arguments"]
     assert isinstance(sources, list)
     assert isinstance(found, list)

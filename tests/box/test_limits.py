@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.box.cgroup import ZYGOTE_MIB, make_cgroup
+from manyheads.box.cgroup import ZYGOTE_MIB, make_cgroup, plan_cgroup
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.level import Box, Level, open_box
 from manyheads.box.worker.limits import Limits
@@ -131,7 +131,7 @@ def test_an_attempt_that_computes_for_longer_than_its_budget_is_ended_by_the_ker
 
 def test_all_processes_of_an_attempt_share_one_bound_of_memory(box):
     """Eight children of 300 MiB each: every one within its rlimit, all together beyond the box's cgroup."""
-    group = make_cgroup(LIMITS)
+    group = make_cgroup(plan_cgroup(LIMITS))
     group.remove()
     if not group.folders:
         pytest.skip("this machine lets nobody make a cgroup: each process of an attempt is bounded by itself")
@@ -166,12 +166,10 @@ def held_by_survivors(box: Box, body: str) -> float:
 
 
 def test_what_a_killed_judge_left_is_swept_away():
-    script = (
-        "import os; from manyheads.box.cgroup import *; print(*make_cgroup(Limits()).folders, flush=True); os.abort()"
-    )
+    script = "import os; from manyheads.box.cgroup import *; print(*make_cgroup(plan_cgroup(Limits())).folders, flush=True); os.abort()"
     left = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.split()
     if not left:
         pytest.skip("this machine lets nobody make a cgroup")
     assert all(Path(folder).exists() for folder in left)
-    make_cgroup(LIMITS).remove()
+    make_cgroup(plan_cgroup(LIMITS)).remove()
     assert not any(Path(folder).exists() for folder in left)

@@ -1,0 +1,147 @@
+"""Run a command, and end when everything that it ever started has ended. A script: witness.py COMMAND…
+
+Whatever loses its parent becomes a child of this process, so that nothing can hide by outliving whoever started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+REPOSITORY = Path(__file__).parents[1]
+PATIENCE = 120.0  # seconds: far above what it takes, because no verdict may depend on how busy a machine is
+STAGES = re.compile(r"/(mnt|media|srv|run|tmp)(/\d+)?")  # where a box's files are mounted, in a namespace of its own
+
+
+@dataclass
+class Witnessed:
+    """A command under a witness."""
+
+    process: subprocess.Popen[bytes]
+    mounts: set[str] = field(default_factory=lambda: mounts())
+
+    def kin(self) -> list[int]:
+        """Every living process that descends from the command, and the command itself."""
+        parents = {pid: parent for pid in pids() if (parent := parent_of(pid))}
+        found, todo = [], [self.process.pid]
+        while todo:
+            of = todo.pop()
+            children = [pid for pid, parent in parents.items() if parent == of]
+            found += children
+            todo += children
+        return found
+
+    def named(self, text: str) -> list[int]:
+        """Those with this text in their command line, oldest first."""
+        return [pid for pid in sorted(self.kin()) if text in command_line(pid)]
+
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        """Wait for a moment of the run."""
+        while not condition():
+            assert self.process.poll() is None, "it ended before that moment came"
+            time.sleep(0.02)
+
+    def leaves_nothing(self) -> None:
+        """Wait until the last process has ended; then no cgroup and no mount of theirs may be left."""
+        judges = {str(pid) for pid in self.kin()}
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            left = [command_line(pid)[:80] for pid in self.kin()]
+            raise AssertionError(f"still there after {PATIENCE:.0f} s: {left}") from None
+        assert [folder for folder in cgroups() if folder.name.split("-")[1] in judges] == []
+        assert mounts() <= self.mounts
+
+
+@contextmanager
+def witnessed(command: list[str], log: Path) -> Iterator[Witnessed]:
+    """Start a command under a witness; in the end kill what is left."""
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, __file__, *command],
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"},
+            cwd=log.parent,
+            start_new_session=True,
+        )
+    run = Witnessed(process)
+    try:
+        yield run
+    finally:
+        while run.process.poll() is None:
+            for pid in run.kin():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def loops(run: Witnessed) -> bool:
+    """Whether an attempt of this run has computed for a second: more than anything but an endless loop takes."""
+    zygotes = run.named("manyheads_worker.zygote")
+    attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
+    return any(seconds_computed(pid) > 1 for pid in attempts)
+
+
+def is_python(pid: int) -> bool:
+    """Whether this is not bubblewrap, whose command line names the same program."""
+    return not command_line(pid).startswith("bwrap")
+
+
+def pids() -> list[int]:
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+
+
+def parent_of(pid: int) -> int:
+    """0 where it has ended."""
+    fields = stat(pid)
+    return int(fields[1]) if fields and fields[0] != "Z" else 0
+
+
+def seconds_computed(pid: int) -> float:
+    fields = stat(pid)
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def stat(pid: int) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    return []
+
+
+def command_line(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""
+
+
+def cgroups() -> list[Path]:
+    """The cgroups of all boxes on this machine."""
+    return [path for depth in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{depth}manyheads-*")]
+
+
+def mounts() -> set[str]:
+    """The places in this mount namespace where a box would mount its files."""
+    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return {point for point in points if STAGES.fullmatch(point)}
+
+
+def main() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+if __name__ == "__main__":
+    main()
