@@ -16,6 +16,7 @@ from ..course import load_course
 from ..errors import CourseFault
 from ..result import Result
 from ..submission import Submission
+from .orphan import end_with_parent
 from .plan import GradePlan
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ _state = _ProcessState(ExitStack())
 
 def start(plan: GradePlan) -> None:
     """Make this process a judge. An exception is stored, and raised by the first `grade`, whose caller can handle it."""
+    end_with_parent()  # before the slow imports
     from ..box.level import open_box
     from ..box.proof import prove
     from ..judge.grade import Judge, Settings

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import select
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +25,7 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
 
     if inherited:
         connection = attempt.hide_descriptor(inherited)
+        threading.Thread(target=_end_with_judge, args=(connection,), daemon=True).start()
     torch.set_num_threads(1)
     attempt.silence()
     with contextlib.suppress(ModuleNotFoundError):  # Windows has no rlimits: only the deadline limits the attempt
@@ -29,6 +34,14 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
         measure_address_space()
         apply_rlimits(Limits(**limits))
     attempt.serve(connection)
+
+
+def _end_with_judge(connection: socket.socket) -> None:
+    """Kill this session when the judge has hung up or was killed, also in the middle of code that never returns."""
+    hang_up = select.poll()
+    hang_up.register(connection, 0)  # POLLHUP is reported in any case
+    hang_up.poll()
+    os.killpg(0, signal.SIGKILL)
 
 
 def _connect() -> socket.socket:

@@ -1,0 +1,93 @@
+"""A command or a judge that is killed at any moment leaves nothing: no process, no cgroup, no mount."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.witness import Witnessed, loops, witnessed
+
+LOOP = "def running_mean(x):\n    while True:\n        pass\n"
+SLEEP = "import time\n\n\ndef running_mean(x):\n    time.sleep(1000)\n"
+JUDGE, REAPER = "multiprocessing.spawn", "manyheads.box.reaper"
+
+endings = pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+victims = pytest.mark.parametrize("victim", ["manyheads grade", JUDGE], ids=["the command", "a judge"])
+
+
+def a_class(folder: Path, source: str) -> Path:
+    """Three students with the same attempt."""
+    for student in ("ada", "ben", "cat"):
+        path = folder / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(source)
+    return folder
+
+
+def patient(course: Path) -> Path:
+    """The course, with limits above what any test waits: what ends, ends for another reason."""
+    text = (course / "course.yaml").read_text()
+    text = text.replace("seconds_per_call: 2", "seconds_per_call: 600")
+    (course / "course.yaml").write_text(text.replace("seconds_per_attempt: 6", "seconds_per_attempt: 600"))
+    return course
+
+
+def command(course: Path, submitted: Path, *options: str) -> list[str]:
+    """`course grade` with two judges."""
+    arguments = ["grade", submitted, "--course", course, "--out", submitted.parent / "out", "--jobs", "2", *options]
+    return [sys.executable, "-m", "manyheads", *map(str, arguments)]
+
+
+def kill(run: Witnessed, victim: str, ending: signal.Signals) -> None:
+    os.kill(run.named(victim)[0], ending)
+
+
+@endings
+@victims
+@pytest.mark.parametrize("beginning", [JUDGE, REAPER], ids=["a judge starts", "a box starts"])
+def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
+    tiny_copy: Path, tmp_path: Path, beginning: str, victim: str, ending: signal.Signals
+) -> None:
+    grading = command(tiny_copy, a_class(tmp_path / "submitted", LOOP))
+    with witnessed(grading, tmp_path / "log") as run:
+        run.wait_for(lambda: run.named(beginning))
+        kill(run, victim, ending)
+        run.leaves_nothing()
+
+
+@endings
+@victims
+def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
+    tiny_copy: Path, tmp_path: Path, victim: str, ending: signal.Signals
+) -> None:
+    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
+    with witnessed(grading, tmp_path / "log") as run:
+        run.wait_for(lambda: loops(run))
+        kill(run, victim, ending)
+        run.leaves_nothing()
+
+
+def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(
+    tiny_copy: Path, tmp_path: Path
+) -> None:
+    """As a job of a CI or of a batch system ends: nobody of them can remove a cgroup, but the reapers can."""
+    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", LOOP))
+    with witnessed(grading, tmp_path / "log") as run:
+        run.wait_for(lambda: loops(run))
+        for pid in run.kin():
+            if os.getsid(pid) == os.getsid(run.process.pid):
+                os.kill(pid, signal.SIGKILL)
+        run.leaves_nothing()
+
+
+@victims
+def test_nothing_is_left_at_the_level_without_a_box(tiny_copy: Path, tmp_path: Path, victim: str) -> None:
+    grading = command(patient(tiny_copy), a_class(tmp_path / "submitted", SLEEP), "--isolation", "process")
+    with witnessed(grading, tmp_path / "log") as run:
+        run.wait_for(lambda: run.named("worker.standalone"))
+        kill(run, victim, signal.SIGKILL)
+        run.leaves_nothing()
