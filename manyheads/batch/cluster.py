@@ -49,7 +49,10 @@ def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission]) -
         from distributed import KilledWorker
 
         workers = _Workers(client, address, resource)
-        workers.prepare(setup)
+        try:
+            workers.prepare(setup)
+        except OSError:  # dask raises this when the scheduler ends meanwhile
+            raise WorkerLost(GONE.format(address)) from None
         calls = (partial(grade_here, setup, s, submission_key(s, setup.key, setup.limit_kib)) for s in submissions)
         pool = client.get_executor(pure=False, resources={resource: 1})
         try:

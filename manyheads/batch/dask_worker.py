@@ -10,7 +10,9 @@ import asyncio
 import multiprocessing
 import socket
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..course import CourseError, load_course
 from ..errors import CourseFault
@@ -18,6 +20,10 @@ from ..submission import Submission
 from .journal import run_key, submission_key
 from .judge_process import Graded, JudgeProcess, WorkerLost
 from .plan import GradePlan
+from .worker_end import call_at_the_end_of, kill_judges
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 
 @dataclass(frozen=True)
@@ -36,9 +42,12 @@ class _WorkerState:
     lock: threading.Lock = field(default_factory=threading.Lock)
     setup: RunSetup | None = None
     judge: JudgeProcess | None = None
+    ending: bool = False  # whether this worker has been told to end
 
     def judge_for(self, setup: RunSetup) -> JudgeProcess:
         """The judge for this setup: the current one, or a new one. Raises CourseFault."""
+        if self.ending:
+            raise WorkerLost(ENDING)
         if self.judge is None or self.setup != setup:
             self.close_judge()
             _check(setup)
@@ -51,12 +60,23 @@ class _WorkerState:
             self.judge.close()
         self.judge = None
 
+    def end(self) -> None:
+        """End the judge, whatever it does, and start no other. Called while another thread may hold the lock."""
+        self.ending = True
+        kill_judges()
 
+
+ENDING = "this worker has been told to end. Next: run the same command again"
 _state = _WorkerState()
 
 
-async def prepare(setup: RunSetup) -> None:
-    """Prepare for a setup: check files and versions, and prove the box. Raises CourseFault."""
+async def prepare(setup: RunSetup, dask_worker: Worker | None = None) -> None:
+    """Prepare for a setup: check files and versions, and prove the box. Raises CourseFault, or OSError if the worker ends.
+
+    dask_worker: this worker, given by dask because of its name.
+    """
+    if dask_worker is not None:
+        await call_at_the_end_of(dask_worker, _state.end)
     await asyncio.get_running_loop().run_in_executor(None, _prepare, setup)
 
 
@@ -65,11 +85,17 @@ def _prepare(setup: RunSetup) -> None:
         with _state.lock:
             _state.judge_for(setup)
     except CourseFault as fault:
+        if _state.ending:
+            raise ConnectionAbortedError(ENDING) from None
         raise _with_hostname(fault) from None
 
 
 def grade_here(setup: RunSetup, submission: Submission, key: str) -> Graded:
-    """Grade a submission. `key`: the hash of its files on the machine that runs `course grade`. Raises CourseFault."""
+    """Grade a submission. `key`: the hash of its files on the machine that runs `course grade`.
+
+    Raises CourseFault, or Reschedule if this worker ends: dask then gives the submission to another.
+    """
+    _end_with_this_worker()
     try:
         if submission_key(submission, setup.key, setup.limit_kib) != key:
             raise CourseFault(
@@ -83,7 +109,21 @@ def grade_here(setup: RunSetup, submission: Submission, key: str) -> Graded:
                 _state.close_judge()
                 return _state.judge_for(setup).grade(submission)
     except CourseFault as fault:
+        if _state.ending:
+            from distributed import Reschedule
+
+            raise Reschedule from None
         raise _with_hostname(fault) from None
+
+
+def _end_with_this_worker() -> None:
+    """What `prepare` has done, in a worker that came later. Does nothing where no worker runs this."""
+    from distributed import get_worker
+    from distributed.utils import sync
+
+    with suppress(ValueError):
+        worker = get_worker()
+        sync(worker.loop, call_at_the_end_of, worker, _state.end)
 
 
 def _check(setup: RunSetup) -> None:

@@ -18,6 +18,7 @@ from ..result import Result
 from ..submission import Submission
 from .orphan import end_with_parent
 from .plan import GradePlan
+from .worker_end import JUDGE
 
 if TYPE_CHECKING:
     from ..judge.grade import Judge
@@ -87,7 +88,7 @@ class JudgeProcess:
         """Start the process. Raises what `start` raises there (BoxUnavailable, CourseError, GraderFault), or WorkerLost."""
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, plan), name="judge", daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, plan), name=JUDGE, daemon=True)
         with theirs:
             self._process.start()
         try:
