@@ -45,8 +45,7 @@ class Cgroup:
 
 def plan_cgroup(limits: Limits) -> Plan:
     """The cgroup that a box with these limits should have. What earlier judges left is removed first."""
-    for folder in abandoned():
-        _removed(folder)
+    remove_abandoned()
     memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     if (ROOT / "cgroup.controllers").exists():
@@ -67,7 +66,21 @@ def abandoned() -> list[Path]:
     """The folders of cgroups whose judge has ended."""
     parents = {ROOT / "memory", ROOT / "pids", _parent_v2()}
     folders = [folder for parent in sorted(parents) for folder in sorted(parent.glob(f"{PREFIX}*"))]
-    return [f for f in folders if not Path("/proc", f.name.removeprefix(PREFIX).partition("-")[0]).exists()]
+    return [folder for folder in folders if _has_ended(folder.name.removeprefix(PREFIX).partition("-")[0])]
+
+
+def _has_ended(pid: str) -> bool:
+    """Whether the process has ended, even if nobody has waited for it yet."""
+    try:
+        return Path("/proc", pid, "stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def remove_abandoned() -> None:
+    """Remove those of them that are empty."""
+    for folder in abandoned():
+        _removed(folder)
 
 
 def _removed(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..course import Course
 from .canary import run_canary
 from .cgroup import make_cgroup, plan_cgroup
+from .leftovers import find_leftovers
 from .level import BoxUnavailable, Level, open_box
 from .names import Device
 from .namespaces import uid_for_box
@@ -45,6 +46,7 @@ def findings(course: Course) -> Iterator[Finding]:
     machine = platform.machine()
     known = machine in seccomp.ARCHITECTURES
     yield Finding("seccomp", f"a filter for {machine}" if known else f"no filter is written for {machine}", known)
+    yield from _leftovers()
     yield _cgroups(course)
     yield _level(course)
     yield from gpu_findings(course)
@@ -91,6 +93,15 @@ def _user_namespaces() -> Iterator[Finding]:
         command = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
         says = "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)"
         yield Finding("AppArmor", says, False, command)
+
+
+def _leftovers() -> Iterator[Finding]:
+    left = find_leftovers()
+    judges, cgroups = len(left.processes), len(left.cgroups)
+    says = [f"{judges} judge{'s' * (judges != 1)} or boxes of a run that was killed"] if judges else []
+    says += [f"{cgroups} of its cgroups"] if cgroups else []
+    if says:
+        yield Finding("left over", " and ".join(says), False, left.command)
 
 
 def _cgroups(course: Course) -> Finding:
