@@ -14,6 +14,7 @@ from pathlib import Path
 from ..course import Course
 from .canary import run_canary
 from .cgroup import make_cgroup, plan_cgroup
+from .confined import confinement
 from .leftovers import find_leftovers
 from .level import BoxUnavailable, Level, open_box
 from .names import Device
@@ -43,6 +44,7 @@ def findings(course: Course) -> Iterator[Finding]:
     yield _system()
     yield _bwrap()
     yield from _user_namespaces()
+    yield from _confinement()
     machine = platform.machine()
     known = machine in seccomp.ARCHITECTURES
     yield Finding("seccomp", f"a filter for {machine}" if known else f"no filter is written for {machine}", known)
@@ -93,6 +95,14 @@ def _user_namespaces() -> Iterator[Finding]:
         command = "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
         says = "keeps user namespaces from ordinary users (as hosted Ubuntu runners do)"
         yield Finding("AppArmor", says, False, command)
+
+
+def _confinement() -> Iterator[Finding]:
+    bwrap = shutil.which("bwrap")
+    confined = bwrap and confinement(bwrap, uid_for_box())
+    if confined:
+        says, command = confined
+        yield Finding("bubblewrap", says, False, command)
 
 
 def _leftovers() -> Iterator[Finding]:
