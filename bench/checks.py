@@ -30,7 +30,7 @@ def main() -> None:
         ratios = []
         for _ in range(PAIRS):
             alone = _seconds([sys.executable, "-c", "import torch"], copy)
-            check = _seconds([sys.executable, "-m", "manyheads", "check", NAME], copy)
+            check = _seconds([sys.executable, "-m", "manyheads", "check", NAME, "--fresh"], copy)
             ratios.append(check / alone)
         low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
         print(f"course check {NAME}: {middle:.2f} times `python -c 'import torch'` ({low:.2f} to {high:.2f})")

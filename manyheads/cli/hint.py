@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 
 from ..course.secret import FOLDER
+from .last_check import fingerprint_path, last_result
 from .options import CourseOption, course_of, exercise_named
-from .own import check_one, fingerprint_path, is_started, missing_message, own_attempt
+from .own import check_one, is_started, missing_message, own_attempt
 
 NOTE = "hints.json"  # records which steps were shown
 
@@ -34,13 +35,15 @@ def hint(
     if not is_started(wanted, source):
         _print(console, wanted.hint, f"course check {wanted.id}")
         return
-    from ..box.forked import open_own_box
+    result = last_result(wanted, source)
+    if result is None:
+        from ..box.forked import open_own_box
 
-    with (
-        open_own_box() as box,
-        console.status(f"checking {wanted.id}"),
-    ):  # the box first: it may fork only while there is no other thread, and the spinner is one
-        result = check_one(loaded, wanted, source, box)
+        with (
+            open_own_box() as box,
+            console.status(f"checking {wanted.id}"),
+        ):  # the box first: it may fork only while there is no other thread, and the spinner is one
+            result = check_one(loaded, wanted, source, box)
     if all(check.outcome == "passed" for check in result.checks):
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
         return

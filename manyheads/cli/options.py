@@ -13,6 +13,8 @@ CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
 ]
 
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
+
 
 def course_of(folder: Path | None) -> Course:
     """The course that the option names, or that of the working folder. Raises CourseError."""

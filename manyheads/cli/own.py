@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..course import Course, CourseError, Exercise
+from ..course import Course, Exercise
 from ..result import ExerciseResult
 from ..submission import AttemptSource, code_digest, read_attempt
+from .last_check import facts, fingerprint_path, keep
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -29,11 +29,11 @@ def is_done(result: ExerciseResult) -> bool:
 
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
     """Whether the attempt differs from the untouched stub."""
-    return not source.missing and code_digest(source.source) != _untouched(exercise)
+    return not source.missing and code_digest(source.source) != facts(exercise).stub
 
 
 def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box | None = None) -> ExerciseResult:
-    """Run the visible checks of one attempt in a process of its own. `box`: an open box, if there is one."""
+    """Run the visible checks of one attempt in a process of its own, and keep the result. `box`: an open box, if there is one."""
     from ..box.forked import open_own_box
     from ..public.attempt import check_source
     from ..public.file import read
@@ -48,25 +48,12 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
         seconds_per_call=PATIENCE * limits.seconds_per_call,
         seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
     )
-    return check_source(fingerprints, source, box, patient)
-
-
-def fingerprint_path(exercise: Exercise) -> Path:
-    """The path of the fingerprint file. Raises CourseError if it is missing."""
-    path = exercise.fingerprints
-    if not path.exists():
-        raise CourseError(f"{path} is missing. Next (as an instructor): course release")
-    return path
+    result = check_source(fingerprints, source, box, patient)
+    keep(exercise, source, result)
+    return result
 
 
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
     """The attempt in exercises/: the script, or the notebook if the script is untouched."""
     folder = exercise.script.parent
-    untouched = _untouched(exercise)
-    return read_attempt(folder, exercise.stem, untouched, course.limits.source_kib)
-
-
-def _untouched(exercise: Exercise) -> str:
-    from ..public.file import read
-
-    return read(fingerprint_path(exercise)).content.stub
+    return read_attempt(folder, exercise.stem, facts(exercise).stub, course.limits.source_kib)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich.console import Console
 
 from ..course import Course, Exercise
-from .options import CourseOption, course_of, exercises_named
-from .own import check_one, fingerprint_path, is_done, is_started, own_attempt
+from ..report.ladder import Rung, ladder
+from ..result import ExerciseResult
+from ..submission import AttemptSource
+from .last_check import facts, last_result
+from .options import CourseOption, FreshOption, course_of, exercises_named
+from .own import check_one, is_done, is_started, own_attempt
 
-if TYPE_CHECKING:
-    from ..box.level import Box
-    from ..report.ladder import Rung
 
-
-def status(course: CourseOption = None) -> None:
+def status(course: CourseOption = None, *, fresh: FreshOption = False) -> None:
     """Show which exercises are done, in progress or untouched, your points, and what is next.
 
     Example: `course status`
     """
-    from ..box.forked import open_own_box
-    from ..report.ladder import ladder
-
     loaded = course_of(course)
     console = Console(highlight=False)
-    with open_own_box() as box, console.status("checking what is started"):
-        rungs = [(e, _rung(loaded, e, box)) for e in exercises_named(loaded, [])]
+    attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [])]
+    results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
+    rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
@@ -37,18 +35,27 @@ def status(course: CourseOption = None) -> None:
         console.print(f"Next: course check {upcoming[0].id}")
 
 
-def _rung(course: Course, exercise: Exercise, box: Box) -> Rung:
-    from ..public.file import read
-    from ..report.ladder import Rung
+def _results(
+    course: Course, started: Sequence[tuple[Exercise, AttemptSource]], console: Console, *, fresh: bool
+) -> dict[Exercise, ExerciseResult]:
+    """The result of each attempt. Runs what has changed since its last check, or everything if `fresh`."""
+    results = {e: kept for e, source in started if not fresh and (kept := last_result(e, source))}
+    changed = [(e, source) for e, source in started if e not in results]
+    if changed:
+        from ..box.forked import open_own_box
 
-    source = own_attempt(course, exercise)
+        with open_own_box() as box, console.status("checking what has changed"):
+            results |= {e: check_one(course, e, source, box) for e, source in changed}
+    return results
+
+
+def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | None) -> Rung:
     stem, title, most = exercise.stem, exercise.title, exercise.points
-    checks = sorted(read(fingerprint_path(exercise)).content.checks, key=lambda c: c.layer)
-    if source.missing or not is_started(exercise, source):
-        asked = tuple((check.title, False) for check in checks)
+    checks = facts(exercise).checks
+    if result is None:
+        asked = tuple((title, False) for _, title in checks)
         return Rung(stem, title, "missing" if source.missing else "untouched", 0, most, asked)
-    result = check_one(course, exercise, source, box)
     passed = {check.id for check in result.checks if check.outcome == "passed"}
     done = is_done(result)
-    asked = tuple((check.title, check.id in passed) for check in checks)
+    asked = tuple((title, id in passed) for id, title in checks)
     return Rung(stem, title, "done" if done else "in progress", most if done else result.score, most, asked)

@@ -12,8 +12,9 @@ from rich.console import Console
 from ..course import Course, CourseError, Exercise
 from ..submission import AttemptSource
 from ..tools.crops import CROP
+from .last_check import fingerprint_path
 from .options import CourseOption, course_of, exercise_named
-from .own import fingerprint_path, is_started, missing_message, own_attempt
+from .own import is_started, missing_message, own_attempt
 
 if TYPE_CHECKING:
     from ..tools.calls import Example

@@ -1,0 +1,128 @@
+"""What the last check of an exercise found, kept so that a file that has not changed is not run again.
+
+One file an exercise, in the folder `.course`, which git ignores. It holds good while all that a result depends on is the same:
+the attempt's text, the fingerprint file, course.yaml, the engine and the version of torch. Where it can be used, torch is
+not imported, which alone takes a second. A file that cannot be read or written is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from ..course import CourseError, Exercise
+from ..course.secret import FOLDER
+from ..result import ExerciseResult
+from ..submission import AttemptSource
+
+NAME = "last-check"  # the folder in FOLDER
+ENGINE = Path(__file__).parents[1]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Facts(_Model):
+    """What is asked of a fingerprint file where nothing is run. checks: id and title, in the order of their layers."""
+
+    stub: str  # code_digest of the untouched stub
+    checks: tuple[tuple[str, str], ...]
+
+
+class _Kept(_Model):
+    key: str  # a hash of all that is not the attempt
+    facts: Facts
+    attempt: str = ""  # a hash of the attempt
+    result: ExerciseResult | None = None
+
+
+def facts(exercise: Exercise) -> Facts:
+    """The facts of an exercise. Raises CourseError if its fingerprint file is missing or cannot be read."""
+    kept = _read(exercise)
+    if kept is not None:
+        return kept.facts
+    from ..public.file import read
+
+    content = read(fingerprint_path(exercise)).content
+    checks = tuple((check.id, check.title) for check in sorted(content.checks, key=lambda c: c.layer))
+    found = Facts(stub=content.stub, checks=checks)
+    _write(exercise, _Kept(key=_key(exercise), facts=found))
+    return found
+
+
+def last_result(exercise: Exercise, source: AttemptSource) -> ExerciseResult | None:
+    """What the last check of this very attempt found; None if there was none."""
+    kept = _read(exercise)
+    return kept.result if kept is not None and kept.attempt == _digest(source) else None
+
+
+def keep(exercise: Exercise, source: AttemptSource, result: ExerciseResult) -> None:
+    """Keep what a check of this attempt has found."""
+    _write(exercise, _Kept(key=_key(exercise), facts=facts(exercise), attempt=_digest(source), result=result))
+
+
+def fingerprint_path(exercise: Exercise) -> Path:
+    """The path of the fingerprint file. Raises CourseError if it is missing."""
+    path = exercise.fingerprints
+    if not path.exists():
+        raise CourseError(f"{path} is missing. Next (as an instructor): course release")
+    return path
+
+
+def _read(exercise: Exercise) -> _Kept | None:
+    with suppress(OSError, ValueError):
+        kept = _Kept.model_validate_json(_path(exercise).read_bytes())
+        return kept if kept.key == _key(exercise) else None
+    return None
+
+
+def _write(exercise: Exercise, kept: _Kept) -> None:
+    path = _path(exercise)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with suppress(OSError):
+        (exercise.root / FOLDER).mkdir(mode=0o700, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
+        partial.write_text(kept.model_dump_json(), encoding="utf-8")
+        partial.replace(path)
+
+
+def _path(exercise: Exercise) -> Path:
+    return exercise.root / FOLDER / NAME / f"{exercise.assignment.id}.{exercise.stem}.json"
+
+
+def _digest(source: AttemptSource) -> str:
+    return hashlib.sha256(repr(source).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _key(exercise: Exercise) -> str:
+    files = (fingerprint_path(exercise), exercise.root / "course.yaml")
+    parts = [*_versions(), *(_hash_of(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _hash_of(path: Path, changed: int, size: int) -> str:
+    """A hash of the file, which is read again where its time or its size has changed."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    """The versions of the packages, and the time of each file of the engine: a checkout changes without its version."""
+    files = sorted(ENGINE.rglob("*.py"))
+    times = [f"{path} {status.st_mtime_ns} {status.st_size}" for path in files if (status := path.stat())]
+    return (*(_version(name) for name in ("manyheads", "torch", "numpy", "einops")), *times)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"

@@ -1,0 +1,174 @@
+"""A file that has not changed since its last check is not run again, and what has changed is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli import last_check
+from manyheads.cli.last_check import facts, keep, last_result
+from manyheads.course import Exercise, load_course
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+
+REPOSITORY = Path(__file__).parents[2]
+TINY = REPOSITORY / "tests" / "tiny_course"
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+SCRIPT = "exercises/averages/01_running_mean.py"
+TORCH_IMPORTED = """
+import sys
+from manyheads.cli.app import app
+try:
+    app(sys.argv[1:])
+except SystemExit:
+    pass
+print("torch" in sys.modules, file=sys.stderr)
+"""
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def student(tmp_path: Path) -> Path:
+    """A folder as a student has it."""
+    folder = tmp_path / "mine"
+    shutil.copytree(TINY / "exercises", folder / "exercises")
+    shutil.copy(TINY / "course.yaml", folder)
+    return folder
+
+
+@pytest.fixture
+def exercise(student: Path) -> Exercise:
+    return next(iter(load_course(student).exercises))
+
+
+@pytest.fixture
+def ran(student: Path, tmp_path: Path) -> Callable[[], bool]:
+    """Whether the student's file was run since this was last asked. Its right attempt notes that it runs."""
+    noted = tmp_path / "noted"
+    (student / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
+
+    def ask() -> bool:
+        found = noted.exists()
+        noted.unlink(missing_ok=True)
+        return found
+
+    return ask
+
+
+def test_what_one_command_has_run_no_other_runs_again(run_course: Run, student: Path, ran: Callable[[], bool]) -> None:
+    first = run_course("status", cwd=student)
+    assert ran()
+    assert run_course("status", cwd=student).stdout == first.stdout
+    check = run_course("check", cwd=student)
+    assert check.stdout.startswith("✓ running_mean")
+    assert check.stdout.endswith("unchanged since its last check; course check running_mean --fresh runs it again\n")
+    assert "needs no hint" in run_course("hint", "running_mean", cwd=student).stdout
+    assert not ran()
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["check"]], ids=["status", "check"])
+def test_fresh_runs_it_anyway(run_course: Run, student: Path, ran: Callable[[], bool], arguments: list[str]) -> None:
+    run_course("check", cwd=student)
+    assert ran()
+    assert "unchanged" not in run_course(*arguments, "--fresh", cwd=student).stdout
+    assert ran()
+
+
+def test_a_file_that_has_changed_is_run_again(run_course: Run, student: Path, ran: Callable[[], bool]) -> None:
+    run_course("check", cwd=student)
+    assert ran()
+    with (student / SCRIPT).open("a") as file:
+        file.write("\n# one more line\n")
+    assert "unchanged" not in run_course("check", cwd=student).stdout
+    assert ran()
+
+
+def test_a_hint_is_about_what_the_last_check_found(run_course: Run, student: Path) -> None:
+    (student / SCRIPT).write_text(WRONG)
+    run_course("check", cwd=student)
+    assert run_course("hint", "running_mean", cwd=student).stdout.startswith("You divided by the length of x")
+
+
+def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, student: Path) -> None:
+    """A busy machine may have been the cause, and who asks to check it wants to know."""
+    text = (student / "course.yaml").read_text()
+    (student / "course.yaml").write_text(
+        text.replace("seconds_per_call: 2", "seconds_per_call: 0.5").replace("attempt: 6", "attempt: 1")
+    )
+    (student / SCRIPT).write_text("def running_mean(x):\n    while True:\n        pass\n")
+    for _ in range(2):
+        said = run_course("check", cwd=student).stdout
+        assert "is there an endless loop?" in said
+        assert "unchanged" not in said
+
+
+def test_where_nothing_has_changed_status_does_not_import_torch(student: Path) -> None:
+    (student / SCRIPT).write_text(WRONG)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", TORCH_IMPORTED, "status"]
+    imported = [
+        subprocess.run(command, cwd=student, env=environment, capture_output=True, text=True, check=True).stderr.strip()
+        for _ in range(2)
+    ]
+    assert imported == ["True", "False"]
+
+
+SOURCE = AttemptSource("01_running_mean.py", WRONG)
+RESULT = ExerciseResult(id="running_mean", score=2, max_score=4, checks=())
+
+
+def test_a_result_holds_good_for_its_own_text_alone(exercise: Exercise) -> None:
+    keep(exercise, SOURCE, RESULT)
+    assert last_result(exercise, SOURCE) == RESULT
+    assert last_result(exercise, AttemptSource(SOURCE.name, RIGHT)) is None
+    assert last_result(exercise, AttemptSource("01_running_mean.ipynb", WRONG)) is None
+
+
+def rewrite(path: Path) -> None:
+    """The same text, with one more line at its end."""
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
+@pytest.mark.parametrize("package", ["manyheads", "torch"])
+def test_another_version_ends_what_was_kept(exercise: Exercise, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(exercise, SOURCE, RESULT)
+    version = last_check._version
+    monkeypatch.setattr(last_check, "_version", lambda name: "another" if name == package else version(name))
+    last_check._versions.cache_clear()
+    assert last_result(exercise, SOURCE) is None
+    monkeypatch.undo()
+    last_check._versions.cache_clear()
+    assert last_result(exercise, SOURCE) == RESULT
+
+
+@pytest.mark.parametrize("file", ["course.yaml", "exercises/averages/fingerprints/01_running_mean.safetensors"])
+def test_other_recorded_answers_or_limits_end_what_was_kept(exercise: Exercise, student: Path, file: str) -> None:
+    keep(exercise, SOURCE, RESULT)
+    rewrite(student / file)
+    assert last_result(exercise, SOURCE) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"key": 1}', b"\xff"])
+def test_a_damaged_file_is_as_good_as_none(exercise: Exercise, student: Path, damage: bytes) -> None:
+    keep(exercise, SOURCE, RESULT)
+    (kept,) = (student / ".course" / "last-check").iterdir()
+    kept.write_bytes(damage)
+    assert last_result(exercise, SOURCE) is None
+    assert facts(exercise).checks
+    keep(exercise, SOURCE, RESULT)
+    assert last_result(exercise, SOURCE) == RESULT
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(exercise: Exercise, student: Path) -> None:
+    (student / ".course").write_text("a file where the folder should be")
+    keep(exercise, SOURCE, RESULT)
+    assert last_result(exercise, SOURCE) is None
+    assert facts(exercise).checks
