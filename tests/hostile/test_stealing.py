@@ -58,6 +58,16 @@ EARNS = {
         r"raised LookupError on line",
         "it answers only with what it found, and there is nothing to find",
     ),
+    "notes_in_the_page_cache": (
+        0,
+        r"raised LookupError on line",
+        "it answers only with what it found, and there is nothing to find",
+    ),
+    "hints_and_signals_by_descriptor": (
+        0,
+        r"raised LookupError on line",
+        "it answers only with what it found, and there is nothing to find",
+    ),
     "parents_memory": (
         0,
         r"raised LookupError on line",

@@ -13,7 +13,7 @@ import struct
 
 from . import procfs, seccomp
 from .limits import CUDA, Limits
-from .mounts import NO_DEV, NO_SUID, PRIVATE, READ_ONLY, RECURSIVE, check, libc, mount
+from .mounts import BIND, NO_DEV, NO_EXEC, NO_SUID, PRIVATE, READ_ONLY, RECURSIVE, REMOUNT, check, libc, mount
 from .rlimits import apply_rlimits
 
 _NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
@@ -28,6 +28,18 @@ def prefer_oom_kill() -> None:
     """Make the kernel kill the attempt, not the zygote, when memory runs out."""
     with contextlib.suppress(OSError):
         _write("/proc/self/oom_score_adj", b"1000")
+
+
+def seal_devices() -> None:
+    """Mount each device file read-only, for all attempts. It can still be written to, but its times cannot be set.
+
+    Everybody may set the time of a file that everybody may write, so a later run could have read a note in it. bubblewrap
+    cannot do this: what it mounts read-only is no device any more. Needs CAP_SYS_ADMIN in the box's user namespace.
+    """
+    for entry in os.scandir("/dev"):
+        if not entry.is_dir(follow_symlinks=False):
+            kept = os.statvfs(entry.path).f_flag & (NO_SUID | NO_DEV | NO_EXEC)  # the host's, which cannot be lifted
+            mount("none", entry.path, None, REMOUNT | BIND | READ_ONLY | kept)
 
 
 class PidNamespaces:

@@ -40,6 +40,7 @@ def _prepare_for_many() -> list[bytes]:
     """Preparations that pay off only for many attempts. Keep the result while attempts are forked."""
     from . import meta, seccomp
 
+    confine.seal_devices()
     meta.make_ready()
     seccomp.make_ready()
     if not os.path.exists("/dev/nvidiactl"):  # a gradient initialises CUDA, after which no fork can use it

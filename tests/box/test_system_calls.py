@@ -1,0 +1,66 @@
+"""The filter of system calls: what honest attempts do works, what carries messages or reaches out does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from manyheads.box.level import Box, Level, open_box
+from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
+
+from .honest_attempts import BODIES, REFUSED_KINDLY
+from .refused_calls import CARRIES_A_MESSAGE, PRELUDE, REACHES_OUT
+
+LIMITS = Limits(seconds_per_call=60.0, seconds_per_attempt=120.0)
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+        yield opened
+
+
+def reply(box: Box, body: str, prelude: str = "import os, sys, time, torch\n") -> Reply:
+    connection = box.attempt(LIMITS)
+    try:
+        source = f"{prelude}\ndef f():\n    {body.strip()}\n"
+        assert connection.ask(Load(source, "attempt.py"), 60.0).raised is None
+        return connection.ask(Call("f"), 60.0)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_an_honest_attempt_may_use(box: Box, body: str) -> None:
+    got = reply(box, body)
+    assert got.raised is None, got.raised
+    assert got.outputs[0].tensor is not None
+    assert got.outputs[0].tensor.item() == 1.0
+
+
+@pytest.mark.parametrize(("body", "kinds"), REFUSED_KINDLY.values(), ids=REFUSED_KINDLY)
+def test_is_refused_with_an_exception_of_python(box: Box, body: str, kinds: set[str]) -> None:
+    got = reply(box, body)
+    assert got.raised is not None
+    assert {got.raised.type, *got.raised.bases} & kinds, got.raised
+
+
+@pytest.mark.parametrize("expression", CARRIES_A_MESSAGE.values(), ids=CARRIES_A_MESSAGE)
+def test_leaves_no_message_for_another_run(box: Box, expression: str) -> None:
+    assert answer(box, expression) == 0.0
+
+
+@pytest.mark.parametrize("expression", REACHES_OUT.values(), ids=REACHES_OUT)
+def test_does_not_reach_out_of_the_box(box: Box, expression: str) -> None:
+    assert answer(box, expression) == 0.0
+
+
+def answer(box: Box, expression: str) -> float:
+    """1.0 where the expression worked in an attempt."""
+    got = reply(box, f"return works(lambda: {expression})", PRELUDE)
+    assert got.raised is None, got.raised
+    assert got.outputs[0].tensor is not None
+    return got.outputs[0].tensor.item()
