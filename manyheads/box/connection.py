@@ -1,14 +1,14 @@
-"""The judge's end of one attempt's socket. Every read has a deadline on the judge's clock, and every length a cap."""
+"""The judge's end of one attempt's connection. Every read has a deadline on the judge's clock, and every length a cap."""
 
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
+from .channel import Channel
 from .replies import BadReply, read_replies, read_reply
 from .worker import wire
 from .worker.answers import Reply
@@ -44,7 +44,7 @@ class AttemptEnded(Exception):
 class Connection:
     """Sends messages to one attempt's process and reads its replies. Unusable after AttemptEnded."""
 
-    def __init__(self, data: socket.socket, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
+    def __init__(self, data: Channel, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
         """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown."""
         self._data, self._limits, self._exit_code = data, limits, exit_code
 
@@ -87,24 +87,18 @@ class Connection:
         self._exit_code(GRACE)
 
     def _refuse_early_reply(self) -> None:
-        self._data.setblocking(False)
-        try:
-            if self._data.recv(1, socket.MSG_PEEK):
-                raise BadReply("it answered before it was asked")
-        except BlockingIOError:
-            return
+        if self._data.has_data():
+            raise BadReply("it answered before it was asked")
 
     def _send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
         while view:
-            self._data.settimeout(_left(deadline))
-            view = view[self._data.send(view) :]
+            view = view[self._data.send(view, _left(deadline)) :]
 
     def _read(self, count: int, deadline: float) -> bytes:
         data = bytearray()
         while len(data) < count:
-            self._data.settimeout(_left(deadline))
-            chunk = self._data.recv(min(count - len(data), MIB))
+            chunk = self._data.receive(min(count - len(data), MIB), _left(deadline))
             if not chunk:
                 raise ConnectionResetError
             data += chunk

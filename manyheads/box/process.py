@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from .channel import SocketChannel
 from .connection import Connection
 from .cuda import start_cuda
 from .interpreter import end, start
@@ -34,7 +35,7 @@ class ProcessBox:
         environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
         folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
         process, data = start(partial(_code, limits), folder.name, environment)
-        connection = Connection(data, limits, lambda seconds: _end(process, folder, seconds))
+        connection = Connection(SocketChannel(data), limits, lambda seconds: _end(process, folder, seconds))
         if limits.device == CUDA:
             start_cuda(connection)
         return connection

@@ -8,6 +8,7 @@ import os
 import select
 import socket
 
+from .channel import PipeChannel
 from .connection import Connection
 from .worker.limits import CUDA, Limits
 
@@ -16,11 +17,15 @@ CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next a
 
 def start_attempt(control: socket.socket, limits: Limits) -> Connection:
     """Have the zygote at this control socket fork a process. Returns the connection to it."""
-    data, their_data = socket.socketpair()
+    data = PipeChannel()
     lifeline, their_lifeline = socket.socketpair()
-    with their_data, their_lifeline:
+    try:
         request = json.dumps(dataclasses.asdict(limits)).encode()
-        socket.send_fds(control, [request], [their_data.fileno(), their_lifeline.fileno()])
+        socket.send_fds(control, [request], [*data.theirs, their_lifeline.fileno()])
+    finally:
+        their_lifeline.close()
+        for end in data.theirs:
+            os.close(end)
     least = CUDA_GRACE if limits.device == CUDA else 0.0
     return Connection(data, limits, lambda seconds: _hang_up(lifeline, max(seconds, least)))
 

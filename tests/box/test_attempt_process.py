@@ -98,7 +98,7 @@ def test_inside(box, body, expected):
             id="it loops and ignores every signal",
         ),
         pytest.param(
-            "    os.write(64, b'x' * 100)\n    return 1.0", End.BAD_REPLY, "not an answer", id="it writes bytes"
+            "    os.write(65, b'x' * 100)\n    return 1.0", End.BAD_REPLY, "not an answer", id="it writes bytes"
         ),
     ],
 )

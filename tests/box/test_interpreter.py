@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from manyheads.box.channel import SocketChannel
 from manyheads.box.connection import AttemptEnded, Connection
 from manyheads.box.interpreter import _caller
 from manyheads.box.worker.limits import Limits
@@ -47,5 +48,5 @@ def test_how_it_ended_is_one_sentence(code: int | None, said: str) -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
     with pytest.raises(AttemptEnded) as ended:
-        Connection(ours, Limits(), lambda seconds: code).ask(Call("f"), 5.0)
+        Connection(SocketChannel(ours), Limits(), lambda seconds: code).ask(Call("f"), 5.0)
     assert said in str(ended.value)

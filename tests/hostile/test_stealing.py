@@ -6,6 +6,11 @@ import pytest
 
 # trick: (points of 4, what a lost check says, why that many)
 EARNS = {
+    "address_of_the_host": (
+        0,
+        r"raised LookupError on line",
+        "it answers only with what it found, and there is nothing to find",
+    ),
     "command_line_of_process_1": (
         0,
         r"raised LookupError on line",

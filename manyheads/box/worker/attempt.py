@@ -7,7 +7,6 @@ import functools
 import linecache
 import operator
 import os
-import socket
 import sys
 import types
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ _FUTURE = functools.reduce(
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: wire.Stream) -> None:
     """Answer until the judge closes the connection. Student code runs in this function and nowhere else."""
     attempt = _Attempt()
     while (message := wire.receive(connection)) is not None:
@@ -101,12 +100,18 @@ def silence() -> None:
     os.close(null)
 
 
-def hide_descriptor(connection: socket.socket) -> socket.socket:
-    """Move the connection to a descriptor that student code is unlikely to close by accident, and close all others."""
-    number = 64
-    if connection.fileno() != number:
-        os.dup2(connection.fileno(), number, inheritable=False)
-        connection.detach()
-    os.closerange(3, number)
-    os.closerange(number + 1, 1024)
-    return socket.socket(fileno=number)
+def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
+    """Move these to numbers that student code is unlikely to close by accident, and close all others but 0 to 2."""
+    first, after = 64, 64 + len(descriptors)
+    for number, descriptor in enumerate([_outside(descriptor, first, after) for descriptor in descriptors], first):
+        os.dup2(descriptor, number, inheritable=False)
+    os.closerange(3, first)
+    os.closerange(after, 1024)
+    return tuple(range(first, after))
+
+
+def _outside(descriptor: int, first: int, after: int) -> int:
+    """The descriptor, or a copy of it whose number is not in this range."""
+    while first <= descriptor < after:
+        descriptor = os.dup(descriptor)
+    return descriptor

@@ -24,7 +24,7 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
     from .limits import Limits
 
     if inherited:
-        connection = attempt.hide_descriptor(inherited)
+        connection = socket.socket(fileno=attempt.hide_descriptors(inherited.detach())[0])
         threading.Thread(target=_end_with_judge, args=(connection,), daemon=True).start()
     torch.set_num_threads(1)
     attempt.silence()

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from . import confine
 from .limits import Limits
 
-Run = Callable[[Limits, int], None]  # runs in the attempt's process, with its connection; never returns
+Run = Callable[
+    [Limits, int, int], None
+]  # runs in the attempt's process, with the pipes to receive from and to send to; never returns
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,11 @@ class Supervisor:
         """Start the attempt that the judge requests. Returns False if the judge has closed the socket."""
         request, descriptors = _receive(self._control)
         if request:
-            connection, lifeline = descriptors
-            self._start(Limits(**json.loads(request)), connection, socket.socket(fileno=lifeline))
+            receives, sends, lifeline = descriptors
+            self._start(Limits(**json.loads(request)), receives, sends, socket.socket(fileno=lifeline))
         return bool(request)
 
-    def _start(self, limits: Limits, connection: int, lifeline: socket.socket) -> None:
+    def _start(self, limits: Limits, receives: int, sends: int, lifeline: socket.socket) -> None:
         folder = None if self._namespaces else tempfile.TemporaryDirectory(prefix="course-check-")
         if self._namespaces is not None:
             self._namespaces.next()
@@ -76,8 +78,9 @@ class Supervisor:
         if pid == 0:
             if folder is not None:
                 os.chdir(folder.name)
-            self._run(limits, connection)
-        os.close(connection)
+            self._run(limits, receives, sends)
+        os.close(receives)
+        os.close(sends)
         attempt = _Attempt(pid, os.pidfd_open(pid), lifeline, folder)
         self._attempts.append(attempt)
         self._poll.register(attempt.ended, select.POLLIN)
@@ -104,9 +107,9 @@ class Supervisor:
 
 
 def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
-    """One request and the two descriptors that came with it."""
+    """One request and the three descriptors that came with it."""
     descriptors = array.array("i")
-    request, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_LEN(2 * descriptors.itemsize))
+    request, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_LEN(3 * descriptors.itemsize))
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])

@@ -13,7 +13,7 @@ purpose, because it carries a message to another attempt or a later run, or tell
 No program is started, because execve makes a process dumpable again. A mapping may be shared: what an attempt can open
 for writing is its own, and a shared mapping of anything else cannot be written to.
 
-Source: the kernel's syscall tables; Linux 6.18's sources for what a call looks at.
+Source: the kernel's syscall tables and the manual pages of these calls.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import socket
 import struct
 from collections.abc import Mapping
+from typing import Protocol
 
 import safetensors.torch
 import torch
@@ -125,7 +125,17 @@ def encode(message: object) -> bytes:
     return pack(body, tensors)
 
 
-def receive(connection: socket.socket) -> object | None:
+class Stream(Protocol):
+    """A connection to the judge: a socket or `pipes.Pipes`."""
+
+    def recv(self, count: int, /) -> bytes:
+        """At most `count` bytes; none if the judge has closed the connection."""
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send all of it."""
+
+
+def receive(connection: Stream) -> object | None:
     """The next message, or None if the judge has closed the connection."""
     header = _exactly(connection, LENGTH.size)
     if header is None:
@@ -134,7 +144,7 @@ def receive(connection: socket.socket) -> object | None:
     return None if payload is None else from_body(*unpack(payload))
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes | None:
+def _exactly(connection: Stream, count: int) -> bytes | None:
     data = bytearray()
     while len(data) < count:
         chunk = connection.recv(min(count - len(data), 1 << 20))

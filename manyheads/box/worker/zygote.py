@@ -12,6 +12,7 @@ import torch
 from . import attempt, confine, huge_pages
 from .heap_fill import fill_free_blocks
 from .limits import Limits
+from .pipes import Pipes
 from .rlimits import apply_rlimits, measure_address_space
 from .supervisor import Supervisor
 from .wire import READY
@@ -55,12 +56,13 @@ def _prepare_for_many() -> list[bytes]:
     return kept
 
 
-def _run(isolation: str, limits: Limits, connection_fd: int) -> None:
+def _run(isolation: str, limits: Limits, receives: int, sends: int) -> None:
     """Run an attempt in this process. Never returns."""
     status = 1
     try:
         os.setsid()  # a process group spans PID namespaces: kill(0, …) would reach the zygote
-        connection = attempt.hide_descriptor(socket.socket(fileno=connection_fd))
+        connection = Pipes(*attempt.hide_descriptors(receives, sends))
+        attempt.silence()  # again, because a fork shares what is open: its flags would carry bits to other attempts
         if isolation == "namespaces":
             confine.prefer_oom_kill()
             confine.enter_namespaces(limits)

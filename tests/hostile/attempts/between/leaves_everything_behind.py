@@ -1,5 +1,6 @@
 """Leaves all that it can for whoever comes next, and lingers."""
 import ctypes
+import fcntl
 import os
 import signal
 import time
@@ -33,6 +34,8 @@ quietly(lambda: libc.msgget(0x4D48, 0o1666))
 quietly(lambda: libc.semget(0x4D48, 1, 0o1666))
 quietly(lambda: torch.zeros(4).share_memory_())
 os.environ["MANYHEADS_HOSTILE"] = "1"
+for standard in (0, 1, 2):
+    quietly(lambda: fcntl.fcntl(standard, fcntl.F_SETFL, os.O_APPEND | os.O_NONBLOCK))
 
 
 def bind():

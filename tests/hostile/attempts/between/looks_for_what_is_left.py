@@ -1,6 +1,7 @@
 """Looks for all that a neighbour could have left. Each find is an exception of its own; nothing found is the answer."""
 import ctypes
 import errno
+import fcntl
 import os
 import socket
 
@@ -37,6 +38,8 @@ def look():
             raise ConnectionError from None
     else:
         raise ConnectionError
+    if any(fcntl.fcntl(standard, fcntl.F_GETFL) & (os.O_APPEND | os.O_NONBLOCK) for standard in (0, 1, 2)):
+        raise BlockingIOError
     if "MANYHEADS_HOSTILE" in os.environ:
         raise EnvironmentError
     for pid in ("1", "self", str(os.getppid())):

@@ -9,7 +9,7 @@ def running_mean(x):
             status = os.fstat(number)
         except OSError:
             continue
-        if number > 2 and number != 64:
+        if number > 2 and number not in (64, 65):
             return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
         if number <= 2 and not stat.S_ISCHR(status.st_mode):
             return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)

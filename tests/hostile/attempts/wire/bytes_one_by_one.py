@@ -2,9 +2,9 @@
 import time
 
 wrong = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
-SOCKET.sendall(reply())
+send(reply())
 while True:
     read()
     for byte in wrong:
-        SOCKET.sendall(bytes([byte]))
+        send(bytes([byte]))
         time.sleep(0.05)

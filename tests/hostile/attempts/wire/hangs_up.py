@@ -1,7 +1,7 @@
 """Shuts the connection down, in each direction, and goes on living."""
 import time
 
-SOCKET.sendall(reply())
+send(reply())
 read()
-SOCKET.shutdown(socket.SHUT_RDWR)
+os.closerange(RECEIVES, SENDS + 1)
 time.sleep(3600)

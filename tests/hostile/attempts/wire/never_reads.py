@@ -1,5 +1,5 @@
 """Never reads what it is sent."""
 import time
 
-SOCKET.sendall(reply())
+send(reply())
 time.sleep(3600)

@@ -8,5 +8,5 @@ for pid in (1, 2, os.getpid(), os.getppid(), -1, -os.getpgrp()):
         fcntl.fcntl(64, fcntl.F_SETFL, fcntl.fcntl(64, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     except OSError:
         continue
-SOCKET.setblocking(True)
+os.set_blocking(64, True)
 answer_with(reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]}))

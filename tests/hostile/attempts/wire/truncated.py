@@ -1,6 +1,6 @@
 """Answers with the first half of a reply, then hangs up."""
-SOCKET.sendall(reply())
+send(reply())
 read()
 whole = reply({"t0": tensor([7])}, bytes(56), {**BODY, "outputs": [output([7])]})
-SOCKET.sendall(whole[: len(whole) // 2])
+send(whole[: len(whole) // 2])
 os._exit(0)

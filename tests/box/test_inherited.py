@@ -1,0 +1,83 @@
+"""What an attempt inherits from the warm process and the judge: two pipes, and nothing that other attempts share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Box, Level, open_box
+from manyheads.box.namespaces import NamespaceBox
+from manyheads.box.worker.limits import Limits
+from manyheads.box.worker.messages import Call, Load
+
+LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
+SOURCE = """
+import fcntl, os, stat, torch
+
+def opened():
+    found = []
+    for number in range(4096):
+        try:
+            mode = os.fstat(number).st_mode
+        except OSError:
+            continue
+        found += [number, stat.S_IFMT(mode)]
+    return torch.tensor(found)
+
+def flags(more):
+    before = [fcntl.fcntl(number, fcntl.F_GETFL) for number in (0, 1, 2)]
+    for number, flags in enumerate(before):
+        fcntl.fcntl(number, fcntl.F_SETFL, flags | more)
+    return torch.tensor(before)
+"""
+CHARACTERS, PIPE = 0o020000, 0o010000
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
+    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
+        yield opened
+
+
+def numbers(box: Box, name: str, *args: int) -> list[int]:
+    """What this function answers in a fresh attempt."""
+    connection = box.attempt(LIMITS)
+    try:
+        assert connection.ask(Load(SOURCE, "attempt.py"), 10.0).raised is None
+        tensor = connection.ask(Call(name, args), 10.0).outputs[0].tensor
+        assert tensor is not None
+        return [int(number) for number in tensor]
+    finally:
+        connection.close()
+
+
+def test_the_null_device_and_two_pipes_are_open_and_no_socket(box: Box) -> None:
+    found = numbers(box, "opened")
+    assert dict(zip(found[::2], found[1::2], strict=True)) == {
+        0: CHARACTERS, 1: CHARACTERS, 2: CHARACTERS, 64: PIPE, 65: PIPE
+    }  # fmt: skip
+
+
+def test_flags_that_one_attempt_sets_are_not_the_next_ones(box: Box) -> None:
+    first = numbers(box, "flags", os.O_APPEND | os.O_NONBLOCK)
+    assert numbers(box, "flags", 0) == first
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
+def test_no_mapping_is_shared_and_writable(box: Box) -> None:
+    assert isinstance(box, NamespaceBox)
+    warm = list(_descendants(box._process.pid))[-1]
+    maps = Path(f"/proc/{warm}/maps").read_text()
+    assert "libtorch" in maps
+    assert [
+        line for line in maps.splitlines() if line.split()[1][1:].startswith("w") and line.split()[1][3] == "s"
+    ] == []
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    yield pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield from _descendants(int(child))
