@@ -31,7 +31,8 @@ def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "the
         where, count = _where(mine, expected)
         raise CheckFailed(
             f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most at {where}, "
-            f"by {_percent(error)} of the largest expected value"
+            f"by {_percent(error)} of the largest expected value",
+            expected=(*expected.shape, expected.numel()),
         )
 
 
@@ -46,7 +47,8 @@ def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what
     """The shape is as stated."""
     mine = _tensor(got)
     if tuple(mine.shape) != tuple(shape):
-        raise CheckFailed(f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}")
+        evidence = f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}"
+        raise CheckFailed(evidence, expected=shape)  # in grading, sizes that a student chose are withheld from it
 
 
 def assert_finite(got: Answer | Tensor, what: str = "the output") -> None:

@@ -7,7 +7,7 @@ where calls are executed (in the box or in the judge) and in which dtype.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,11 +24,13 @@ class CheckFailed(AssertionError):
     """The attempt does not do what the check asks. `str()` is the evidence.
 
     suspect: the misconception that this failure proves by itself, whatever else is wrong with the attempt.
+    expected: sizes that the evidence states as right.
     """
 
-    def __init__(self, evidence: str, suspect: str = "") -> None:
+    def __init__(self, evidence: str, suspect: str = "", expected: Sequence[int] = ()) -> None:
         super().__init__(evidence)
         self.suspect = suspect
+        self.expected = tuple(expected)
 
 
 class AttemptRaised(CheckFailed):

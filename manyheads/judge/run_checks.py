@@ -20,6 +20,7 @@ from .collect import collect_checks
 from .compare_with_reference import compare_with_reference
 from .run_concurrently import run_concurrently
 from .watchdog import HANG_SECONDS, watchdog
+from .withhold import withhold
 
 ReturnKinds = dict[tuple[str, str], str]  # what the reference returns, by check and function
 
@@ -79,16 +80,23 @@ def outcome_of(check: CheckOutcome, error: BaseException | None) -> CheckOutcome
 
 def _judged(check: Check, error: BaseException | None, run: CheckRun, kinds: ReturnKinds) -> CheckOutcome:
     """As `outcome_of`; but a check passes only on answers, and where it broke, the answers may be to blame."""
-    outcome = outcome_of(check.unattempted, error)
+    asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
+    outcome = _told(outcome_of(check.unattempted, error), error, asked)
     if outcome.outcome != "passed" and not outcome.fault:
         return outcome
-    asked = [exchange for exchange in run.attempt.transcript if exchange.check == check.id]
     failed = (
         compare_with_reference(asked, run.reference)
         if outcome.fault
         else unanswered(asked, _return_kinds(check.id, asked, run, kinds))
     )
-    return outcome if failed is None else outcome_of(check.unattempted, failed)
+    return outcome if failed is None else _told(outcome_of(check.unattempted, failed), failed, asked)
+
+
+def _told(outcome: CheckOutcome, error: BaseException | None, asked: Sequence[Exchange]) -> CheckOutcome:
+    """The outcome as a student may read it."""
+    if not isinstance(error, CheckFailed) or isinstance(error, AttemptRaised):
+        return outcome
+    return replace(outcome, evidence=withhold(outcome.evidence, asked, error.expected))
 
 
 def _return_kinds(check: str, asked: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..box.worker.answers import Raised, Reply
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build, Call, StandIn
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
@@ -38,9 +38,11 @@ def _within(raised: Raised, lines: int) -> Raised:
 
 
 def _is_argument(call: Call, name: str) -> bool:
-    """Whether "args.0", "args.0.weight" or "kwargs.x" was given."""
-    kind, _, rest = name.partition(".")
-    which = rest.partition(".")[0]
-    if kind == "args":
-        return which in map(str, range(len(call.args)))
-    return kind == "kwargs" and which in call.kwargs
+    """Whether it is one of the names that the worker gives to what the call can change: "args.0", "kwargs.x", and of a
+    module "args.0.proj.weight". Evidence repeats the name, so it must not be the attempt's choice."""
+    given = {f"args.{i}": value for i, value in enumerate(call.args)}
+    given |= {f"kwargs.{key}": value for key, value in call.kwargs.items()}
+    if name in given:
+        return True
+    modules = {whole: value for whole, value in given.items() if isinstance(value, StandIn)}
+    return any(name == f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears)

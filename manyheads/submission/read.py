@@ -12,6 +12,7 @@ from .notebook import NotebookError, read_notebook, without_engine
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
 BOTH = "Both {} and {} were worked on: the .py counts."
 
 
@@ -83,10 +84,21 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
         text = read_text(path, limit_kib)
         if path.suffix == ".ipynb":
             notebook = read_notebook(text)
+            _refuse_many_lines(path, notebook.source)
             return AttemptSource(path.name, notebook.source, cells=notebook.cells)
+        _refuse_many_lines(path, text)
     except (Unreadable, NotebookError) as error:
         return AttemptSource(path.name, problem=str(error))
     return AttemptSource(path.name, without_engine(text))
+
+
+def _refuse_many_lines(path: Path, source: str) -> None:
+    """Raises Unreadable."""
+    if (lines := source.count("\n") + 1) > LINE_LIMIT:
+        raise Unreadable(
+            f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
+            f"which in a longer file could carry out what is hidden. Take out what is not part of the exercise."
+        )
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:

@@ -119,6 +119,11 @@ EARNS = {
         "the text is matched with known ones and not shown",
     ),
     "inputs_in_the_line_number": (0, r"raised RuntimeError$", "a line beyond the file's end is not shown"),
+    "inputs_in_sizes_of_four_digits": (
+        0,
+        r"yours has \(0, another size, another size\)",
+        "no numbers; a size that the call does not contain is not told",
+    ),
     "inputs_in_values": (1, r"by more than 10000% of", "seven numbers, as the first check asks"),
     "inputs_on_stdout": (0, r"raised LookupError", "nobody reads what it prints"),
 }

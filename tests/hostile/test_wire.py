@@ -13,6 +13,11 @@ EARNS = {
     ),
     "body_nested_without_end": (0, r"something that is not an answer: it cannot be read", "not a reply"),
     "bytes_one_by_one": (0, r"No answer within", "one deadline for the whole answer"),
+    "argument_with_a_message": (
+        0,
+        r"something that is not an answer: it names arguments that were not given",
+        "no answer to a call",
+    ),
     "bytes_that_are_not_text": (0, r"something that is not an answer: it cannot be read", "not a reply"),
     "descriptors_and_urgent_bytes": (0, r"ended|not an answer|No answer", "half a reply"),
     "double_reply": (

@@ -21,7 +21,7 @@ X = torch.tensor([1.0, 2.0], dtype=torch.float64)
 TWICE = """import os, sys
     worker = sys.modules
     reply = worker['manyheads_worker.wire'].encode(worker['manyheads_worker.answers'].Reply())
-    os.write(64, reply + reply)"""
+    os.write(65, reply + reply)"""
 GOOD = "def f(x):\n    return x + x\n"
 
 
@@ -77,9 +77,9 @@ def test_each_gets_its_own_answer_and_stands_in_the_record_under_its_check(box: 
         ("import ctypes\n    ctypes.string_at(0)", End.CRASHED),
         ("while True: pass", End.TIMEOUT),
         ("import os\n    while os.read(64, 4096): pass", End.TIMEOUT),
-        ("import os\n    os.write(64, b'x' * 64)", End.BAD_REPLY),
+        ("import os\n    os.write(65, b'x' * 64)", End.BAD_REPLY),
         (TWICE, End.BAD_REPLY),
-        ("import os\n    os.close(64)", End.CRASHED),
+        ("import os\n    os.close(65)", End.CRASHED),
     ],
     ids=[
         "it exits",

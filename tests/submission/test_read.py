@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission import AttemptSource, code_digest, read_attempt
+from manyheads.submission.read import LINE_LIMIT
 
 STEM = "01_running_mean"
 STUB = "def running_mean(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
@@ -179,3 +180,24 @@ def test_the_digest_tells_attempts_apart_and_nothing_else(tmp_path: Path) -> Non
     assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
     others = [AttemptSource("b.py", "x = 1\n"), AttemptSource("a.py", "x = 2\n"), AttemptSource("a.py", problem="x")]
     assert len({attempt.digest, *(other.digest for other in others)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param(f"{STEM}.py", "x = 1\n@\nraise LookupError\n", id="a script"),
+        pytest.param(f"{STEM}.ipynb", notebook("x = 1\n@"), id="a notebook"),
+    ],
+)
+def test_a_line_beyond_any_honest_one_is_not_read_and_the_student_is_told_why(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    """A line number is told: over 90,000 lines an attempt could choose one that spells a hidden input."""
+    fill = "\n" if name.endswith(".py") else "\\n"
+    (tmp_path / name).write_text(text.replace("@", fill * (LINE_LIMIT - 10)))
+    assert not read(tmp_path).problem
+    (tmp_path / name).write_text(text.replace("@", fill * LINE_LIMIT))
+    attempt = read(tmp_path)
+    assert attempt.problem.startswith(f"{name} has 5,0")
+    assert "at most 5,000 are read: feedback tells the line of a mistake" in attempt.problem
+    assert attempt.source == ""

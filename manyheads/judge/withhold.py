@@ -1,0 +1,99 @@
+"""Withhold from evidence what an attempt may have chosen as a message: sizes and numbers that its calls did not contain.
+
+An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that repeats "(3, 7, 12345)" carries
+digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, or if it is no
+larger than their sizes. Any other is told as the product that it is, or as "another size"; and where an attempt returns
+such a size, no larger number of the evidence is told, for it may be derived from it.
+
+This is for grading. On a student's own machine `course check` has no hidden inputs, and shows every number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement
+
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
+from ..checks.recording import Exchange
+
+ANOTHER = "another size"
+_WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
+_SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
+_MORE_AXES = 2  # than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a message
+_SMALL = (2, 3, 4)  # layers that may be packed into one weight
+
+
+def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
+    """The evidence of a failed check without what the attempt chose.
+
+    Args:
+        exchanges: the calls of this check, with their replies.
+        expected: sizes that the evidence states as right.
+    """
+    calls = [shape for exchange in exchanges for shape in _given(exchange.call)]
+    known = {size for shape in calls for size in shape} | set(expected)
+    most, axes = max(known, default=0), max([len(expected), *map(len, calls)]) + _MORE_AXES
+    products = _products(known)
+    returned = [shape for exchange in exchanges for shape in _returned(exchange.reply)]
+    chosen = {size for shape in returned for size in shape if size > most}
+    strange = bool(chosen - products.keys())
+    too_many = any(len(shape) > axes for shape in returned)
+
+    def number(match: re.Match[str]) -> str:
+        told, size = match[0], int(match[0])
+        if size <= most or size in known or not (size in chosen or strange):
+            return told
+        return products.get(size, ANOTHER if size in chosen else "…")
+
+    def shape(match: re.Match[str]) -> str:
+        sizes = match[2].split(", ")
+        return match[0] if len(sizes) <= axes or not too_many else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
+
+    return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, evidence))
+
+
+def _products(known: Iterable[int]) -> dict[int, str]:
+    """Products of two of these sizes, or of one and a small number, as text: "7·11"."""
+    sizes = sorted(size for size in known if 1 < size < 1 << 20)
+    found = {a * b: f"{a}·{b}" for a, b in combinations_with_replacement(sizes, 2)}
+    return found | {n * size: f"{n}·{size}" for n in _SMALL for size in sizes}
+
+
+def _given(value: object) -> Iterator[tuple[int, ...]]:
+    """The shapes and the whole numbers in what a call gives to the attempt."""
+    if isinstance(value, Tensor):
+        yield tuple(value.shape)
+    elif isinstance(value, Call):
+        for part in (value.subject, value.args, value.kwargs, value.cotangent):
+            yield from _given(part)
+    elif isinstance(value, bool | str):
+        return
+    elif isinstance(value, int):
+        yield (value,)
+    elif isinstance(value, Mapping):
+        yield from _given(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _given(part)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _given(getattr(value, field.name))
+
+
+def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
+    """The shapes and the whole numbers that a check can read from a reply."""
+    yield from (output.shape for output in reply.outputs if output.shape is not None)
+    yield from (tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None)
+    for facts in reply.modules:
+        for entries in (facts.parameters, facts.buffers, facts.plain):
+            yield from (entry.shape for entry in entries.values())
+        yield from ((value,) for value in facts.attributes.values() if isinstance(value, int))
+    if reply.operations is not None:
+        yield from ((size,) for size in reply.operations.made)
+    if reply.peak is not None:
+        yield (reply.peak,)

@@ -1,0 +1,85 @@
+"""What evidence tells of an attempt's sizes: mistakes as they are, messages not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from manyheads.box.worker.answers import Entry, ModuleFacts, Output, Reply
+from manyheads.box.worker.messages import Build, Call, StandIn
+from manyheads.checks.asserts import assert_finite, assert_shape
+from manyheads.checks.implementation import CheckFailed
+from manyheads.checks.recording import Exchange
+from manyheads.judge.withhold import withhold
+
+X = torch.zeros(5, 7, 66)  # B, T, C = nh · hd = 6 · 11
+EXPECTED = (5, 6, 7, 11)
+
+
+def told(*shape: int, call: Call | None = None, expected: tuple[int, ...] = EXPECTED) -> str:
+    """The evidence of assert_shape where an attempt returns this shape."""
+    tensor = torch.empty(shape, device="meta")
+    reply = Reply((Output("tensor", None, "float64", "cpu", shape),))
+    with pytest.raises(CheckFailed) as failed:
+        assert_shape(tensor, expected)
+    given = call or Call("split_heads", (X,), {"n_head": 6})
+    text = withhold(str(failed.value), [Exchange("check", given, reply)], failed.value.expected)
+    return text.partition("yours has ")[2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        pytest.param((5, 7, 6, 11), "(5, 7, 6, 11)", id="axes in another order are told as they are"),
+        pytest.param((5, 7, 66), "(5, 7, 66)", id="a size of the call is told"),
+        pytest.param((5, 1, 7, 3), "(5, 1, 7, 3)", id="so is one that is smaller than the call's"),
+        pytest.param((5, 77, 6), "(5, 7·11, 6)", id="merged axes are told as their product"),
+        pytest.param((5, 7, 132), "(5, 7, 2·66)", id="packed layers are told as how many they are"),
+        pytest.param((0, 12345), "(0, another size)", id="any other size is not told"),
+        pytest.param((5, 7, 6, 11, 79), "(5, 7, 6, 11, another size)", id="nor one that is little larger"),
+        pytest.param((1 << 39, 0), "(…, 0)", id="nor one that is enormous"),
+        pytest.param((1, 2) * 6, "(1, 2, 1, 2, 1, 2, …)", id="axes beyond two more than the expected are not told"),
+    ],
+)
+def test_of_a_shape(shape: tuple[int, ...], says: str) -> None:
+    assert told(*shape) == says
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(Call("f", (1024,)), id="a number"),
+        pytest.param(Call("f", (torch.zeros(1024),)), id="a tensor"),
+        pytest.param(Call("f", (), {"mask": torch.zeros(1024)}), id="a tensor by name"),
+        pytest.param(Call(Build("M", (1024,)), (X,)), id="an argument of a module"),
+        pytest.param(Call(Build("M", state={"w": torch.zeros(1024, 2)}), (X,)), id="a weight of a module"),
+        pytest.param(Call("f", (StandIn({"proj": torch.zeros(3, 1024)}, {}), X)), id="a layer of a stand-in"),
+    ],
+)
+def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
+    assert told(5, 1024, call=call) == "(5, 1024)"
+
+
+def test_what_is_counted_in_such_a_tensor_is_not_told_either() -> None:
+    tensor = torch.full((1234, 2), torch.nan)
+    reply = Reply((Output("tensor", tensor, "float64", "cpu", (1234, 2)),))
+    with pytest.raises(CheckFailed) as failed:
+        assert_finite(tensor, "the output")
+    text = withhold(str(failed.value), [Exchange("check", Call("f", (X,)), reply)])
+    assert text == "the output: … of … values are NaN, the first at (0, 0)"
+
+
+def test_a_parameters_size_is_withheld_from_the_words_of_any_check() -> None:
+    entries = {"W_query.weight": Entry((31415, 66), "float64", "cpu")}
+    facts = ModuleFacts(entries, {}, training=False, changed=False, unloaded=(), attributes={"block_size": 27182})
+    exchange = Exchange("check", Call(Build("M", (66,)), (X,)), Reply(modules=(facts,)))
+    text = withhold("W_query.weight should have shape (66, 66); yours has (31415, 66), block_size is 27182", [exchange])
+    assert text == "W_query.weight should have shape (66, 66); yours has (another size, 66), block_size is another size"
+
+
+def test_numbers_of_the_check_itself_stay_where_the_attempt_returns_what_it_should() -> None:
+    reply = Reply((Output("tensor", None, "float64", "cpu", EXPECTED),))
+    evidence = (
+        "2310 of 2310 values differ, by 13.9% of the largest; T = 4096, 1e-05, channels [0, 1, 2, 3, 4, 5, 6, 7, 8]"
+    )
+    assert withhold(evidence, [Exchange("check", Call("f", (X,)), reply)], EXPECTED) == evidence
