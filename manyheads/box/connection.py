@@ -47,6 +47,7 @@ class Connection:
     def __init__(self, data: Channel, limits: Limits, exit_code: Callable[[float], int | None]) -> None:
         """`exit_code(seconds)` ends the process if it still runs, and returns its exit code as Popen has it, None if unknown."""
         self._data, self._limits, self._exit_code = data, limits, exit_code
+        self.received = 0  # bytes of all replies so far
 
     def ask(self, message: Message, seconds: float) -> Reply:
         """Send a message and read its reply. Raises AttemptEnded."""
@@ -69,6 +70,7 @@ class Connection:
             (length,) = wire.LENGTH.unpack(self._read(wire.LENGTH.size, deadline))
             if length > self._limits.reply_mib * MIB:
                 raise BadReply(f"its answer is larger than {self._limits.reply_mib} MiB")
+            self.received += length
             return read(self._read(length, deadline))
         except BadReply as error:
             self.close()

@@ -56,7 +56,7 @@ class ForkedBox:
 
     def attempt(self, limits: Limits) -> Connection:
         """A connection to a new process."""
-        return start_attempt(self._control, limits)
+        return start_attempt(self._control, limits)[0]
 
     def __enter__(self) -> Self:
         return self

@@ -18,11 +18,12 @@ from .connection import Connection
 from .contents import SITE, WORKER, WORKER_PARENT, contents, places_in_box
 from .names import BoxUnavailable, Level
 from .nvidia import Equipment
-from .warm import start_attempt
+from .warm import Lifeline, start_attempt
 from .worker.limits import Limits
 from .worker.wire import READY
 
 START_SECONDS = 90.0  # a cold disk reads torch slowly
+SLOW_END_SECONDS = 30.0  # for the kernel to take down what an attempt has left, after the grace that it always has
 _FIRST_UID, _UIDS = 61184, 4096  # systemd's range for users that exist for the length of one service
 _UNSHARE = "--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try".split()
 # CAP_SYS_ADMIN within the box alone: the warm process makes PID namespaces. Attempts give it up with their user namespace.
@@ -48,22 +49,31 @@ class NamespaceBox:
         Raises BoxUnavailable, with the command that would help.
         """
         self._limits, self._hidden, self._given = limits, hidden, given or Equipment()
+        self._last: Lifeline | None = None
         self._start()
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process in the box; a box that broke is replaced first."""
-        with contextlib.suppress(OSError):  # the box has ended, and its reaper not yet
-            if self._reaper.poll() is None:
-                return start_attempt(self._control, limits)
+        """A connection to a new process in the box; a box that broke is replaced first.
+
+        So is one in which the last attempt does not end: it must not run beside the next.
+        """
+        if not (self._last and self._last.still_ends(SLOW_END_SECONDS)):
+            with contextlib.suppress(OSError):  # the box has ended, and its reaper not yet
+                if self._reaper.poll() is None:
+                    return self._new_attempt(limits)
         self._close()
         self._start()
-        return start_attempt(self._control, limits)
+        return self._new_attempt(limits)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._close()
+
+    def _new_attempt(self, limits: Limits) -> Connection:
+        connection, self._last = start_attempt(self._control, limits)
+        return connection
 
     def _start(self) -> None:
         bwrap = shutil.which("bwrap")

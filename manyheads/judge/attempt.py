@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
 from ..box.worker.answers import Raised, Reply
-from ..box.worker.limits import Limits
+from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Call, Load
 from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
@@ -20,6 +20,9 @@ SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divi
 FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
 CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
 BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
+# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
+# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
+ALL_REPLIES = 4
 SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
 
 
@@ -41,6 +44,7 @@ class AttemptRunner:
         self._ends = 0  # how often the process has ended
         self._one_by_one = False  # whether calls are no longer sent in batches
         self._spent = 0.0
+        self._received = 0  # bytes of all replies
 
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
@@ -103,15 +107,17 @@ class AttemptRunner:
     def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
         """A reply to each call in one batch. If that fails: None for each, and the process has been ended."""
         none: list[Reply | None] = [None] * len(calls)
-        if len(calls) < 2 or self._connection is None or self._one_by_one or self.device != "cpu":
+        connection = self._connection
+        if len(calls) < 2 or connection is None or self._one_by_one or self.device != "cpu" or self._sent_too_much():
             return none
         limits, started = self._limits, time.monotonic()
         patience = min(BATCH_SECONDS, limits.seconds_per_call, max(0.0, limits.seconds_per_attempt - self._spent))
         try:
-            replies = self._connection.ask_all([cast(call, call.dtype or dtype) for call in calls], patience)
+            replies = connection.ask_all([cast(call, call.dtype or dtype) for call in calls], patience)
         except AttemptEnded:
             self._connection, self._one_by_one = None, True
             return none
+        self._count(connection)
         if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
             self.close()
             self._one_by_one = True
@@ -142,15 +148,27 @@ class AttemptRunner:
             raise AttemptEnded(
                 End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take."
             )
+        if self._sent_too_much():
+            self.close()
+            most = ALL_REPLIES * self._limits.reply_mib
+            raise AttemptEnded(End.BAD_REPLY, f"All answers of this attempt together are larger than {most} MiB.")
         per_call = self._limits.seconds_per_call
         allowed = min(remaining, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
         started = time.monotonic()
-        assert self._connection is not None
+        connection = self._connection
+        assert connection is not None
         try:
-            return without_impossible_lines(self._connection.ask(message, allowed + extra), self._lines)
+            return without_impossible_lines(connection.ask(message, allowed + extra), self._lines)
         except AttemptEnded:
             self._connection = None
             self._ends += 1
             raise
         finally:
             self._spent += max(0.0, time.monotonic() - started - extra)
+            self._count(connection)
+
+    def _count(self, connection: Connection) -> None:
+        self._received, connection.received = self._received + connection.received, 0
+
+    def _sent_too_much(self) -> bool:
+        return self._received > ALL_REPLIES * self._limits.reply_mib * MIB

@@ -79,7 +79,7 @@ def test_the_end_of_an_attempt_on_a_gpu_is_waited_for_until_its_memory_is_free(
     monkeypatch.setattr(warm, "select", SimpleNamespace(select=lambda r, w, x, most: waited.append(most) or ([], w, x)))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        warm.start_attempt(ours, limits).close()
+        warm.start_attempt(ours, limits)[0].close()
     assert waited == [seconds]
     assert CUDA_GRACE > GRACE
 

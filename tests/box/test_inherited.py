@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from manyheads.box.worker.messages import Call, Load
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 SOURCE = """
-import fcntl, os, stat, torch
+import ctypes, fcntl, os, resource, stat, torch
 
 def opened():
     found = []
@@ -32,6 +33,9 @@ def flags(more):
     for number, flags in enumerate(before):
         fcntl.fcntl(number, fcntl.F_SETFL, flags | more)
     return torch.tensor(before)
+
+def core():
+    return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)])
 """
 CHARACTERS, PIPE = 0o020000, 0o010000
 
@@ -81,3 +85,10 @@ def _descendants(pid: int) -> Iterator[int]:
     yield pid
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         yield from _descendants(int(child))
+
+
+def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box: Box) -> None:
+    """A handler that the core pattern pipes to gets no core at limit 1, but at 0; and of what is not dumpable no one does."""
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    most = 1 if hard == resource.RLIM_INFINITY else min(1, hard)
+    assert numbers(box, "core") == [most, most, 0]

@@ -10,6 +10,7 @@ import torch
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
+from manyheads.checks.recording import Question
 from manyheads.judge.attempt import AttemptRunner
 from manyheads.submission import AttemptSource
 
@@ -53,6 +54,19 @@ def test_a_whole_attempt_has_one_budget(box):
     with pytest.raises(AttemptEnded, match=r"used up the 0\.4 seconds that a whole attempt may take"):
         runner.execute(Call("f"))
     runner.close()
+
+
+@pytest.mark.parametrize("together", [1, 3], ids=["asked one by one", "asked together"])
+def test_all_answers_of_an_attempt_are_bounded_together(box, together):
+    """The judge keeps them: large ones, one after the other, once filled its memory."""
+    runner = attempt(box, "import torch\ndef f(x):\n    return torch.zeros(40_000, dtype=x.dtype)", reply_mib=1)
+    runner.load()
+    answers = [answer for _ in range(30) for answer in runner.execute_all([Question("f", Call("f", (X,)))] * together)]
+    runner.close()
+    kept = sum(exchange.reply.outputs[0].tensor.nbytes for exchange in runner.transcript)
+    assert 3 << 20 < kept < 6 << 20
+    assert str(answers[-1]) == "All answers of this attempt together are larger than 4 MiB."
+    assert answers[-1].end is End.BAD_REPLY
 
 
 def test_an_attempt_that_cannot_do_float64_is_asked_in_float32_from_then_on(box):
