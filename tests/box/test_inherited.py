@@ -73,7 +73,7 @@ def test_flags_that_one_attempt_sets_are_not_the_next_ones(box: Box) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
 def test_no_mapping_is_shared_and_writable(box: Box) -> None:
     assert isinstance(box, NamespaceBox)
-    warm = list(_descendants(box._process.pid))[-1]
+    warm = list(_descendants(box._reaper.pid))[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     assert [

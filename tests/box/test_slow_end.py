@@ -28,8 +28,8 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamespaceBo
 
 
 def supervisor_and_attempts(box: NamespaceBox) -> list[int]:
-    """bubblewrap, its init, the supervisor, then its attempts."""
-    return list(_descendants(box._process.pid))[2:]
+    """The reaper, bubblewrap, its init, the supervisor, then its attempts."""
+    return list(_descendants(box._reaper.pid))[3:]
 
 
 def answers(box: NamespaceBox) -> bool:
