@@ -14,6 +14,7 @@ from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
+SMALLEST = 1e-5  # the norm below which a tensor is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
 
@@ -37,7 +38,7 @@ class TensorFingerprint(BaseModel):
         finite = math.isfinite(self.norm) and math.isfinite(other.norm)
         if not finite and not _is_near(self.norm, other.norm, 0.0):
             return False
-        bound = TOLERANCE * max(self.norm, other.norm, 1e-12) if finite else 0.0
+        bound = TOLERANCE * max(self.norm, other.norm, SMALLEST) if finite else 0.0
         return all(_is_near(a, b, bound) for a, b in zip(self.projections, other.projections, strict=True))
 
 
