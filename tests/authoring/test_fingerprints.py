@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import pytest
@@ -59,3 +60,18 @@ def test_answers_that_differ_by_rounding_are_kept_once() -> None:
     answers = [known.add("id", [each]).answers for each in replies]
     assert answers == [(0,), (1,), (1,), (2,)]
     assert len(known.replies[0]) == 3
+
+
+def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:
+    nothing, rest, little = (
+        fingerprint_of(LocalRunner({"f": lambda x, k=k: x * k}).execute(CALL)) for k in (0, 1e-10, 1e-4)
+    )
+    assert rest.is_same(nothing)
+    assert not little.is_same(nothing)
+
+
+def test_of_a_call_in_float32_what_its_rounding_decides_is_not_recorded() -> None:
+    call = dataclasses.replace(CALL, dtype="float32")
+    runner = LocalRunner({"f": lambda x: (1e7 * x.float()).sin()})
+    known = _KnownReplies([fingerprint_of(LocalRunner({"f": lambda x: x}).execute(call))])
+    assert _replies(runner, [call], known) == (None,)
