@@ -14,7 +14,7 @@ from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
-SMALLEST = 1e-5  # the norm below which a tensor is as good as zero: what is left of numbers that cancel differs by processor
+SMALLEST = 1e-5  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
 
