@@ -15,8 +15,13 @@ LOOP = "def running_mean(x):\n    while True:\n        pass\n"
 SLEEP = "import time\n\n\ndef running_mean(x):\n    time.sleep(1000)\n"
 JUDGE, REAPER = "multiprocessing.spawn", "manyheads.box.reaper"
 
-endings = pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
-victims = pytest.mark.parametrize("victim", ["manyheads grade", JUDGE], ids=["the command", "a judge"])
+SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
+endings = pytest.mark.parametrize(
+    "ending", [pytest.param(signal.SIGKILL, id="SIGKILL"), pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK)]
+)
+victims = pytest.mark.parametrize(
+    "victim", [pytest.param("manyheads grade", id="the command"), pytest.param(JUDGE, id="a judge", marks=SOAK)]
+)
 
 
 def a_class(folder: Path, source: str) -> Path:
@@ -46,6 +51,7 @@ def kill(run: Witnessed, victim: str, ending: signal.Signals) -> None:
     os.kill(run.named(victim)[0], ending)
 
 
+@SOAK
 @endings
 @victims
 @pytest.mark.parametrize("beginning", [JUDGE, REAPER], ids=["a judge starts", "a box starts"])
@@ -71,6 +77,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
         run.leaves_nothing()
 
 
+@SOAK
 def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at_once(
     tiny_copy: Path, tmp_path: Path
 ) -> None:

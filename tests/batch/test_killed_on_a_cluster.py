@@ -32,7 +32,10 @@ with open("said", "w") as said:
     subprocess.Popen([*grade, "--cluster", json.loads(address.read_text())["address"]], stdout=said, stderr=said)
 """
 MOMENTS = {"a judge starts": JUDGE, "a box starts": REAPER, "an attempt loops": ""}
-moments = pytest.mark.parametrize("moment", MOMENTS)
+SOAK = pytest.mark.soak  # each takes seconds: the suite has one of a kind, `make soak` has all
+moments = pytest.mark.parametrize(
+    "moment", [pytest.param(m, marks=[SOAK] if watched else []) for m, watched in MOMENTS.items()]
+)
 
 
 @contextmanager
@@ -51,7 +54,9 @@ def end(run: Witnessed, what: str, ending: signal.Signals) -> None:
 
 
 @moments
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+@pytest.mark.parametrize(
+    "ending", [pytest.param(signal.SIGKILL, id="SIGKILL"), pytest.param(signal.SIGTERM, id="SIGTERM", marks=SOAK)]
+)
 def test_a_worker_takes_its_judge_and_its_box_along(
     tiny_copy: Path, tmp_path: Path, moment: str, ending: signal.Signals
 ) -> None:
@@ -63,6 +68,7 @@ def test_a_worker_takes_its_judge_and_its_box_along(
         run.leaves_nothing()
 
 
+@SOAK
 @moments
 def test_a_worker_ends_when_its_scheduler_has_gone(tiny_copy: Path, tmp_path: Path, moment: str) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
@@ -80,6 +86,7 @@ def test_a_worker_that_is_told_to_end_after_its_scheduler_has_gone_ends(tiny_cop
         run.leaves_nothing()
 
 
+@SOAK
 def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(tiny_copy: Path, tmp_path: Path) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, "an attempt loops") as run:
         end(run, COMMAND, signal.SIGKILL)
