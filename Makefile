@@ -23,10 +23,10 @@ READY := $(VENV)/.ready
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
 
-# Three at a time: tests wait as long as they work, for ends of time, for processes, for a browser.
+# Four at a time: tests wait as long as they work, for ends of time, for processes, for a browser.
 # With one thread each; "processors" has the others.
 test: setup lint
-	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 3 --dist worksteal
+	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 4 --dist worksteal
 
 processors: setup
 	@for other in ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPATIBLE OMP_NUM_THREADS=1 OMP_NUM_THREADS=2; do \
