@@ -256,6 +256,7 @@ def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> No
     assert school.service.requests == []
 
 
+@pytest.mark.soak  # the run is made twice in full
 def test_a_run_can_be_run_again(school: School) -> None:
     jobs = school.run_twice(school.pull_request(8, {SCRIPT: RIGHT}))
     assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
