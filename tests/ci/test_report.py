@@ -75,6 +75,24 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(
     assert len(run["output"]["annotations"]) == 1
 
 
+def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(
+    tiny: Course,
+    service: Service,
+    environment: dict[str, str],
+    collected: Collected,
+    submitted: Path,
+    make_result: MakeResult,
+    tmp_path: Path,
+) -> None:
+    write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
+    service.heads[7] = "b" * 40
+    write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    assert service.comments_on(7) == []
+    (run,) = service.check_runs
+    assert run["head_sha"] == "a" * 40
+    assert (tmp_path / "summary.md").read_text().startswith("## Averages: 3 / 4\n")
+
+
 def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
     tiny: Course,
     service: Service,

@@ -81,13 +81,6 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     assert WRONG.splitlines()[annotation["start_line"] - 1] == "def running_mean(x):"
     assert "You divided by the length of x everywhere." in annotation["message"]
 
-    jobs = school.run(right)
-    assert outcomes(jobs)["report"] == "success", problems(jobs)
-    assert comment(school, 1) == said, "an older commit that is graded again leaves the comment to the newest"
-    assert jobs["report"].summary.startswith("## Averages: 4 / 4\n")
-    run = school.service.check_runs[-1]
-    assert (run["head_sha"], run["output"]["title"]) == (right["pull_request"]["head"]["sha"], "4 / 4")
-
 
 def test_a_fork_is_graded_alike_and_from_its_notebook(school: School) -> None:
     notebook = jupytext.read(TINY / NOTEBOOK)
@@ -254,6 +247,19 @@ def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> No
     jobs = school.run(school.pull_request(7, {SCRIPT: RIGHT}))
     assert outcomes(jobs) == {"cpu": "skipped", "approval": "skipped", "gpu": "skipped", "report": "skipped"}
     assert school.service.requests == []
+
+
+@pytest.mark.soak  # tests/ci/test_report.py has it without the runner
+def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(school: School) -> None:
+    right = school.pull_request(1, {SCRIPT: RIGHT})
+    school.run(school.pull_request(1, {SCRIPT: WRONG}))
+    said = comment(school, 1)
+    jobs = school.run(right)
+    assert outcomes(jobs)["report"] == "success", problems(jobs)
+    assert comment(school, 1) == said
+    assert jobs["report"].summary.startswith("## Averages: 4 / 4\n")
+    run = school.service.check_runs[-1]
+    assert (run["head_sha"], run["output"]["title"]) == (right["pull_request"]["head"]["sha"], "4 / 4")
 
 
 @pytest.mark.soak  # the run is made twice in full
