@@ -32,14 +32,7 @@ class Witnessed:
 
     def kin(self) -> list[int]:
         """Every living process that descends from the command, and the command itself."""
-        parents = {pid: parent for pid in pids() if (parent := parent_of(pid))}
-        found, todo = [], [self.process.pid]
-        while todo:
-            of = todo.pop()
-            children = [pid for pid, parent in parents.items() if parent == of]
-            found += children
-            todo += children
-        return found
+        return below(self.process.pid)[1:]
 
     def named(self, text: str) -> list[int]:
         """Those with this text in their command line, oldest first."""
@@ -105,6 +98,15 @@ def parent_of(pid: int) -> int:
     """0 where it has ended."""
     fields = stat(pid)
     return int(fields[1]) if fields and fields[0] != "Z" else 0
+
+
+def below(pid: int) -> list[int]:
+    """A process and all that descend from it, each after its parent."""
+    parents = {each: parent for each in pids() if (parent := parent_of(each))}
+    found = [pid]
+    for above in found:
+        found += [each for each, parent in parents.items() if parent == above]
+    return found
 
 
 def seconds_computed(pid: int) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .procstat import state_and_parent
 from .worker.limits import MIB, Limits
 
 ROOT = Path("/sys/fs/cgroup")
@@ -72,7 +73,7 @@ def abandoned() -> list[Path]:
 def _has_ended(pid: str) -> bool:
     """Whether the process has ended, even if nobody has waited for it yet."""
     try:
-        return Path("/proc", pid, "stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
+        return state_and_parent(pid)[0] in "ZX"
     except OSError:
         return True
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cgroup import abandoned, remove_abandoned
+from .procstat import pids, state_and_parent
 
 _BOX = "manyheads_worker"  # in the command line of bubblewrap, of the zygote and of attempts
 _PARTS = (_BOX, "multiprocessing.spawn", "manyheads.box.reaper", "manyheads/box/launcher.py")  # of a judge and its box
@@ -37,7 +38,7 @@ def find_leftovers() -> Leftovers:
     deadline = time.monotonic() + _SECONDS
     while True:
         remove_abandoned()
-        tops = {_top(pid) for pid in _pids() if _BOX in _command_line(pid)} - {0}
+        tops = {_top(pid) for pid in pids() if _BOX in _command_line(pid)} - {0}
         left = Leftovers(tuple(sorted(tops)), tuple(abandoned()))
         if not (left.processes or left.cgroups) or time.monotonic() > deadline:
             return left
@@ -59,13 +60,9 @@ def _is_part(pid: int) -> bool:
     return any(part in line for part in _PARTS)
 
 
-def _pids() -> list[int]:
-    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
-
-
 def _parent(pid: int) -> int:
-    with contextlib.suppress(OSError, IndexError):
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    with contextlib.suppress(OSError):
+        return state_and_parent(pid)[1]
     return 0
 
 

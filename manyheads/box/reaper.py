@@ -23,6 +23,7 @@ from pathlib import Path
 
 from .cgroup import make_cgroup
 from .launcher import become_box
+from .procstat import pids, state_and_parent
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LIFELINE = 0  # standard input
@@ -81,8 +82,7 @@ def _end_children() -> None:
 
 def _children() -> Iterator[int]:
     """The children of this process, also those that have ended and were not waited for."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for pid in pids():
         with contextlib.suppress(OSError):
-            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
-            if int(parent) == os.getpid():
-                yield int(stat.parent.name)
+            if state_and_parent(pid)[1] == os.getpid():
+                yield pid

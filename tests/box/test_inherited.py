@@ -13,6 +13,7 @@ from manyheads.box.level import Box, Level, open_box
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from tests.witness import below
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 SOURCE = """
@@ -73,18 +74,12 @@ def test_flags_that_one_attempt_sets_are_not_the_next_ones(box: Box) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can read the warm process's mappings")
 def test_no_mapping_is_shared_and_writable(box: Box) -> None:
     assert isinstance(box, NamespaceBox)
-    warm = list(_descendants(box._reaper.pid))[-1]
+    warm = below(box._reaper.pid)[-1]
     maps = Path(f"/proc/{warm}/maps").read_text()
     assert "libtorch" in maps
     assert [
         line for line in maps.splitlines() if line.split()[1][1:].startswith("w") and line.split()[1][3] == "s"
     ] == []
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    yield pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        yield from _descendants(int(child))
 
 
 def test_no_core_of_it_is_dumped_to_a_file_or_to_a_handler(box: Box) -> None:

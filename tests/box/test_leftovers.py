@@ -80,7 +80,7 @@ def test_an_empty_cgroup_is_removed_and_one_that_is_not_empty_is_named(
     """Folders of the test's own, for a cgroup can be made only by some."""
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
     monkeypatch.setattr(leftovers, "_SECONDS", 0)
-    monkeypatch.setattr(leftovers, "_pids", list)
+    monkeypatch.setattr(leftovers, "pids", list)
     gone = subprocess.Popen(["true"])
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: init may take its time
     empty, full, alive = (

@@ -12,17 +12,9 @@ import pytest
 
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
-from tests.witness import command_line, parent_of, pids
+from tests.witness import below, command_line, parent_of
 
 LIMITS = Limits(files_mib=4, processes=16)
-
-
-def below(pid: int) -> list[int]:
-    """The processes of a box, its reaper first, then bubblewrap."""
-    found = [pid]
-    for parent in found:
-        found += [child for child in pids() if parent_of(child) == parent]
-    return found
 
 
 def living(family: list[int]) -> list[str]:

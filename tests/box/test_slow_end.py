@@ -15,6 +15,7 @@ from manyheads.box.level import Level, open_box
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
+from tests.witness import below
 
 LIMITS = Limits(memory_mib=512, files_mib=4, processes=16)
 
@@ -29,7 +30,17 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NamespaceBo
 
 def supervisor_and_attempts(box: NamespaceBox) -> list[int]:
     """The reaper, bubblewrap, its init, the supervisor, then its attempts."""
-    return list(_descendants(box._reaper.pid))[3:]
+    return below(box._reaper.pid)[3:]
+
+
+def end_of_one_that_never_comes(box: NamespaceBox) -> tuple[int, int]:
+    """Stop the supervisor, and then end an attempt. Returns the supervisor and the attempt."""
+    attempt = box.attempt(LIMITS)
+    attempt.ask(Load("", "attempt.py"), 20.0)
+    supervisor, old = supervisor_and_attempts(box)
+    os.kill(supervisor, signal.SIGSTOP)
+    attempt.close()
+    return supervisor, old
 
 
 def answers(box: NamespaceBox) -> bool:
@@ -41,11 +52,7 @@ def answers(box: NamespaceBox) -> bool:
 
 
 def test_the_next_attempt_waits_for_the_end_of_the_last(box: NamespaceBox) -> None:
-    attempt = box.attempt(LIMITS)
-    attempt.ask(Load("", "attempt.py"), 20.0)
-    supervisor, old = supervisor_and_attempts(box)
-    os.kill(supervisor, signal.SIGSTOP)
-    attempt.close()
+    supervisor, old = end_of_one_that_never_comes(box)
     assert _is_there(old)
     threading.Timer(0.5, os.kill, (supervisor, signal.SIGCONT)).start()
     assert answers(box)
@@ -55,20 +62,10 @@ def test_the_next_attempt_waits_for_the_end_of_the_last(box: NamespaceBox) -> No
 
 def test_where_it_never_ends_the_box_is_replaced(box: NamespaceBox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(namespaces, "SLOW_END_SECONDS", 0.1)
-    attempt = box.attempt(LIMITS)
-    attempt.ask(Load("", "attempt.py"), 20.0)
-    supervisor, _ = supervisor_and_attempts(box)
-    os.kill(supervisor, signal.SIGSTOP)
-    attempt.close()
+    supervisor, _ = end_of_one_that_never_comes(box)
     assert answers(box)
     assert supervisor_and_attempts(box)[0] != supervisor
 
 
 def _is_there(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    yield pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        yield from _descendants(int(child))

@@ -1,0 +1,18 @@
+"""What /proc says of any process of this machine. Imports the standard library only, for the reaper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def state_and_parent(pid: int | str) -> tuple[str, int]:
+    """The state letter and the parent of a process. Raises OSError if there is none. Source: proc(5)."""
+    fields = Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
+    if not fields:  # it ended while it was read
+        raise ProcessLookupError(pid)
+    return fields[0], int(fields[1])
+
+
+def pids() -> list[int]:
+    """All processes that /proc shows."""
+    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
