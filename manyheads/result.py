@@ -48,6 +48,11 @@ class ExerciseResult(_Model):
     diagnosis: tuple[Diagnosed, ...] = ()
     note: str = ""  # which file counts, where more than one was handed in
 
+    @property
+    def is_done(self) -> bool:
+        """Whether every check passed."""
+        return all(check.outcome == "passed" for check in self.checks)
+
 
 class Result(_Model):
     """The result of one submission."""

@@ -15,7 +15,7 @@ from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import last_result
 from .options import CourseOption, FreshOption, course_of, exercises_named
-from .own import check_one, is_done, is_started, missing_message, own_attempt
+from .own import check_one, is_started, missing_message, own_attempt
 from .watch import watch_exercises
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class _Checking:
             self.console.print(exercise_report(result))
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
             self.console.print(again, style="dim", soft_wrap=True)
-        return is_done(result)
+        return result.is_done
 
     def _run(self, exercise: Exercise, source: AttemptSource) -> ExerciseResult:
         if self.box is None:

@@ -44,7 +44,7 @@ def hint(
             console.status(f"checking {wanted.id}"),
         ):  # the box first: it may fork only while there is no other thread, and the spinner is one
             result = check_one(loaded, wanted, source, box)
-    if all(check.outcome == "passed" for check in result.checks):
+    if result.is_done:
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
         return
     from ..public.file import read

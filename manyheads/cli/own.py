@@ -22,11 +22,6 @@ def missing_message(course: Course, exercise: Exercise) -> str:
     return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
 
 
-def is_done(result: ExerciseResult) -> bool:
-    """Whether every check passed."""
-    return all(check.outcome == "passed" for check in result.checks)
-
-
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
     """Whether the attempt differs from the untouched stub."""
     return not source.missing and code_digest(source.source) != facts(exercise).stub

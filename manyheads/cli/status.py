@@ -12,7 +12,7 @@ from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import facts, last_result
 from .options import CourseOption, FreshOption, course_of, exercises_named
-from .own import check_one, is_done, is_started, own_attempt
+from .own import check_one, is_started, own_attempt
 
 
 def status(course: CourseOption = None, *, fresh: FreshOption = False) -> None:
@@ -56,6 +56,6 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
         asked = tuple((title, False) for _, title in checks)
         return Rung(stem, title, "missing" if source.missing else "untouched", 0, most, asked)
     passed = {check.id for check in result.checks if check.outcome == "passed"}
-    done = is_done(result)
+    done = result.is_done
     asked = tuple((title, id in passed) for id, title in checks)
     return Rung(stem, title, "done" if done else "in progress", most if done else result.score, most, asked)

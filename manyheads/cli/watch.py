@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ..course import Course, Exercise
 from ..report.terminal import exercise_report
-from .own import check_one, is_done, is_started, own_attempt
+from .own import check_one, is_started, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -38,7 +38,7 @@ def _first_to_do(course: Course, named: Sequence[Named], box: Box, done: dict[st
     for exercise in named:
         source = own_attempt(course, exercise)
         started = is_started(exercise, source)
-        done[exercise.id] = started and is_done(check_one(course, exercise, source, box))
+        done[exercise.id] = started and check_one(course, exercise, source, box).is_done
         if not done[exercise.id]:
             return exercise
     return None
@@ -49,7 +49,7 @@ def _show(
 ) -> None:
     exercise = current
     result = check_one(course, exercise, own_attempt(course, exercise), box)
-    done[exercise.id] = is_done(result)
+    done[exercise.id] = result.is_done
     if console.is_terminal:
         console.clear()
     console.print(exercise_report(result))

@@ -58,7 +58,7 @@ class Magics:
 
     def _hint(self, found: NotebookExercise, *options: str) -> NotebookView:
         result = self._result(found)
-        if _is_done(result):
+        if result.is_done:
             return shown(Text(f"{found.id} needs no hint: every check passes."))
         note = found.notes / "hints.json"
         hint = next_hint(found.fingerprints.content, result, found.exercise.hint, note, again=bool(options))
@@ -124,10 +124,6 @@ def _chosen(found: NotebookExercise, names: Sequence[str], command: str, *, by_h
         next_ = f"%{command} {found.id}"
         raise CourseFault(f"{found.id} has no {names[0]!r} to {command}; it has: {known}. Next: {next_}")
     return chosen
-
-
-def _is_done(result: ExerciseResult) -> bool:
-    return all(check.outcome == "passed" for check in result.checks)
 
 
 def _display(what: NotebookView) -> None:
