@@ -21,6 +21,7 @@ from manyheads.result import Result
 from tests.workflows.hosted.service import Service
 
 MakeResult = Callable[..., Result]
+Report = Callable[[], str]
 STARTED = {("averages", "running_mean"): "01_running_mean.py"}
 
 
@@ -54,17 +55,17 @@ def submitted(collected: Collected, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def report(tiny: Course, environment: dict[str, str], submitted: Path, tmp_path: Path) -> Report:
+    """What the step says that reports on the artifacts of a CPU job and a GPU job."""
+    return lambda: write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+
+
 def test_the_summary_the_comment_and_the_check_run_say_the_same(
-    tiny: Course,
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    submitted: Path,
-    make_result: MakeResult,
-    tmp_path: Path,
+    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
 ) -> None:
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
-    said = write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    said = report()
     assert said == "Reported 3 / 4 (failure)."
     summary = (tmp_path / "summary.md").read_text()
     assert summary.startswith("## Averages: 3 / 4\n")
@@ -76,17 +77,11 @@ def test_the_summary_the_comment_and_the_check_run_say_the_same(
 
 
 def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(
-    tiny: Course,
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    submitted: Path,
-    make_result: MakeResult,
-    tmp_path: Path,
+    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
 ) -> None:
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result("failed", evidence="no")], STARTED)
     service.heads[7] = "b" * 40
-    write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+    report()
     assert service.comments_on(7) == []
     (run,) = service.check_runs
     assert run["head_sha"] == "a" * 40
@@ -94,18 +89,12 @@ def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(
 
 
 def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
-    tiny: Course,
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    submitted: Path,
-    make_result: MakeResult,
-    tmp_path: Path,
+    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
 ) -> None:
     forged = make_result().model_copy(update={"score": 400.0, "max_score": 400.0})
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [forged], STARTED)
     with pytest.raises(ArtifactError, match="is not what grading writes"):
-        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+        report()
     (comment,) = service.comments_on(7)
     assert "## Not graded" in comment
     assert "400" not in comment
@@ -113,36 +102,29 @@ def test_results_that_cannot_be_are_not_shown_and_the_job_fails(
 
 
 def test_results_from_the_gpu_that_cannot_be_leave_those_from_the_cpu(
-    tiny: Course,
     service: Service,
     environment: dict[str, str],
     collected: Collected,
-    submitted: Path,
     make_result: MakeResult,
     tmp_path: Path,
+    report: Report,
 ) -> None:
     environment |= {"GPU_RUNNER": "gpu-box", "GPU_RESULT": "success"}
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ArtifactError, match=r"about\.json is not what grading writes \(it is missing"):
-        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+        report()
     (comment,) = service.comments_on(7)
     assert "## Averages: 4 / 4" in comment
     assert "**On a GPU:** The run did not finish" in comment
 
 
 def test_a_check_run_that_is_refused_does_not_cost_the_comment(
-    tiny: Course,
-    service: Service,
-    environment: dict[str, str],
-    collected: Collected,
-    submitted: Path,
-    make_result: MakeResult,
-    tmp_path: Path,
+    service: Service, collected: Collected, make_result: MakeResult, tmp_path: Path, report: Report
 ) -> None:
     service.tokens["t"] = {"pull-requests": "write"}
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     with pytest.raises(ServiceError, match=r"check-runs was refused \(403\)"):
-        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+        report()
     assert "## Averages: 4 / 4" in service.comments_on(7)[0]
 
 
@@ -156,19 +138,16 @@ def test_where_nothing_was_collected_the_student_is_told_where_to_look(
 
 
 def test_an_artifact_of_a_job_that_failed_is_not_looked_at(
-    tiny: Course,
     service: Service,
     environment: dict[str, str],
     collected: Collected,
-    submitted: Path,
     make_result: MakeResult,
     tmp_path: Path,
+    report: Report,
 ) -> None:
     write_artifact(tmp_path / "cpu", collected, Device.CPU, [make_result()], STARTED)
     environment["CPU_RESULT"] = "failure"
-    assert write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu") == (
-        "Reported Not graded (neutral)."
-    )
+    assert report() == ("Reported Not graded (neutral).")
     assert "4 / 4" not in service.comments_on(7)[0]
 
 
@@ -205,10 +184,10 @@ def test_the_job_that_reports_needs_no_more_than_it_installs(tiny: Course, tmp_p
 
 
 def test_files_of_another_commit_are_not_reported_on(
-    tiny: Course, service: Service, environment: dict[str, str], collected: Collected, submitted: Path, tmp_path: Path
+    service: Service, collected: Collected, submitted: Path, report: Report
 ) -> None:
     other = collected.model_copy(update={"head": "b" * 40})
     (submitted / "collected.json").write_text(other.model_dump_json())
     with pytest.raises(RunnerError, match="is of another commit"):
-        write_report(tiny, environment, submitted, tmp_path / "cpu", tmp_path / "gpu")
+        report()
     assert (service.comments, service.check_runs) == ([], [])

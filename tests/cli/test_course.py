@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,15 +27,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-@pytest.fixture
-def student_copy(tmp_path: Path) -> Path:
-    """A folder as a student has it: course.yaml and exercises/, nothing else."""
-    folder = tmp_path / "mine"
-    shutil.copytree(TINY / "exercises", folder / "exercises")
-    shutil.copy(TINY / "course.yaml", folder)
-    return folder
 
 
 # Help

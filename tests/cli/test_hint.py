@@ -19,13 +19,10 @@ Ask = Callable[..., list[str]]
 
 
 @pytest.fixture
-def student_copy(tmp_path: Path) -> Path:
+def student_copy(student_copy: Path) -> Path:
     """A folder as a student has it, with a mistake in it."""
-    folder = tmp_path / "mine"
-    shutil.copytree(TINY / "exercises", folder / "exercises")
-    shutil.copy(TINY / "course.yaml", folder)
-    (folder / SCRIPT).write_text(DIVIDES_BY_ALL, encoding="utf-8")
-    return folder
+    (student_copy / SCRIPT).write_text(DIVIDES_BY_ALL, encoding="utf-8")
+    return student_copy
 
 
 @pytest.fixture

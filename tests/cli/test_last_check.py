@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,24 +35,15 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def student(tmp_path: Path) -> Path:
-    """A folder as a student has it."""
-    folder = tmp_path / "mine"
-    shutil.copytree(TINY / "exercises", folder / "exercises")
-    shutil.copy(TINY / "course.yaml", folder)
-    return folder
+def exercise(student_copy: Path) -> Exercise:
+    return next(iter(load_course(student_copy).exercises))
 
 
 @pytest.fixture
-def exercise(student: Path) -> Exercise:
-    return next(iter(load_course(student).exercises))
-
-
-@pytest.fixture
-def ran(student: Path, tmp_path: Path) -> Callable[[], bool]:
+def ran(student_copy: Path, tmp_path: Path) -> Callable[[], bool]:
     """Whether the student's file was run since this was last asked. Its right attempt notes that it runs."""
     noted = tmp_path / "noted"
-    (student / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
+    (student_copy / SCRIPT).write_text(f"open({str(noted)!r}, 'a').write('x')\n{RIGHT}")
 
     def ask() -> bool:
         found = noted.exists()
@@ -63,59 +53,65 @@ def ran(student: Path, tmp_path: Path) -> Callable[[], bool]:
     return ask
 
 
-def test_what_one_command_has_run_no_other_runs_again(run_course: Run, student: Path, ran: Callable[[], bool]) -> None:
-    first = run_course("status", cwd=student)
+def test_what_one_command_has_run_no_other_runs_again(
+    run_course: Run, student_copy: Path, ran: Callable[[], bool]
+) -> None:
+    first = run_course("status", cwd=student_copy)
     assert ran()
-    assert run_course("status", cwd=student).stdout == first.stdout
-    check = run_course("check", cwd=student)
+    assert run_course("status", cwd=student_copy).stdout == first.stdout
+    check = run_course("check", cwd=student_copy)
     assert check.stdout.startswith("✓ running_mean")
     assert check.stdout.endswith("unchanged since its last check; course check running_mean --fresh runs it again\n")
-    assert "needs no hint" in run_course("hint", "running_mean", cwd=student).stdout
+    assert "needs no hint" in run_course("hint", "running_mean", cwd=student_copy).stdout
     assert not ran()
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["check"]], ids=["status", "check"])
-def test_fresh_runs_it_anyway(run_course: Run, student: Path, ran: Callable[[], bool], arguments: list[str]) -> None:
-    run_course("check", cwd=student)
+def test_fresh_runs_it_anyway(
+    run_course: Run, student_copy: Path, ran: Callable[[], bool], arguments: list[str]
+) -> None:
+    run_course("check", cwd=student_copy)
     assert ran()
-    assert "unchanged" not in run_course(*arguments, "--fresh", cwd=student).stdout
+    assert "unchanged" not in run_course(*arguments, "--fresh", cwd=student_copy).stdout
     assert ran()
 
 
-def test_a_file_that_has_changed_is_run_again(run_course: Run, student: Path, ran: Callable[[], bool]) -> None:
-    run_course("check", cwd=student)
+def test_a_file_that_has_changed_is_run_again(run_course: Run, student_copy: Path, ran: Callable[[], bool]) -> None:
+    run_course("check", cwd=student_copy)
     assert ran()
-    with (student / SCRIPT).open("a") as file:
+    with (student_copy / SCRIPT).open("a") as file:
         file.write("\n# one more line\n")
-    assert "unchanged" not in run_course("check", cwd=student).stdout
+    assert "unchanged" not in run_course("check", cwd=student_copy).stdout
     assert ran()
 
 
-def test_a_hint_is_about_what_the_last_check_found(run_course: Run, student: Path) -> None:
-    (student / SCRIPT).write_text(WRONG)
-    run_course("check", cwd=student)
-    assert run_course("hint", "running_mean", cwd=student).stdout.startswith("You divided by the length of x")
+def test_a_hint_is_about_what_the_last_check_found(run_course: Run, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(WRONG)
+    run_course("check", cwd=student_copy)
+    assert run_course("hint", "running_mean", cwd=student_copy).stdout.startswith("You divided by the length of x")
 
 
-def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, student: Path) -> None:
+def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, student_copy: Path) -> None:
     """A busy machine may have been the cause, and who asks to check it wants to know."""
-    text = (student / "course.yaml").read_text()
-    (student / "course.yaml").write_text(
+    text = (student_copy / "course.yaml").read_text()
+    (student_copy / "course.yaml").write_text(
         text.replace("seconds_per_call: 2", "seconds_per_call: 0.5").replace("attempt: 6", "attempt: 1")
     )
-    (student / SCRIPT).write_text("def running_mean(x):\n    while True:\n        pass\n")
+    (student_copy / SCRIPT).write_text("def running_mean(x):\n    while True:\n        pass\n")
     for _ in range(2):
-        said = run_course("check", cwd=student).stdout
+        said = run_course("check", cwd=student_copy).stdout
         assert "is there an endless loop?" in said
         assert "unchanged" not in said
 
 
-def test_where_nothing_has_changed_status_does_not_import_torch(student: Path) -> None:
-    (student / SCRIPT).write_text(WRONG)
+def test_where_nothing_has_changed_status_does_not_import_torch(student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(WRONG)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", TORCH_IMPORTED, "status"]
     imported = [
-        subprocess.run(command, cwd=student, env=environment, capture_output=True, text=True, check=True).stderr.strip()
+        subprocess.run(
+            command, cwd=student_copy, env=environment, capture_output=True, text=True, check=True
+        ).stderr.strip()
         for _ in range(2)
     ]
     assert imported == ["True", "False"]
@@ -150,16 +146,16 @@ def test_another_version_ends_what_was_kept(exercise: Exercise, package: str, mo
 
 
 @pytest.mark.parametrize("file", ["course.yaml", "exercises/averages/fingerprints/01_running_mean.safetensors"])
-def test_other_recorded_answers_or_limits_end_what_was_kept(exercise: Exercise, student: Path, file: str) -> None:
+def test_other_recorded_answers_or_limits_end_what_was_kept(exercise: Exercise, student_copy: Path, file: str) -> None:
     keep(exercise, SOURCE, RESULT)
-    rewrite(student / file)
+    rewrite(student_copy / file)
     assert last_result(exercise, SOURCE) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"key": 1}', b"\xff"])
-def test_a_damaged_file_is_as_good_as_none(exercise: Exercise, student: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_as_good_as_none(exercise: Exercise, student_copy: Path, damage: bytes) -> None:
     keep(exercise, SOURCE, RESULT)
-    (kept,) = (student / ".course" / "last-check").iterdir()
+    (kept,) = (student_copy / ".course" / "last-check").iterdir()
     kept.write_bytes(damage)
     assert last_result(exercise, SOURCE) is None
     assert facts(exercise).checks
@@ -167,8 +163,8 @@ def test_a_damaged_file_is_as_good_as_none(exercise: Exercise, student: Path, da
     assert last_result(exercise, SOURCE) == RESULT
 
 
-def test_where_nothing_can_be_written_nothing_is_kept(exercise: Exercise, student: Path) -> None:
-    (student / ".course").write_text("a file where the folder should be")
+def test_where_nothing_can_be_written_nothing_is_kept(exercise: Exercise, student_copy: Path) -> None:
+    (student_copy / ".course").write_text("a file where the folder should be")
     keep(exercise, SOURCE, RESULT)
     assert last_result(exercise, SOURCE) is None
     assert facts(exercise).checks

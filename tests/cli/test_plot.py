@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -21,12 +20,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def student_copy(tmp_path: Path) -> Path:
-    folder = tmp_path / "mine"
-    shutil.copytree(TINY / "exercises", folder / "exercises")
-    shutil.copy(TINY / "course.yaml", folder)
-    (folder / SCRIPT).write_text(WRONG, encoding="utf-8")
-    return folder
+def student_copy(student_copy: Path) -> Path:
+    (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
+    return student_copy
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,15 +36,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-@pytest.fixture
-def student_copy(tmp_path: Path) -> Path:
-    """A folder as a student has it."""
-    folder = tmp_path / "mine"
-    shutil.copytree(TINY / "exercises", folder / "exercises")
-    shutil.copy(TINY / "course.yaml", folder)
-    return folder
 
 
 @pytest.fixture
