@@ -20,6 +20,7 @@ from pathlib import Path
 from .connection import AttemptEnded
 from .contents import contents, places_in_box
 from .level import Box
+from .procstat import is_running
 from .worker.limits import Limits
 from .worker.messages import Call, Load
 
@@ -69,7 +70,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
             return CanaryReport((), f"the canary did not answer: {raised}")
         flags = reply.outputs[0].tensor.tolist()
         leaks = [name for name, flag in zip(_TRICKS, flags, strict=True) if flag]
-        if _runs(bait.name):
+        if is_running(bait.name):
             leaks.append("left a process behind")
         return CanaryReport(tuple(leaks))
 
@@ -135,12 +136,3 @@ def _planted(root: Path) -> Iterator[_Bait]:
         yield _Bait(
             tuple(files), tcp.getsockname()[1], udp.getsockname()[1], f"\0canary-{token}", f"canary-{token[:6]}"
         )
-
-
-def _runs(name: str) -> bool:
-    """Whether a process of that name is alive on this machine."""
-    for comm in Path("/proc").glob("[0-9]*/comm"):
-        with contextlib.suppress(OSError):
-            if comm.read_text().strip() == name:
-                return True
-    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -16,3 +17,12 @@ def state_and_parent(pid: int | str) -> tuple[str, int]:
 def pids() -> list[int]:
     """All processes that /proc shows."""
     return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+
+
+def is_running(name: str) -> bool:
+    """Whether a process (or the main thread of one) has this name, at most 15 bytes long."""
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):  # it ended while it was read
+            if comm.read_text(errors="replace").strip() == name:
+                return True
+    return False

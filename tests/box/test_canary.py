@@ -152,12 +152,18 @@ def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, tmp_path):
             prove(box, course)
 
 
-def test_the_canary_leaves_nothing_behind(tmp_path):
-    before = {p.name for p in Path("/tmp").glob(".canary-*")}
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
-        run_canary(box, LIMITS, tmp_path)
-    assert {p.name for p in Path("/tmp").glob(".canary-*")} <= before
-    assert not list(tmp_path.iterdir())
+def test_the_canary_leaves_nothing_behind(monkeypatch, tmp_path):
+    """Neither in the course's folder nor in this machine's folder for temporary files."""
+    folders = [tmp_path / "course", tmp_path / "temporary"]
+    for folder in folders:
+        folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folders[1]))
+    with open_box(Level.NAMESPACES, LIMITS, folders[0]) as box:
+        planted, honest = [], box.attempt
+        monkeypatch.setattr(box, "attempt", lambda limits: planted.extend(folders[1].iterdir()) or honest(limits))
+        run_canary(box, LIMITS, folders[0])
+    assert [path.name.partition("-")[0] for path in planted] == [".canary"]
+    assert [list(folder.iterdir()) for folder in folders] == [[], []]
 
 
 @pytest.mark.parametrize("kind", ["tcp", "abstract"])

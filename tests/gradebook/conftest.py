@@ -65,7 +65,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[P
 
 @pytest.fixture(scope="session")
 def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
-    """The class of `hand_in`, through nbgrader's own commands from beginning to end."""
+    """The class of `hand_in`, through nbgrader's own commands from beginning to end. To look at: other workers do, too."""
 
     def make(folder: Path) -> None:
         copy_for_nbgrader(TINY, folder)
@@ -86,6 +86,12 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         assert digest_of(folder / "submitted") == before  # what students handed in is theirs
 
     return once("trap_class", make)
+
+
+@pytest.fixture
+def own_class(trap_class: Path, tmp_path: Path) -> Path:
+    """A copy of it to run commands in."""
+    return shutil.copytree(trap_class, tmp_path / "own_class")
 
 
 def comment_by_hand(folder: Path, student: str, text: str) -> None:

@@ -188,18 +188,18 @@ def test_what_stands_in_a_students_fence_is_escaped_once(trap_class: Path) -> No
 
 
 def test_while_one_command_is_at_work_another_one_is_refused_and_changes_nothing(
-    trap_class: Path, nbgrader: Callable[..., subprocess.CompletedProcess[str]]
+    own_class: Path, nbgrader: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     """Two at once once deleted each other's folder, and nbgrader gave 0 points for what it did not find."""
-    book = (trap_class / "gradebook.db").read_bytes()
-    with alone(load_course(trap_class)):
+    book = (own_class / "gradebook.db").read_bytes()
+    with alone(load_course(own_class)):
         for command in ("autograde", "generate_assignment"):
-            refused = nbgrader(trap_class, command, "averages", "--force", check=False)
+            refused = nbgrader(own_class, command, "averages", "--force", check=False)
             assert refused.returncode != 0
             assert "another nbgrader command is at work on this course, and nothing was changed" in refused.stderr
-    assert (trap_class / "gradebook.db").read_bytes() == book
-    assert (trap_class / "exercises" / "averages" / f"{STEM}.ipynb").exists()
-    assert (trap_class / "autograded" / "right_script").exists()
+    assert (own_class / "gradebook.db").read_bytes() == book
+    assert (own_class / "exercises" / "averages" / f"{STEM}.ipynb").exists()
+    assert (own_class / "autograded" / "right_script").exists()
 
 
 def test_where_submissions_cannot_be_laid_out_nothing_is_graded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -46,16 +47,16 @@ def killed(once: Callable, trap_class: Path) -> Path:
     """The folder with `after_the_kill.db` and `complete.db`."""
 
     def make(folder: Path) -> None:
-        folder.mkdir()
+        course = shutil.copytree(trap_class, folder / "course", ignore=shutil.ignore_patterns("gradebook.db"))
         book = folder / "gradebook.db"
         command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--out", str(folder / "results")]
         command += ["--jobs", "1", "--gradebook", f"sqlite:///{book}"]
-        quiet = {"cwd": trap_class, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+        quiet = {"cwd": course, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
         run = subprocess.Popen(command, start_new_session=True, **quiet)
         deadline = time.monotonic() + 120
         while counted(book) < 3 and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
-        assert run.poll() is None, "it ended before it could be killed"
+        assert run.poll() is None, f"it ended before it could be killed: {run.communicate()[1]}"
         os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
         with closing(sqlite3.connect(book)) as torn, closing(sqlite3.connect(folder / "after_the_kill.db")) as copy:

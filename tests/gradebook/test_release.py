@@ -41,12 +41,12 @@ def test_curves_and_heads_are_not_lost_and_are_nobodys_feedback(trap_class: Path
         assert list((trap_class / "autograded").glob(f"*/averages/{kind}")) == []
 
 
-def test_where_nbgrader_fails_what_was_released_stays(trap_class: Path, nbgrader: Callable) -> None:
-    before = content(trap_class / "exercises")
+def test_where_nbgrader_fails_what_was_released_stays(own_class: Path, nbgrader: Callable) -> None:
+    before = content(own_class / "exercises")
     nowhere = "--CourseDirectory.db_url=sqlite:////nowhere/gradebook.db"
-    failed = nbgrader(trap_class, "generate_assignment", "averages", "--force", nowhere, check=False)
+    failed = nbgrader(own_class, "generate_assignment", "averages", "--force", nowhere, check=False)
     assert failed.returncode != 0
-    assert content(trap_class / "exercises") == before
+    assert content(own_class / "exercises") == before
 
 
 def test_what_an_instructor_put_beside_the_source_stays(tiny_copy: Path) -> None:
@@ -114,12 +114,12 @@ def test_validate_does_not_pass_an_untouched_stub(validated: dict[str, str]) -> 
     assert "Nothing is written here yet." in validated["stub"]
 
 
-def test_list_and_db_work(trap_class: Path, nbgrader: Callable, tmp_path: Path) -> None:
+def test_list_and_db_work(own_class: Path, nbgrader: Callable, tmp_path: Path) -> None:
     exchange = tmp_path / "exchange"
     exchange.mkdir(mode=0o777)
     exchange.chmod(0o777)
     where = f"--Exchange.root={exchange}"
-    nbgrader(trap_class, "release_assignment", "averages", where)
-    assert "manyheads averages" in nbgrader(trap_class, "list", where).stderr
-    students = nbgrader(trap_class, "db", "student", "list").stdout
+    nbgrader(own_class, "release_assignment", "averages", where)
+    assert "manyheads averages" in nbgrader(own_class, "list", where).stderr
+    students = nbgrader(own_class, "db", "student", "list").stdout
     assert "right_script" in students
