@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from .channel import Channel
-from .replies import BadReply, read_replies, read_reply
+from .replies import BadReply, read_reply, split
 from .worker import wire
 from .worker.answers import Reply
 from .worker.limits import MIB, Limits
@@ -53,10 +53,13 @@ class Connection:
         """Send a message and read its reply. Raises AttemptEnded."""
         return self.ask_for(read_reply, message, seconds)
 
-    def ask_all(self, messages: Sequence[Message], seconds: float) -> list[Reply]:
-        """Send messages together and read the reply to each. `seconds` is for all of them. Raises AttemptEnded."""
-        data = b"".join([wire.encode(message) for message in (Batch(len(messages)), *messages)])
-        return self._exchange(lambda payload: read_replies(payload, len(messages)), data, seconds)
+    def ask_all(self, packed: Sequence[bytes], read: Callable[[bytes], Answer], seconds: float) -> list[Answer]:
+        """Send packed messages together and read the answer to each with `read`, which may raise BadReply.
+
+        `seconds` is for all of them. Raises AttemptEnded.
+        """
+        data = b"".join([wire.encode(Batch(len(packed))), *packed])
+        return self._exchange(lambda payload: [read(each) for each in split(payload, len(packed))], data, seconds)
 
     def ask_for(self, read: Callable[[bytes], Answer], message: Message, seconds: float) -> Answer:
         """Send a message and read its answer with `read`, which may raise BadReply. Raises AttemptEnded."""

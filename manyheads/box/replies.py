@@ -140,8 +140,8 @@ def read_reply(payload: bytes) -> Reply:
     return read_as(_READER, reply_of, payload)
 
 
-def read_replies(payload: bytes, count: int) -> list[Reply]:
-    """Read `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
+def split(payload: bytes, count: int) -> list[bytes]:
+    """The bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
     replies, at = [], 0
     for _ in range(count):
         begin = at + LENGTH.size
@@ -149,7 +149,7 @@ def read_replies(payload: bytes, count: int) -> list[Reply]:
             raise BadReply("it has fewer replies than requested")
         (length,) = LENGTH.unpack_from(payload, at)
         at = begin + length
-        replies.append(read_reply(payload[begin:at]))
+        replies.append(payload[begin:at])
     if at != len(payload):
         raise BadReply("it has another number of replies than requested")
     return replies

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
@@ -14,9 +16,56 @@ from .implementation import LocalRunner
 from .recording import Exchange, Question
 
 
+def changes_in(reply: Reply) -> int:
+    """How often the reply's tensors have been changed in place: where this number grows, a check has altered the reply."""
+    return sum(tensor._version for tensor in _tensors(reply))
+
+
+def _tensors(reply: Reply) -> list[Tensor]:
+    tensors = [*(out.tensor for out in reply.outputs), *reply.gradients.values()]
+    return [tensor for tensor in tensors if tensor is not None]
+
+
+class Replays:
+    """What trusted code (the reference, mutants) answered to calls that are made for one attempt after another."""
+
+    def __init__(self, held: Container[int] = ()) -> None:
+        """held: the ids of these calls, which must live as long as this object. Replies to others are not kept."""
+        self.bytes = 0  # of all tensors that are kept
+        self._held = held
+        self._known: dict[tuple[int, int], tuple[Mapping[str, object], Reply, int]] = {}  # by the ids of names and call
+
+    def reply(self, runner: LocalRunner, call: Call) -> Reply:
+        """The runner's reply, computed once for each call that is held."""
+        if id(call) not in self._held:
+            return LocalRunner.execute(runner, call)
+        key = (id(runner.namespace), id(call))
+        _, reply, changes = self._known.get(key, (None, None, 0))
+        if reply is None or changes != changes_in(reply):
+            reply = LocalRunner.execute(runner, call)
+            self._known[key] = (runner.namespace, reply, changes_in(reply))
+            self.bytes += sum(tensor.nbytes for tensor in _tensors(reply))
+        return reply
+
+
 @dataclass(frozen=True)
-class CachedRunner(LocalRunner):
-    """A local runner with a cache, for the reference: a diagnosis asks it the same calls many times."""
+class ReplayRunner(LocalRunner):
+    """A local runner that computes only what nobody has asked this code before."""
+
+    replays: Replays = field(default_factory=Replays)
+
+    def of(self, namespace: Mapping[str, object]) -> ReplayRunner:
+        """A runner for other code, which must live as long as this one's."""
+        return ReplayRunner(namespace, self.device, only_values=True, replays=self.replays)
+
+    def execute(self, call: Call) -> Reply:
+        """The reply."""
+        return self.replays.reply(self, call)
+
+
+@dataclass(frozen=True)
+class CachedRunner(ReplayRunner):
+    """One for the reference, and for one diagnosis, which asks it the same calls many times, whether they are held or not."""
 
     known: dict[int, tuple[Call, Reply]] = field(
         default_factory=dict

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ..box.connection import AttemptEnded
 from ..checks.explain import kind_of
 from ..checks.implementation import LocalRunner
-from ..checks.local import CachedRunner
+from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import BatchRunner, Exchange
@@ -34,6 +34,7 @@ def diagnose(
     outcomes: Sequence[CheckOutcome],
     transcript: Iterable[Exchange],
     source: str = "",
+    replays: Replays | None = None,
 ) -> tuple[Diagnosed, ...]:
     """The misconceptions of an attempt, most likely first; empty if everything passed or nothing explains the failures.
 
@@ -44,11 +45,12 @@ def diagnose(
         table: called only if the table is needed.
         subject: the attempt, to be asked the table's probes.
         source: the attempt's text, for the sizes that it contains.
+        replays: of earlier attempts.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return ()
-    reference = CachedRunner(reference.namespace, reference.device, reference.only_values)
+    reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     proven = {o.id: _proven(o) for o in failed}
     transcript = [e for e in transcript if comparable(e)]
     exchanges = _to_explain(failed, proven, transcript)
@@ -82,7 +84,7 @@ def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Seq
 
 
 def _order_and_more(
-    bank: Bank, table: Callable[[], Table], subject: ByName, reference: LocalRunner, transcript: Sequence[Exchange]
+    bank: Bank, table: Callable[[], Table], subject: ByName, reference: CachedRunner, transcript: Sequence[Exchange]
 ) -> tuple[Diagnosed, ...]:
     """The diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
     values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
@@ -97,7 +99,7 @@ def _by_outputs(
     bank: Bank,
     table: Callable[[], Table],
     subject: BatchRunner,
-    reference: LocalRunner,
+    reference: CachedRunner,
     exchanges: Sequence[Exchange],
 ) -> tuple[Fault, ...] | None:
     """What explains the outputs without the gradients. One mistake written in two ways may have the same outputs and

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import LocalRunner, Runner
+from ..checks.local import CachedRunner
 from ..checks.recording import BatchRunner, Exchange, replies_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
@@ -36,7 +37,7 @@ def explain_values(
     bank: Bank,
     table: Table,
     subject: BatchRunner,
-    reference: LocalRunner,
+    reference: CachedRunner,
     exchanges: Sequence[Exchange],
     most_pairs: int = CONFIRMED_PAIRS,
 ) -> tuple[Fault, ...] | None:
@@ -45,7 +46,6 @@ def explain_values(
     `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if a probe ends its process.
     Put failed exchanges first: they rule out candidates soonest.
     """
-    device = reference.device
     exchanges = [e for e in exchanges if not refuses_in_its_own_way(e, reference)]
     if any(
         e.reply.raised is not None and not is_refusal(e.reply.raised) and not kind_of(e.reply.raised) for e in exchanges
@@ -61,11 +61,11 @@ def explain_values(
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without probes all mutants are candidates
     for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
         fits[:, column] = table.answers[k].agree_with(reply)
-    found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
+    found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs)
     if found is None and asked != every:
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
-        found = _found(bank, table, every, fits, replies, device, exchanges, most_pairs)
+        found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs)
     return _nearly_explains(bank, table, fits, reference, exchanges) if found is None else found
 
 
@@ -103,7 +103,7 @@ def _found(
     used: list[int],
     fits: Tensor,
     replies: Sequence[Sketches],
-    device: str,
+    reference: CachedRunner,
     exchanges: list[Exchange],
     most_pairs: int,
 ) -> tuple[Fault, ...] | None:
@@ -112,7 +112,7 @@ def _found(
     candidates = [bank.mutants[m] for m in alike]  # these inputs may distinguish members of one class
     found: dict[str, Mutant] = {}
     for mutant in candidates:  # the first of several mutants of one mistake is enough
-        if mutant.id not in found and _explains(LocalRunner(mutant.namespace, device, only_values=True), exchanges):
+        if mutant.id not in found and _explains(reference.of(mutant.namespace), exchanges):
             found[mutant.id] = mutant
     if found:
         return (_fault(next(iter(found.values())), list(found)),)
@@ -123,38 +123,37 @@ def _found(
     )
     only_raised = all(e.reply.raised is not None for e in exchanges)
     for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
-        if _explains(LocalRunner(namespace, device, only_values=True), exchanges):
+        if _explains(LocalRunner(namespace, reference.device, only_values=True), exchanges):
             return tuple(
                 _fault(_representative(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
-                for c in _needed(bank, table, sorted(classes), device, exchanges)
+                for c in _needed(bank, table, sorted(classes), reference, exchanges)
             )
     return None
 
 
-def _needed(bank: Bank, table: Table, pair: list[int], device: str, exchanges: list[Exchange]) -> list[int]:
+def _needed(bank: Bank, table: Table, pair: list[int], reference: CachedRunner, exchanges: list[Exchange]) -> list[int]:
     """The one class of the pair that explains everything alone, except results of a division by almost 0; else both."""
     for one in pair:
-        alone = LocalRunner(_representative(bank, table, one).namespace, device, only_values=True)
+        alone = reference.of(_representative(bank, table, one).namespace)
         if all(agree_except_huge(e.reply, alone.execute(e.call)) for e in exchanges):
             return [one]
     return pair
 
 
 def _nearly_explains(
-    bank: Bank, table: Table, fits: Tensor, reference: LocalRunner, exchanges: Sequence[Exchange]
+    bank: Bank, table: Table, fits: Tensor, reference: CachedRunner, exchanges: Sequence[Exchange]
 ) -> tuple[Fault, ...] | None:
     """The only misconception that explains all but a few exchanges, and nearly all wrong ones; None if there are others.
 
     One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0.
     """
-    device = reference.device
     answered = [e for e in exchanges if e.reply.raised is None]  # exceptions alone are too little evidence
     wrong = sum(not agree(e.reply, reference.execute(e.call)) for e in answered)
     allowed = min(len(exchanges) // EDGE, wrong // FEW)
     close = (fits.float().sum(1) >= fits.shape[1] * (1 - 2 / EDGE)).nonzero().flatten().tolist()
     found = []
     for mutant in [bank.mutants[m] for c in close for m in table.classes[c]] if allowed else []:
-        runner, missed = LocalRunner(mutant.namespace, device, only_values=True), 0
+        runner, missed = reference.of(mutant.namespace), 0
         for exchange in exchanges:
             missed += not agree(exchange.reply, runner.execute(exchange.call))
             if missed > allowed:

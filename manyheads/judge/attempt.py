@@ -14,6 +14,7 @@ from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.recording import Exchange, Question
 from ..submission import AttemptSource
+from .memory import Memory
 from .validate_reply import validate_reply, without_impossible_lines
 
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
@@ -30,15 +31,22 @@ class AttemptRunner:
     """Executes calls in the attempt's process in the box."""
 
     def __init__(
-        self, box: Box, source: AttemptSource, limits: Limits, device: str = "cpu", dtype: str = "float64"
+        self,
+        box: Box,
+        source: AttemptSource,
+        limits: Limits,
+        device: str = "cpu",
+        dtype: str = "float64",
+        memory: Memory | None = None,
     ) -> None:
-        """`dtype`: the dtype of the first calls."""
+        """dtype: the dtype of the first calls. memory: of earlier attempts at this exercise."""
         self.device = device
         self.check = ""  # the id of the check that calls `execute`
         self.transcript: list[Exchange] = []
         self.stopped: tuple[Raised, ...] = ()  # of a notebook, the exceptions of cells that did not run to their end
         self.dtype = dtype
         self._box, self._source, self._limits = box, source, limits
+        self._memory = memory or Memory()
         self._connection: Connection | None = None
         self._lines = source.source.count("\n") + 1
         self._ends = 0  # how often the process has ended
@@ -108,12 +116,13 @@ class AttemptRunner:
         """A reply to each call in one batch. If that fails: None for each, and the process has been ended."""
         none: list[Reply | None] = [None] * len(calls)
         connection = self._connection
-        if len(calls) < 2 or connection is None or self._one_by_one or self.device != "cpu" or self._sent_too_much():
+        if not calls or connection is None or self._one_by_one or self.device != "cpu" or self._sent_too_much():
             return none
         limits, started = self._limits, time.monotonic()
         patience = min(BATCH_SECONDS, limits.seconds_per_call, max(0.0, limits.seconds_per_attempt - self._spent))
         try:
-            replies = connection.ask_all([cast(call, call.dtype or dtype) for call in calls], patience)
+            packed = [self._memory.pack(call, dtype) for call in calls]
+            replies = connection.ask_all(packed, self._memory.read, patience)
         except AttemptEnded:
             self._connection, self._one_by_one = None, True
             return none

@@ -12,18 +12,24 @@ from ..checks.draw import Draw, input_seed
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import RecordingRunner
+from .memory import Memory
 
 FIXTURES = ("attempt", "reference", "draw")
 
 
 @dataclass(frozen=True)
 class CheckRun:
-    """What all checks of one exercise share. seed_parts: with the secret, they determine the inputs of every check."""
+    """What all checks of one exercise share.
+
+    seed_parts: with the secret, they determine the inputs of every check.
+    memory: of earlier attempts with the same inputs.
+    """
 
     attempt: RecordingRunner
     reference: Runner
     secret: bytes
     seed_parts: tuple[str, ...]
+    memory: Memory = field(default_factory=Memory)
 
     def fixture(self, name: str, check: str, attempt: Runner) -> Implementation | Draw:
         """The fixture `name`, one of FIXTURES, for the check function `check`."""

@@ -13,23 +13,28 @@ from pathlib import Path
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..checks.explain import explain
-from ..checks.implementation import LocalRunner
 from ..checks.outcome import FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import diagnose, load_bank
 from ..diagnosis.diagnose import diagnosed
+from ..diagnosis.table import Table
 from ..errors import CourseFault
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
 from .check_run import CheckRun
+from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
 from .stopped_cells import stopped_cells
 from .tables import Tables
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
+
+
+VERDICTS = 1000  # how many texts' verdicts are remembered
+Verdict = tuple[list[CheckOutcome], tuple[Diagnosed, ...], str]
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Judge:
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
         self._tables = Tables(self._checks)
+        self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
+        self._memories: dict[tuple[str, int], Memory] = {}  # by exercise and seed
         self._versions = versions()  # read once, because that takes a millisecond
         self.faults: list[str] = []
         self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far, and the part spent on diagnoses
@@ -93,7 +100,9 @@ class Judge:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
         started = time.perf_counter()
         try:
-            outcomes, diagnosis, note = self._judge(exercise, source, self._settings.seed if seed is None else seed)
+            outcomes, diagnosis, note = self._judge_once(
+                exercise, source, self._settings.seed if seed is None else seed
+            )
         except CourseFault:
             raise
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
@@ -111,9 +120,19 @@ class Judge:
             note=" ".join(filter(None, (source.note, note))),
         )
 
-    def _judge(
-        self, exercise: Exercise, source: AttemptSource, seed: int
-    ) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...], str]:
+    def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
+        """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""
+        key = (exercise.id, seed, source.digest)
+        if key not in self._verdicts:
+            verdict = self._judge(exercise, source, seed)
+            if any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict[0]):
+                return verdict  # the machine may have had its part in it
+            self._verdicts[key] = verdict
+            if len(self._verdicts) > VERDICTS:
+                del self._verdicts[next(iter(self._verdicts))]
+        return self._verdicts[key]
+
+    def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
         """The outcomes, the diagnosis, and what the student should know about a notebook's cells."""
         path = exercise.checks
         unattempted = self._checks.unattempted(path)
@@ -123,7 +142,9 @@ class Judge:
         if source.problem:
             return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error"), ""
         limits = self._course.limits.for_worker(self._settings.device)
-        attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype)
+        memory = self._memories.setdefault((exercise.id, seed), Memory())
+        memory.begin_attempt()
+        attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
         try:
             raised = attempt.load()
             if raised is not None:
@@ -133,16 +154,17 @@ class Judge:
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
-            reference = LocalRunner(namespace_of(exercise.solution), only_values=True)
-            outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts))
+            names = namespace_of(exercise.solution)
+            reference = RememberingRunner(names, only_values=True, replays=memory.replays, memory=memory)
+            outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts, memory))
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
                 return _all(unattempted, "error", note), diagnosed(bank, "load_error"), ""
             if not self._settings.diagnoses:
                 return outcomes, (), note
-            table = partial(self._tables.of, exercise)
+            table = partial(self._table, exercise, memory)
             started = time.perf_counter()
             seen = list(attempt.transcript)
-            diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source)
+            diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, memory.replays)
             self.seconds_diagnosing += time.perf_counter() - started
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
@@ -151,6 +173,13 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         return outcomes, diagnosis, note
+
+    def _table(self, exercise: Exercise, memory: Memory) -> Table:
+        """The table of the exercise, whose probes every attempt that is diagnosed gets."""
+        table = self._tables.of(exercise)
+        for probe in table.probes:
+            memory.hold(probe.call)
+        return table
 
 
 def versions() -> dict[str, str]:

@@ -55,8 +55,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> li
 
     kinds: what is known of the reference's return values; it is completed here.
     """
-    ended = run_concurrently(checks, run)
-    outcomes = [_judged(check, error, run, kinds) for check, error in zip(checks, ended, strict=True)]
+    outcomes = run_concurrently(checks, run, lambda check, error: _judged(check, error, run, kinds))
     order = {check.id: place for place, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes

@@ -1,38 +1,93 @@
 """Run all checks of one attempt concurrently: each runs until its next call, and these calls are sent in one batch.
 
 One by one, judge and attempt would alternate at every call, and each would find the CPU's caches filled by the other.
-Concurrently, two dozen checks need only as many rounds as the longest check has calls.
+Concurrently, two dozen checks need only as many rounds as the longest check has calls. What the run's memory knows of a
+check is not run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from greenlet import getcurrent, greenlet
 
+from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
+from ..checks.outcome import CheckOutcome
 from ..checks.recording import Question, RecordingRunner
 from .check_run import Check, CheckRun
+from .memory import Step
+
+JudgeEnd = Callable[[Check, BaseException | None], CheckOutcome]
 
 
-def run_concurrently(checks: Sequence[Check], run: CheckRun) -> list[BaseException | None]:
-    """The exception that ended each check, None if it passed, in the order of the checks."""
-    attempt = _Waiting(run.attempt, getcurrent())
-    running = {place: greenlet(check.call) for place, check in enumerate(checks)}
-    ended: dict[int, BaseException | None] = {}
-    calls = {place: each.switch(run, attempt) for place, each in running.items()}
-    while True:
-        ended |= {place: calls[place] for place, each in running.items() if each.dead}
-        running = {place: each for place, each in running.items() if not each.dead}
-        if not running:
-            return [ended[place] for place in range(len(checks))]
-        answers = run.attempt.execute_all([Question(checks[place].id, calls[place]) for place in running])
-        calls = {
-            place: each.switch(answer) if isinstance(answer, Reply) else each.throw(answer)
-            for (place, each), answer in zip(running.items(), answers, strict=True)
-        }
+def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd) -> list[CheckOutcome]:
+    """The outcome of each check, in the order of the checks.
+
+    judge_end: the outcome of a check that ended with this exception, None if it passed.
+    """
+    started = [_Running(check, run, judge_end) for check in checks]
+    running = [each for each in started if not each.advance()]
+    while running:
+        answers = run.attempt.execute_all([Question(each.check.id, each.call) for each in running])
+        running = [each for each, answer in zip(running, answers, strict=True) if not each.answered(answer)]
+    return [each.outcome for each in started]
+
+
+class _Running:
+    """One check: where it stands, and its function, which is run only where nobody knows what it does next."""
+
+    def __init__(self, check: Check, run: CheckRun, judge_end: JudgeEnd) -> None:
+        self.check = check
+        self._run, self._judge_end = run, judge_end
+        self._step = run.memory.first(check.id)
+        self._replies: list[Reply] = []
+        self._function = greenlet(check.call)
+        self._seen = 0  # how many of the replies the function has got
+
+    @property
+    def call(self) -> Call:
+        """What it asks now."""
+        assert self._step.call is not None
+        return self._step.call
+
+    @property
+    def outcome(self) -> CheckOutcome:
+        """How it ended."""
+        assert self._step.outcome is not None
+        return self._step.outcome
+
+    def advance(self) -> bool:
+        """Go to its next call or to its end. Returns whether it has ended."""
+        if not self._step.is_known:
+            self._note(self._catch_up())
+        return self._step.outcome is not None
+
+    def answered(self, answer: Reply | AttemptEnded) -> bool:
+        """Advance with the answer to its call. Returns whether it has ended."""
+        if isinstance(answer, Reply):
+            self._replies.append(answer)
+            self._step = self._run.memory.after(self._step, answer)
+            return self.advance()
+        self._catch_up()
+        self._step = Step()  # remembered by nobody: the next attempt may answer
+        self._note(self._function.throw(answer))
+        return self._step.outcome is not None
+
+    def _catch_up(self) -> Call | BaseException | None:
+        """Give the function all replies that it has not got. Returns its next call, or what ended it."""
+        made = None
+        if not self._function:
+            made = self._function.switch(self._run, _Waiting(self._run.attempt, getcurrent()))
+        while self._seen < len(self._replies):
+            self._seen += 1
+            made = self._function.switch(self._replies[self._seen - 1])
+        return made
+
+    def _note(self, made: Call | BaseException | None) -> None:
+        self._run.memory.note(self._step, made if isinstance(made, Call) else self._judge_end(self.check, made))
 
 
 @dataclass

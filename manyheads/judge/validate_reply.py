@@ -29,6 +29,8 @@ def validate_reply(call: Call, reply: Reply) -> str:
 
 def without_impossible_lines(reply: Reply, lines: int) -> Reply:
     """The reply without line numbers beyond the file's end, by which an attempt could carry out information."""
+    if all(each.line is None or each.line <= lines for each in (*filter(None, (reply.raised,)), *reply.stopped)):
+        return reply
     raised = None if reply.raised is None else _within(reply.raised, lines)
     return dataclasses.replace(reply, raised=raised, stopped=tuple(_within(each, lines) for each in reply.stopped))
 

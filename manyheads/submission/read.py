@@ -36,7 +36,8 @@ class AttemptSource:
     @property
     def digest(self) -> str:
         """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
-        return hashlib.sha256("\0".join((self.name, self.source, self.problem)).encode()).hexdigest()
+        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class Unreadable(Exception):

@@ -14,7 +14,8 @@ import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from manyheads.box.replies import BadReply, read_replies, read_reply
+from manyheads.box.replies import BadReply, read_reply
+from manyheads.box.replies import split as split_replies
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from manyheads.box.worker.wire import LENGTH, encode
 
@@ -147,17 +148,19 @@ def test_truncated_messages_are_never_read(name, kept):
 def test_several_replies_are_as_many_as_were_asked_for_and_nothing_more(names, count, more):
     sent = b"".join(encode(SEEDS[name]) for name in names) + more
     if count == len(names) and not more:
-        assert [reply.mutated for reply in read_replies(sent, count)] == [SEEDS[name].mutated for name in names]
+        assert [read_reply(each).mutated for each in split_replies(sent, count)] == [
+            SEEDS[name].mutated for name in names
+        ]
     else:
         with pytest.raises(BadReply):
-            read_replies(sent, count)
+            split_replies(sent, count)
 
 
 @FUZZ
 @given(st.binary(max_size=400), st.integers(0, 5))
 def test_arbitrary_bytes_as_several_replies(data, count):
     with contextlib.suppress(BadReply):
-        assert len(read_replies(data, count)) == count
+        assert len(split_replies(data, count)) == count
 
 
 NUMBER = st.one_of(

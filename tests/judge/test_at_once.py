@@ -56,7 +56,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls were sent together, each time."""
     counts: list[int] = []
     ask_all, ask = Connection.ask_all, Connection.ask
-    monkeypatch.setattr(Connection, "ask_all", lambda s, m, t: counts.append(len(m)) or ask_all(s, m, t))
+    monkeypatch.setattr(Connection, "ask_all", lambda s, m, r, t: counts.append(len(m)) or ask_all(s, m, r, t))
     monkeypatch.setattr(Connection, "ask", lambda s, m, t: counts.extend([1] * isinstance(m, Call)) or ask(s, m, t))
     return counts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,11 +11,13 @@ import torch
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.messages import Call
+from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.recording import Exchange, Question
 from manyheads.judge.check_run import Check, CheckRun
+from manyheads.judge.memory import Memory
 from manyheads.judge.run_checks import run_checks
 from manyheads.judge.run_concurrently import run_concurrently
 
@@ -64,21 +67,27 @@ def asks(*numbers: int) -> Check:
     return check_of(name, function)
 
 
-def run(*checks: Check) -> tuple[list[BaseException | None], Doubling]:
-    subject = Doubling()
-    return run_concurrently(checks, CheckRun(subject, LocalRunner({}), b"s", ("f",))), subject
+def judge_end(check: Check, error: BaseException | None) -> CheckOutcome:
+    """The outcome tells what the check ended with."""
+    return replace(check.unattempted, evidence="" if error is None else f"{type(error).__name__}: {error}")
+
+
+def run(*checks: Check, subject: Doubling | None = None, memory: Memory | None = None) -> tuple[list[str], Doubling]:
+    subject = subject or Doubling()
+    done = CheckRun(subject, LocalRunner({}), b"s", ("f",), memory or Memory())
+    return [outcome.evidence for outcome in run_concurrently(checks, done, judge_end)], subject
 
 
 def test_what_all_checks_ask_next_is_asked_at_once() -> None:
     ended, subject = run(asks(1, 2, 3), asks(4), asks(), asks(5, 6))
-    assert ended == [None] * 4
+    assert ended == [""] * 4
     assert [[number for _, number in asked] for asked in subject.rounds] == [[1, 4, 5], [2, 6], [3]]
     assert subject.rounds[0] == [("asks 1 2 3", 1), ("asks 4", 4), ("asks 5 6", 5)]
 
 
 def test_who_dies_of_a_call_takes_no_other_check_along() -> None:
     ended, subject = run(asks(1, 2), asks(-1, 3), asks(4, 5))
-    assert [str(error) for error in ended] == ["None", "It died.", "None"]
+    assert ended == ["", "AttemptEnded: It died.", ""]
     assert [number for asked in subject.rounds for _, number in asked] == [1, -1, 4, 2, 5]
 
 
@@ -88,7 +97,7 @@ def test_a_check_that_fails_or_is_wrong_itself_ends_alone() -> None:
         raise KeyError("mine")
 
     ended, _ = run(asks(1, 2), check_of("fails", fails), asks(3, 4))
-    assert [type(error) for error in ended] == [type(None), KeyError, type(None)]
+    assert ended == ["", "KeyError: 'mine'", ""]
 
 
 def test_a_fault_while_asking_is_raised_and_leaves_no_check_behind() -> None:
@@ -111,3 +120,79 @@ def test_the_record_stands_in_the_order_of_the_checks_whoever_asked_first() -> N
     run_checks([asks(1, 2), asks(4), asks(5, 6)], CheckRun(subject, reference, b"s", ("f",)), {})
     assert [number for asked in subject.rounds for _, number in asked] == [1, 4, 5, 2, 6]
     assert [e.call.args[0] for e in subject.transcript] == [1, 2, 4, 5, 6]
+
+
+class Remembering(Doubling):
+    """Doubling whose answers are read as an attempt's are: equal bytes are one object. plus: is added to every answer."""
+
+    def __init__(self, memory: Memory, plus: float = 0.0) -> None:
+        super().__init__()
+        self.memory, self.plus = memory, plus
+
+    def _answer(self, question: Question) -> Reply | AttemptEnded:
+        answer = super()._answer(question)
+        if isinstance(answer, AttemptEnded):
+            return answer
+        number = answer.outputs[0].tensor
+        assert number is not None
+        return self.memory.read(encode(reply(float(number) + self.plus))[LENGTH.size :])
+
+
+def counting(function: Callable[[Implementation], None]) -> tuple[Check, list[int]]:
+    """A check, and how often its function has run."""
+    runs: list[int] = []
+
+    def counted(attempt: Implementation) -> None:
+        runs.append(1)
+        function(attempt)
+
+    return check_of("counted", counted), runs
+
+
+def asks_twice(attempt: Implementation) -> None:
+    first = attempt.call("f", 1).output
+    if attempt.call("f", int(first)).output != 4:
+        raise AssertionError(f"after {first:g}")
+
+
+def test_after_the_same_answers_a_check_is_not_run_again_and_ends_as_before() -> None:
+    memory = Memory()
+    check, runs = counting(asks_twice)
+    ended = [run(check, subject=Remembering(memory, plus), memory=memory)[0] for plus in (0, 1, 0, 1)]
+    assert ended == [[""], ["AssertionError: after 3"]] * 2
+    assert len(runs) == 2
+
+
+def test_what_is_not_run_again_is_asked_all_the_same() -> None:
+    memory = Memory()
+    check, _ = counting(asks_twice)
+    first, second = (run(check, subject=Remembering(memory), memory=memory)[1] for _ in range(2))
+    assert first.rounds == second.rounds
+    assert [e.call for e in second.transcript] == [e.call for e in first.transcript]
+
+
+def test_where_answers_part_the_check_is_run_from_its_beginning_with_its_own() -> None:
+    class ChangesItsMind(Remembering):
+        """Right in the first call alone."""
+
+        def _answer(self, question: Question) -> Reply | AttemptEnded:
+            self.plus = float(len(self.rounds) > 1)
+            return super()._answer(question)
+
+    memory = Memory()
+    check, runs = counting(asks_twice)
+    run(check, subject=Remembering(memory), memory=memory)
+    assert run(check, subject=ChangesItsMind(memory), memory=memory)[0] == ["AssertionError: after 2"]
+    assert len(runs) == 2
+
+
+def test_of_an_attempt_that_died_nothing_is_remembered() -> None:
+    class Dies(Remembering):
+        def _answer(self, question: Question) -> Reply | AttemptEnded:
+            return AttemptEnded(End.CRASHED, "It died.") if len(self.rounds) > 1 else super()._answer(question)
+
+    memory = Memory()
+    check, _ = counting(asks_twice)
+    assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]
+    assert run(check, subject=Remembering(memory), memory=memory)[0] == [""]
+    assert run(check, subject=Dies(memory), memory=memory)[0] == ["AttemptEnded: It died."]

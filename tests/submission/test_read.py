@@ -178,8 +178,15 @@ def test_as_many_cells_as_fit_are_still_too_many(tmp_path: Path) -> None:
 def test_the_digest_tells_attempts_apart_and_nothing_else(tmp_path: Path) -> None:
     attempt = AttemptSource("a.py", "x = 1\n")
     assert attempt.digest == AttemptSource("a.py", "x = 1\n", note="another note").digest
-    others = [AttemptSource("b.py", "x = 1\n"), AttemptSource("a.py", "x = 2\n"), AttemptSource("a.py", problem="x")]
-    assert len({attempt.digest, *(other.digest for other in others)}) == 4
+    others = [
+        AttemptSource("b.py", "x = 1\n"),
+        AttemptSource("a.py", "x = 2\n"),
+        AttemptSource("a.py", problem="x"),
+        AttemptSource("a.py", "x = 1\n", cells=(1,)),
+        AttemptSource("a.py"),
+        AttemptSource("a.py", missing=True),
+    ]
+    assert len({attempt.digest, *(other.digest for other in others)}) == 7
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,11 @@ def encode(message: object) -> bytes:
     return pack(body, tensors)
 
 
+def decode(data: bytes) -> object:
+    """The message in the bytes that `encode` made, with tensors of its own."""
+    return from_body(*unpack(data[LENGTH.size :]))
+
+
 class Stream(Protocol):
     """A connection to the judge: a socket or `pipes.Pipes`."""
 

@@ -1,0 +1,84 @@
+"""A judge and its students: what two of them handed in word for word is judged once."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.box.connection import Connection
+from manyheads.box.level import Box, Level
+from manyheads.box.worker.limits import Limits
+from manyheads.course import Course, Exercise
+from manyheads.judge.grade import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+
+NAME = "01_running_mean.py"
+RIGHT = "def running_mean(x):\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
+
+
+class CountingBox:
+    """A box that counts the attempts in it."""
+
+    level, start_seconds = Level.NAMESPACES, 1.0
+
+    def __init__(self, box: Box) -> None:
+        self.attempts = 0
+        self._box = box
+
+    def attempt(self, limits: Limits) -> Connection:
+        self.attempts += 1
+        return self._box.attempt(limits)
+
+
+@pytest.fixture
+def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, CountingBox]:
+    counted = CountingBox(box)
+    return Judge(tiny, counted, Settings(secret=b"secret")), counted
+
+
+def graded(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
+    return [judge.grade_attempt(f"student {i}", exercise, AttemptSource(NAME, text)) for i, text in enumerate(texts)]
+
+
+def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, running_mean: Exercise) -> None:
+    judge, box = judge_and_box
+    first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
+    assert first == again != other
+    assert box.attempts == 2
+
+
+def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(
+    tiny: Course, box: Box, running_mean: Exercise
+) -> None:
+    texts = [RIGHT, WRONG, RIGHT + "# mine\n", WRONG.replace("len(x)", "2"), WRONG + "# mine\n"]
+    alone = [graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0] for text in texts]
+    assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts) == alone
+    assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts[::-1]) == alone[::-1]
+    assert len({result.score for result in alone}) > 1
+
+
+def test_who_dies_is_given_another_chance_with_the_next_student(judge_and_box, running_mean: Exercise) -> None:
+    judge, box = judge_and_box
+    dies = "import os\nos._exit(3)\n"
+    assert [result.score for result in graded(judge, running_mean, dies, dies)] == [0, 0]
+    assert box.attempts == 2
+
+
+def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise) -> None:
+    judge, box = judge_and_box
+    for seed in (1, 2, 1):
+        judge.grade_attempt("student", running_mean, AttemptSource(NAME, RIGHT), seed)
+    assert box.attempts == 2
+
+
+def test_an_empty_file_is_no_missing_one(judge_and_box, running_mean: Exercise) -> None:
+    judge, _ = judge_and_box
+    results = [judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=m)) for m in (True, False)]
+    assert [{check.outcome for check in result.checks} for result in results] == [{"missing"}, {"error"}]
+
+
+def test_a_note_on_a_students_own_folder_stays_that_students(judge_and_box, running_mean: Exercise) -> None:
+    judge, _ = judge_and_box
+    sources = [AttemptSource(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
+    assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == ["A notebook lies here, too.", ""]

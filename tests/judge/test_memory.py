@@ -1,0 +1,117 @@
+"""What is remembered of earlier attempts: equal bytes, packed calls, answers of trusted code. And what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from manyheads.box.replies import BadReply
+from manyheads.box.worker import wire
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.local import ReplayRunner
+from manyheads.checks.marks import Layer
+from manyheads.checks.outcome import CheckOutcome
+from manyheads.judge.memory import LARGE, Memory, RememberingRunner
+
+X = torch.ones(2, dtype=torch.float64)
+
+
+def payload(numbers: int, value: float = 1.0) -> bytes:
+    """A reply with that many numbers, as an attempt sends it."""
+    tensor = torch.full((numbers,), value, dtype=torch.float64)
+    return wire.encode(Reply(outputs=(Output("tensor", tensor, "float64", "cpu", (numbers,)),)))[wire.LENGTH.size :]
+
+
+def test_the_same_bytes_are_one_reply_and_others_are_not() -> None:
+    memory = Memory()
+    assert memory.read(payload(3)) is memory.read(payload(3))
+    assert memory.read(payload(3)) is not memory.read(payload(3, 2.0))
+
+
+def test_bytes_that_are_no_reply_are_refused_every_time() -> None:
+    memory = Memory()
+    for _ in range(2):
+        with pytest.raises(BadReply):
+            memory.read(b"no reply")
+
+
+def test_a_large_reply_is_read_and_not_kept() -> None:
+    memory, large = Memory(), payload(LARGE)
+    assert memory.read(large) is not memory.read(large)
+    step = memory.first("check")
+    assert not memory.after(step, memory.read(large)).is_held
+
+
+def test_equal_calls_are_one_and_that_one_is_nobodys_to_change() -> None:
+    memory, mine = Memory(), X.clone()
+    held = memory.hold(Call("f", (mine,)))
+    assert memory.hold(Call("f", (X,))) is held
+    assert memory.hold(held) is held
+    mine.add_(1)
+    assert torch.equal(held.args[0], X)
+    assert memory.hold(Call("f", (mine,))) is not held
+    assert memory.hold(Call("f", (X,), random=True)) is not held
+
+
+def test_a_call_that_is_held_is_packed_once_in_each_dtype() -> None:
+    memory, other = Memory(), Call("f", (X,))
+    call = memory.hold(other)
+    in_double, in_single = memory.pack(call, "float64"), memory.pack(call, "float32")
+    assert memory.pack(call, "float64") is in_double
+    assert (b"F64" in in_double, b"F32" in in_single) == (True, True)
+    assert memory.pack(other, "float64") is not memory.pack(other, "float64")
+
+
+def test_trusted_code_answers_a_call_that_is_held_once_and_any_other_anew() -> None:
+    memory, asked = Memory(), []
+    names = {"f": lambda x: asked.append(1) or x}
+    call = memory.hold(Call("f", (X,)))
+    for each in (call, call, Call("f", (X,)), Call("f", (X,))):
+        ReplayRunner(names, only_values=True, replays=memory.replays).execute(each)
+    assert len(asked) == 3
+    RememberingRunner(names, only_values=True, replays=memory.replays, memory=memory).execute(Call("f", (X,)))
+    assert len(asked) == 3
+
+
+def test_a_reply_that_a_check_has_changed_is_made_anew() -> None:
+    memory, call = Memory(), Call("f", (X,))
+    reference = RememberingRunner({"f": lambda x: x + 1}, replays=memory.replays, memory=memory)
+    for _ in range(2):
+        for reply in (reference.execute(call), memory.read(payload(2, 2.0))):
+            found = reply.outputs[0].tensor
+            assert found.tolist() == [2, 2]
+            found.mul_(3)
+
+
+def test_what_other_code_answers_is_its_own() -> None:
+    memory = Memory()
+    call = memory.hold(Call("f", (X,)))
+    once = ReplayRunner({"f": lambda x: x}, replays=memory.replays)
+    assert once.of({"f": lambda x: 2 * x}).execute(call).outputs[0].tensor.tolist() == [2, 2]
+    assert once.execute(call).outputs[0].tensor.tolist() == [1, 1]
+
+
+def test_beyond_its_limit_it_forgets_all_but_only_between_attempts() -> None:
+    memory = Memory(limit=1000)
+    first = memory.read(payload(200))
+    assert memory.read(payload(200)) is first
+    memory.begin_attempt()
+    assert memory.read(payload(200)) is not first
+
+
+def test_within_its_limit_it_forgets_nothing() -> None:
+    memory = Memory(limit=3000)
+    first = memory.read(payload(200))
+    memory.begin_attempt()
+    assert memory.read(payload(200)) is first
+
+
+def test_where_a_check_broke_by_itself_it_is_tried_anew() -> None:
+    memory, outcome = Memory(), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
+    memory.note(memory.first("check"), replace(outcome, fault="MemoryError"))
+    assert not memory.first("check").is_known
+    memory.note(memory.first("other"), outcome)
+    assert memory.first("other").outcome is outcome
