@@ -59,7 +59,7 @@ class Judge:
         self._checks = HiddenChecks(files, settings.device)
         self._tables = Tables(self._checks)
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
-        self._memories: dict[tuple[str, int], Memory] = {}  # by exercise and seed
+        self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = versions()  # read once, because that takes a millisecond
         self.faults: list[str] = []
         self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far, and the part spent on diagnoses
@@ -142,8 +142,7 @@ class Judge:
         if source.problem:
             return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error"), ""
         limits = self._course.limits.for_worker(self._settings.device)
-        memory = self._memories.setdefault((exercise.id, seed), Memory())
-        memory.begin_attempt()
+        memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
         try:
             raised = attempt.load()
@@ -173,6 +172,14 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         return outcomes, diagnosis, note
+
+    def _memory(self, exercise: Exercise, seed: int) -> Memory:
+        """What is remembered of earlier attempts with the same inputs."""
+        if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:
+            self._memories[exercise.id] = (seed, Memory())
+        memory = self._memories[exercise.id][1]
+        memory.begin_attempt()
+        return memory
 
     def _table(self, exercise: Exercise, memory: Memory) -> Table:
         """The table of the exercise, whose probes every attempt that is diagnosed gets."""
