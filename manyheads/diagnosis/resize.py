@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, StandIn
 
+MADE = 2**19  # random numbers that are made at once; a call that needs more makes its own
 LAYERS = (2, 3, 4)  # how many layers may be packed into one weight
 Axes = dict[int, int]  # the new size of each axis, by its size in the original call
 
@@ -34,10 +36,13 @@ class Layout:
 
     def at(self, axes: Axes) -> Call:
         """The call with these axes and random tensors, without gradients, in float32."""
-        generator = torch.Generator().manual_seed(0)
+        used = 0
 
         def filled(tensor: Tensor) -> Tensor:
-            return _filled(tensor, [self._size(n, axes) for n in tensor.shape], generator)
+            nonlocal used
+            shape = [self._size(n, axes) for n in tensor.shape]
+            used += math.prod(shape)
+            return _filled(tensor, shape, used)
 
         resized: Call = _mapped(self.call, lambda n: self._size(n, axes), filled)
         return dataclasses.replace(resized, cotangent=None, second=False, watch=False, runs=1, dtype="float32")
@@ -119,8 +124,16 @@ def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], o
     return value
 
 
-def _filled(like: Tensor, shape: list[int], generator: torch.Generator) -> Tensor:
-    """Random numbers for a floating-point tensor, ones for any other: a mask that hides nothing."""
-    if like.is_floating_point():
-        return torch.randn(shape, generator=generator, dtype=torch.float64) / 2
-    return torch.ones(shape, dtype=like.dtype)
+def _filled(like: Tensor, shape: list[int], end: int) -> Tensor:
+    """Random numbers for a floating-point tensor, those up to `end`; ones for any other: a mask that hides nothing."""
+    if not like.is_floating_point():
+        return torch.ones(shape, dtype=like.dtype)
+    count = math.prod(shape)
+    numbers = _numbers(max(MADE, end))
+    return numbers[end - count : end].view(shape)
+
+
+@lru_cache(maxsize=2)
+def _numbers(count: int) -> Tensor:
+    """Random numbers, made once: a search for sizes makes hundreds of calls."""
+    return torch.randn(count, generator=torch.Generator().manual_seed(0)) / 2
