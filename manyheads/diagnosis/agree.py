@@ -18,10 +18,12 @@ HUGE = 1e6  # for numbers around 1: the result of a division by a rounding error
 
 
 def comparable(exchange: Exchange) -> bool:
-    """Whether the values of this exchange can be compared with a mutant's: no dropout, no check of dtypes or devices."""
+    """Whether the values of this exchange can be compared with a mutant's: no dropout, no check of dtypes or devices, and
+    no weights that nobody gave, which depend on the order in which a module makes its layers.
+    """
     call = exchange.call
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
-    return not (own_check or _is_on_meta_or_training(call) or _asks_for_a_gpu(call))
+    return not (own_check or _is_on_meta_or_training(call) or _asks_for_a_gpu(call) or _has_its_own_weights(call))
 
 
 def agree(a: Reply, b: Reply) -> bool:
@@ -61,6 +63,11 @@ def _is_on_meta_or_training(call: Call) -> bool:
     builds = [v for v in (call.subject, *call.args, *call.kwargs.values()) if isinstance(v, Build)]
     tensors = [v for v in (*call.args, *call.kwargs.values()) if isinstance(v, Tensor)]
     return any(b.training or b.device == "meta" for b in builds) or any(t.device.type == "meta" for t in tensors)
+
+
+def _has_its_own_weights(call: Call) -> bool:
+    values = (call.subject, *call.args, *call.kwargs.values())
+    return any(isinstance(value, Build) and value.state is None for value in values)
 
 
 def _asks_for_a_gpu(call: Call) -> bool:

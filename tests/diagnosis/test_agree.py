@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from manyheads.box.worker.answers import Output, Reply
-from manyheads.diagnosis.agree import agree, agree_except_huge
+from manyheads.box.worker.messages import Build, Call
+from manyheads.checks.recording import Exchange
+from manyheads.diagnosis.agree import agree, agree_except_huge, comparable
 
 
 def reply(*numbers: float, gradient: float = 1.0) -> Reply:
@@ -42,3 +44,16 @@ def test_a_huge_number_of_the_other_sign_is_another() -> None:
     assert not agree_except_huge(reply(1e9), reply(-math.inf))
     assert agree_except_huge(reply(1e9), reply(math.inf))
     assert not agree(reply(1e9), reply(math.inf))
+
+
+@pytest.mark.parametrize(
+    ("build", "counts"),
+    [
+        pytest.param(Build("Attention", state={"proj.weight": torch.ones(2, 2)}), True, id="given"),
+        pytest.param(Build("Attention"), False, id="the module's own"),
+    ],
+)
+def test_what_depends_on_weights_that_nobody_gave_is_no_evidence(build: Build, counts: bool) -> None:
+    """They are drawn in the order in which the module makes its layers, and that order is the student's."""
+    assert comparable(Exchange("check", Call(build, (torch.ones(2),)), reply(1.0))) is counts
+    assert comparable(Exchange("check", Call("merge", (build, torch.ones(2))), reply(1.0))) is counts
