@@ -28,15 +28,18 @@ HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that
 MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
 
 Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
+Broken = frozenset[
+    tuple[Aspect, tuple[int, ...]]
+]  # the aspects, with the calls, in which a subject is not as the reference
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Trusted code whose verdicts are known. broken: the aspects, with the calls, in which it is not as the reference."""
+    """Trusted code whose verdicts are known."""
 
     fails: frozenset[str]
     is_right: bool
-    broken: frozenset[tuple[Aspect, tuple[int, ...]]]
+    broken: Broken
 
 
 def groups_of(calls: Sequence[int], expected: Sequence[Tensor | None]) -> Groups:
@@ -52,18 +55,15 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
     return {aspect: [group for group in found if set(group) <= set(calls)] for aspect, found in groups.items()}
 
 
-def broken_aspects(
-    compared: Sequence[Compared | None], groups: Sequence[Groups]
-) -> frozenset[tuple[Aspect, tuple[int, ...]]]:
-    """Where a subject is not as the reference. None stands for a reply that chance or rounding decides."""
-    differs = {i for i, one in enumerate(compared) if one is not None and not one.found.is_same(one.right)}
+def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Broken:
+    """Where a subject is not as the reference."""
+    differs = {i for i, one in enumerate(compared) if not one.found.is_same(one.right)}
     found = set()
     for each in groups:
         for aspect, of_aspect in each.items():
             for group in of_aspect:
-                calls = [one for i in group if (one := compared[i]) is not None]
                 may_differ = aspect == "device" or not differs.isdisjoint(group)  # fingerprints say nothing of devices
-                if may_differ and len(calls) == len(group) and _breaks(aspect, calls):
+                if may_differ and _breaks(aspect, [compared[i] for i in group]):
                     found.add((aspect, group))
     return frozenset(found)
 

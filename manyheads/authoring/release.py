@@ -14,10 +14,11 @@ from ..course import Course, CourseError, Exercise
 from ..judge.catalogue import Catalogue
 from ..public.file import loaded
 from .bank_page import bank_page, page_path
-from .fingerprints import record, right_answers
+from .fingerprints import record
 from .heads import record_heads
 from .kill_matrix import write_kill_matrix
 from .notebook import Group, stub_notebook
+from .recorded_calls import right_answers
 from .recordings import in_step
 from .strip import strip
 

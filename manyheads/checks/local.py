@@ -12,7 +12,7 @@ from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from .explain import is_dtype_fault, is_refusal
-from .implementation import LocalRunner
+from .implementation import LocalRunner, Runner
 from .recording import Exchange, Question
 
 
@@ -89,11 +89,7 @@ class LocalRecordingRunner:
 
     def execute(self, call: Call) -> Reply:
         """The reply, which is recorded. Like an attempt's, it is computed in float32 if float64 raises."""
-        reply = self._runner.execute(call)
-        if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
-            in_single = self._runner.execute(dataclasses.replace(call, dtype="float32"))
-            if in_single.raised is None or is_dtype_fault(reply.raised):
-                reply = in_single
+        reply = as_an_attempts(self._runner, call, self._runner.execute(call))
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
 
@@ -104,3 +100,12 @@ class LocalRecordingRunner:
             self.check = question.check
             replies.append(self.execute(question.call))
         return replies
+
+
+def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
+    """The reply as an attempt's would be: computed in float32 if float64 raises."""
+    if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
+        in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
+        if in_single.raised is None or is_dtype_fault(reply.raised):
+            return in_single
+    return reply

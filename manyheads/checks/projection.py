@@ -11,7 +11,8 @@ from torch import Tensor
 
 PROJECTIONS = 4
 LARGEST = 1 << 20  # elements: more than any right answer has; bounds what a wrong answer costs the judge
-_CACHED = 1 << 14  # the largest length whose directions are cached: students can return any length
+_CACHED = 1 << 14  # the largest length whose directions are cached, many of them: students can return any length
+_CACHED_LONG = 1 << 16  # the largest length of which a few are cached: they take up to 2 MB each
 FLOOR = -1e3  # scores are within ±50: after a softmax, anything below this is the same as -inf
 CEILING = 1e30  # anything above counts as inf: near the limit of float32, and sums of squares must not overflow
 
@@ -49,11 +50,18 @@ def _rounded(number: float) -> float:
 
 def _directions(length: int) -> Tensor:
     """(length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
-    return _cached_directions(length) if length <= _CACHED else _draw_directions(length)
+    if length <= _CACHED:
+        return _cached_directions(length)
+    return _cached_long_directions(length) if length <= _CACHED_LONG else _draw_directions(length)
 
 
 @lru_cache(maxsize=512)
 def _cached_directions(length: int) -> Tensor:
+    return _draw_directions(length)
+
+
+@lru_cache(maxsize=16)
+def _cached_long_directions(length: int) -> Tensor:
     return _draw_directions(length)
 
 

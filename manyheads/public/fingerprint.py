@@ -17,6 +17,7 @@ TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors
 SMALLEST = 1e-5  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
+_FACETS: tuple[Facet, ...] = get_args(Facet)
 
 
 class TensorFingerprint(BaseModel):
@@ -70,9 +71,11 @@ class ReplyFingerprint(BaseModel):
 
     def is_same(self, other: ReplyFingerprint) -> bool:
         """Whether both are the same in every facet, numbers to rounding, so that storing one of them suffices."""
+        if self is other:
+            return True
         if self.raised or other.raised:
             return self.raised == other.raised
-        return all(self._agrees_in(facet, other) for facet in get_args(Facet))
+        return all(self._agrees_in(facet, other) for facet in _FACETS)
 
     def _agrees_in(self, facet: Facet, other: ReplyFingerprint) -> bool:
         if facet == "outputs":
@@ -103,10 +106,15 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
-    """The fingerprint of an attempt's reply. A RuntimeError counts as a refusal if the reference refuses the call: a mask
-    that is too small for T is refused in this way.
+    """The fingerprint of an attempt's reply."""
+    return refused_late(fingerprint_of(reply), right, call, reply)
+
+
+def refused_late(found: ReplyFingerprint, right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
+    """The fingerprint, in which a RuntimeError counts as a refusal if the reference refuses the call: a mask that is too
+    small for T is refused in this way.
     """
-    found, raised = fingerprint_of(reply), reply.raised
+    raised = reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return found.model_copy(update={"raised": "refused"})

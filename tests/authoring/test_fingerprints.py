@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.fingerprints import _KnownReplies, _replies
+from manyheads.authoring.answers import answers_of
+from manyheads.authoring.aspects import groups_of
+from manyheads.authoring.known_replies import KnownReplies, Places
+from manyheads.authoring.recorded_calls import RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_of
@@ -17,27 +19,39 @@ from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_of
 CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 
 
-def recorded(f: object) -> ReplyFingerprint | None:
-    names: Mapping[str, object] = {"f": f}
-    known = _KnownReplies([fingerprint_of(LocalRunner({"f": lambda x: x}).execute(CALL))])
-    (found,) = _replies(LocalRunner(names), [CALL], known)
-    return found
+def calls(call: Call = CALL) -> RecordedCalls:
+    """One recorded call, of a reference that returns its argument."""
+    reply = LocalRunner({"f": lambda x: x}).execute(call)
+    groups = {"check": groups_of([0], [reply.outputs[0].tensor])}
+    return RecordedCalls((), ("check",), (call,), (reply,), (fingerprint_of(reply),), groups)
+
+
+def places(*parts: list[object], call: Call = CALL) -> tuple[list[Places], tuple[ReplyFingerprint, ...]]:
+    """What is stored of these functions, put to the call part by part: the places of their replies, and the replies."""
+    recorded = calls(call)
+    known = KnownReplies(recorded.right)
+    found = [found for part in parts for found, _ in known.add_all(answers_of(recorded, [{"f": f} for f in part]))]
+    return found, tuple(known.replies[0])
 
 
 def by_a_sum_that_cancels(x: Tensor) -> Tensor:
     return x / (x.sum() - 1)
 
 
+def by_chance_of_rounding(x: Tensor) -> Tensor:
+    return x.masked_fill(x.sum() == x.sum().float(), torch.nan)
+
+
 @pytest.mark.parametrize(
     "f",
     [
         pytest.param(by_a_sum_that_cancels, id="a division by what rounding leaves"),
-        pytest.param(lambda x: x.masked_fill(x.sum() == x.sum().float(), torch.nan), id="NaN if a sum is round"),
+        pytest.param(by_chance_of_rounding, id="NaN if a sum is round"),
         pytest.param(lambda x: (1e12 * x).sin(), id="numbers of an ordinary size"),
     ],
 )
 def test_what_rounding_decides_is_not_recorded(f: object) -> None:
-    assert recorded(f) is None
+    assert places([f])[0] == [(None,)]
 
 
 @pytest.mark.parametrize(
@@ -49,17 +63,47 @@ def test_what_rounding_decides_is_not_recorded(f: object) -> None:
     ],
 )
 def test_what_is_large_or_no_number_by_itself_is_recorded(f: object) -> None:
-    assert recorded(f) is not None
+    assert places([f])[0] == [(1,)]
+
+
+def test_what_rounding_decides_breaks_no_aspect() -> None:
+    recorded = calls()
+    answers = answers_of(recorded, [{"f": lambda x: x + 1}, {"f": lambda x: (1e12 * x).sin()}])
+    (_, broken), (_, rounded) = KnownReplies(recorded.right).add_all(answers)
+    assert ("values", (0,)) in broken
+    assert rounded == frozenset()
+
+
+def test_what_chance_decides_is_no_reply_but_breaks_aspects() -> None:
+    recorded = calls(dataclasses.replace(CALL, random=True))
+    answers = answers_of(recorded, [{"f": lambda x: x + torch.randn(len(x))}])
+    ((found, broken),) = KnownReplies(recorded.right).add_all(answers)
+    assert found == (None,)
+    assert ("values", (0,)) in broken
+
+
+FACTORS = [lambda x, k=k: x * k for k in (1.0, 2.0, 2.0 + 1e-9, 3.0)]
 
 
 def test_answers_that_differ_by_rounding_are_kept_once() -> None:
-    replies = [
-        fingerprint_of(LocalRunner({"f": lambda x, k=k: x * k}).execute(CALL)) for k in (1.0, 2.0, 2.0 + 1e-9, 3.0)
-    ]
-    known = _KnownReplies([replies[0]])
-    answers = [known.add("id", [each]).answers for each in replies]
-    assert answers == [(0,), (1,), (1,), (2,)]
-    assert len(known.replies[0]) == 3
+    found, replies = places(FACTORS)
+    assert found == [(0,), (1,), (1,), (2,)]
+    assert len(replies) == 3
+
+
+def test_mutants_that_are_asked_part_by_part_are_stored_as_if_at_once() -> None:
+    assert places(FACTORS[:2], FACTORS[2:]) == places(FACTORS)
+
+
+def test_a_reply_that_rounding_decides_is_recorded_where_another_part_gives_it_for_sure() -> None:
+    def sure(x: Tensor) -> Tensor:
+        return torch.full_like(x, torch.nan)
+
+    def unsure(x: Tensor) -> Tensor:
+        return x.masked_fill(x.sum() == x.sum().float(), torch.nan) * torch.nan if x[0] == 0.1 else x
+
+    assert places([unsure])[0] == [(None,)]
+    assert places([sure], [unsure])[0] == places([sure, unsure])[0] == [(1,), (1,)]
 
 
 def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:
@@ -72,6 +116,4 @@ def test_what_is_left_of_numbers_that_cancel_is_zero() -> None:
 
 def test_of_a_call_in_float32_what_its_rounding_decides_is_not_recorded() -> None:
     call = dataclasses.replace(CALL, dtype="float32")
-    runner = LocalRunner({"f": lambda x: (1e7 * x.float()).sin()})
-    known = _KnownReplies([fingerprint_of(LocalRunner({"f": lambda x: x}).execute(call))])
-    assert _replies(runner, [call], known) == (None,)
+    assert places([lambda x: (1e7 * x.float()).sin()], call=call)[0] == [(None,)]

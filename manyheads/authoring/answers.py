@@ -1,0 +1,124 @@
+"""How trusted code answers the recorded calls: every call is put to it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+from ..box.worker.answers import Reply
+from ..checks.implementation import LocalRunner
+from ..checks.local import as_an_attempts
+from ..checks.trusted import namespace_of
+from ..public.aspects import Compared
+from ..public.fingerprint import ReplyFingerprint, fingerprint_of, refused_late
+from .aspects import Broken, broken_aspects
+from .chance import is_deterministic, is_of_rounding
+from .recorded_calls import RecordedCalls
+from .same_reply import is_same_reply
+
+Namespace = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class MutantAnswers:
+    """How a mutant answers. broken: where it is not as the reference, whatever decides its replies.
+
+    places: for each call, the index of its reply: 0 the reference's, then `Answers.replies`; None where chance decides it.
+    """
+
+    places: tuple[int | None, ...]
+    broken: Broken
+
+
+@dataclass(frozen=True)
+class Answers:
+    """How some mutants answer.
+
+    replies: for each call, the different replies other than the reference's. sure: whether rounding decides none of it.
+    """
+
+    replies: tuple[tuple[ReplyFingerprint, ...], ...]
+    sure: tuple[tuple[bool, ...], ...]
+    mutants: tuple[MutantAnswers, ...]
+
+
+def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers:
+    """Put every call to every one of these mutants."""
+    seen = [_Seen(right) for right in recorded.right]
+    found = []
+    for namespace in mutants:
+        runner = LocalRunner(namespace)
+        asked = list(_asked(recorded, runner))
+        places = tuple(
+            seen[i].place(runner, each) if is_deterministic(runner, each.told.call) else None
+            for i, each in enumerate(asked)
+        )
+        broken = broken_aspects([each.told for each in asked], list(recorded.groups.values()))
+        found.append(MutantAnswers(places, broken))
+    return Answers(
+        replies=tuple(tuple(each.replies[1:]) for each in seen),
+        sure=tuple(tuple(each.sure[1:]) for each in seen),
+        mutants=tuple(found),
+    )
+
+
+def compared_with(recorded: RecordedCalls, path: Path) -> list[Compared]:
+    """How a right attempt answers, beside the reference."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
+        return [each.told for each in _asked(recorded, LocalRunner(namespace_of(path)))]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A reply in the call's own dtype, which is recorded; and as an attempt's would be, which a visible check sees."""
+
+    found: ReplyFingerprint
+    told: Compared
+
+
+def _asked(recorded: RecordedCalls, runner: LocalRunner) -> Iterator[_Asked]:
+    known = zip(recorded.calls, recorded.replies, recorded.right, recorded.expected, strict=True)
+    for call, right_reply, right, expected in known:
+        reply = runner.execute(call)
+        told = as_an_attempts(runner, call, reply)
+        found = _fingerprint(reply, right_reply, right)
+        seen = found if told is reply else _fingerprint(told, right_reply, right)
+        yield _Asked(found, Compared(call, right, expected, told, refused_late(seen, right, call, told)))
+
+
+def _fingerprint(reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:
+    """The reply's fingerprint, which is the reference's for the same reply: most mutants differ on a few calls only."""
+    return right if is_same_reply(reply, right_reply) else fingerprint_of(reply)
+
+
+@dataclass
+class _Seen:
+    """The different replies to one call so far, the reference's first."""
+
+    right: ReplyFingerprint
+    replies: list[ReplyFingerprint] = field(default_factory=list)
+    sure: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._keep(self.right, sure=True)
+
+    def place(self, runner: LocalRunner, asked: _Asked) -> int:
+        """The index of the reply, which is kept if it is new. One that is known to be sure does not depend on rounding."""
+        found = asked.found
+        if (known := self._known(found, sure=True)) is not None:
+            return known
+        sure = not is_of_rounding(runner, asked.told.call, found)
+        known = None if sure else self._known(found, sure=False)
+        return self._keep(found, sure=sure) if known is None else known
+
+    def _known(self, found: ReplyFingerprint, *, sure: bool) -> int | None:
+        each = enumerate(zip(self.replies, self.sure, strict=True))
+        return next((i for i, (reply, is_sure) in each if is_sure == sure and reply.is_same(found)), None)
+
+    def _keep(self, found: ReplyFingerprint, *, sure: bool) -> int:
+        self.replies.append(found)
+        self.sure.append(sure)
+        return len(self.replies) - 1

@@ -1,0 +1,111 @@
+"""The calls that an exercise's fingerprint file records, and how the reference answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call, Entries, StandIn
+from ..checks.cast import map_call
+from ..checks.implementation import Runner
+from ..checks.local import LocalRecordingRunner
+from ..checks.outcome import CheckOutcome
+from ..checks.recording import Exchange
+from ..course import CourseError, Exercise
+from ..judge.catalogue import Catalogue
+from ..public.fingerprint import ReplyFingerprint, fingerprint_of
+from .aspects import Groups, groups_of
+from .chance import is_deterministic
+
+PUBLIC = b"public inputs: drawn without the course's secret"
+ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
+
+
+@dataclass(frozen=True)
+class RecordedCalls:
+    """The calls, in the order in which the checks ask them, and for each the check, the reply, and its fingerprint.
+
+    outcomes: of all hidden checks. groups: of each check, the calls to which each aspect can be put.
+    """
+
+    outcomes: tuple[CheckOutcome, ...]
+    asked_by: tuple[str, ...]
+    calls: tuple[Call, ...]
+    replies: tuple[Reply, ...]
+    right: tuple[ReplyFingerprint, ...]
+    groups: Mapping[str, Groups]
+
+    @property
+    def expected(self) -> tuple[Tensor | None, ...]:
+        """The first output of the reference for each call."""
+        return tuple(_first_output(reply) for reply in self.replies)
+
+    def of(self, check: str) -> list[int]:
+        """The indices of a check's calls."""
+        return _of(check, self.asked_by)
+
+
+def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
+    """The calls of an exercise. Raises what `right_answers` raises."""
+    reference = catalogue.reference(exercise)
+    outcomes, transcript = right_answers(catalogue, exercise)
+    exchanges = [e for e in transcript if _is_recordable(reference, e.call)]
+    asked_by = tuple(e.check for e in exchanges)
+    calls = tuple(_rounded(e.call) for e in exchanges)
+    replies = tuple(reference.execute(call) for call in calls)
+    expected = [_first_output(reply) for reply in replies]
+    return RecordedCalls(
+        outcomes=tuple(outcomes),
+        asked_by=asked_by,
+        calls=calls,
+        replies=replies,
+        right=tuple(fingerprint_of(reply) for reply in replies),
+        groups={o.id: groups_of(_of(o.id, asked_by), expected) for o in outcomes},
+    )
+
+
+def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckOutcome], list[Exchange]]:
+    """What the reference answers on public inputs, and that it passes. Raises CourseError if it fails its own checks."""
+    reference = catalogue.reference(exercise)
+    subject = LocalRecordingRunner(reference.namespace)
+    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id)
+    for outcome in outcomes:
+        if outcome.outcome != "passed":
+            raise CourseError(
+                f"the reference of {exercise.id} fails {outcome.id}: {outcome.fault or outcome.evidence}. "
+                f"Next: course verify {exercise.id}"
+            )
+    return outcomes, subject.transcript
+
+
+def _of(check: str, asked_by: tuple[str, ...]) -> list[int]:
+    return [i for i, asking in enumerate(asked_by) if asking == check]
+
+
+def _is_recordable(reference: Runner, call: Call) -> bool:
+    return _elements(call) <= ELEMENTS_LIMIT and is_deterministic(reference, _rounded(call))
+
+
+def _rounded(call: Call) -> Call:
+    """The call with every number rounded to float32, in which the file stores it."""
+    return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
+
+
+def _elements(call: Call) -> int:
+    def count(value: object) -> int:
+        if isinstance(value, Tensor):
+            return value.numel()
+        if isinstance(value, Build):
+            return sum(count(t) for t in (value.state or {}).values())
+        if isinstance(value, StandIn):
+            return sum(count(t) for t in value.linears.values())
+        return count(value.values) if isinstance(value, Entries) else 0
+
+    return sum(count(v) for v in (call.subject, *call.args, *call.kwargs.values(), call.cotangent))
+
+
+def _first_output(reply: Reply) -> Tensor | None:
+    return reply.outputs[0].tensor if reply.outputs else None
