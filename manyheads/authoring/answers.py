@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ..public.fingerprint import ReplyFingerprint, fingerprint_of, refused_late
 from .aspects import Broken, broken_aspects
 from .chance import is_deterministic, is_of_rounding
 from .recorded_calls import RecordedCalls
+from .replies import Replies
 from .same_reply import is_same_reply
 
 Namespace = Mapping[str, object]
@@ -26,7 +27,8 @@ Namespace = Mapping[str, object]
 class MutantAnswers:
     """How a mutant answers. broken: where it is not as the reference, whatever decides its replies.
 
-    places: for each call, the index of its reply: 0 the reference's, then `Answers.replies`; None where chance decides it.
+    places: for each call, the index of its reply, None where chance decides it: 0 is the reference's, i > 0 is
+        `Answers.sure[i - 1]`, and i < 0 is `Answers.unsure[-1 - i]`.
     """
 
     places: tuple[int | None, ...]
@@ -37,11 +39,11 @@ class MutantAnswers:
 class Answers:
     """How some mutants answer.
 
-    replies: for each call, the different replies other than the reference's. sure: whether rounding decides none of it.
+    sure: for each call, the different replies other than the reference's. unsure: those that rounding may decide.
     """
 
-    replies: tuple[tuple[ReplyFingerprint, ...], ...]
-    sure: tuple[tuple[bool, ...], ...]
+    sure: tuple[tuple[ReplyFingerprint, ...], ...]
+    unsure: tuple[tuple[ReplyFingerprint, ...], ...]
     mutants: tuple[MutantAnswers, ...]
 
 
@@ -59,8 +61,8 @@ def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers
         broken = broken_aspects([each.told for each in asked], list(recorded.groups.values()))
         found.append(MutantAnswers(places, broken))
     return Answers(
-        replies=tuple(tuple(each.replies[1:]) for each in seen),
-        sure=tuple(tuple(each.sure[1:]) for each in seen),
+        sure=tuple(tuple(each.sure.every[1:]) for each in seen),
+        unsure=tuple(tuple(each.unsure.every) for each in seen),
         mutants=tuple(found),
     )
 
@@ -94,31 +96,22 @@ def _fingerprint(reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> R
     return right if is_same_reply(reply, right_reply) else fingerprint_of(reply)
 
 
-@dataclass
 class _Seen:
-    """The different replies to one call so far, the reference's first."""
+    """The different replies to one call so far, the reference's first. Rounding decides none of the sure ones."""
 
-    right: ReplyFingerprint
-    replies: list[ReplyFingerprint] = field(default_factory=list)
-    sure: list[bool] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._keep(self.right, sure=True)
+    def __init__(self, right: ReplyFingerprint) -> None:
+        self.sure, self.unsure, self._known = Replies(), Replies(), Replies()
+        self.sure.add(right)
+        self._known.add(right)
 
     def place(self, runner: LocalRunner, asked: _Asked) -> int:
-        """The index of the reply, which is kept if it is new. One that is known to be sure does not depend on rounding."""
+        """The index of the reply, which is kept if it is new: negative for one that is not sure, from -1 down.
+
+        A reply that is the same as one that is known to be sure does not depend on rounding.
+        """
         found = asked.found
-        if (known := self._known(found, sure=True)) is not None:
-            return known
-        sure = not is_of_rounding(runner, asked.told.call, found)
-        known = None if sure else self._known(found, sure=False)
-        return self._keep(found, sure=sure) if known is None else known
-
-    def _known(self, found: ReplyFingerprint, *, sure: bool) -> int | None:
-        each = enumerate(zip(self.replies, self.sure, strict=True))
-        return next((i for i, (reply, is_sure) in each if is_sure == sure and reply.is_same(found)), None)
-
-    def _keep(self, found: ReplyFingerprint, *, sure: bool) -> int:
-        self.replies.append(found)
-        self.sure.append(sure)
-        return len(self.replies) - 1
+        if self._known.find(found) is None:
+            if is_of_rounding(runner, asked.told.call, found):
+                return -1 - self.unsure.keep(found)
+            self._known.add(found)
+        return self.sure.keep(found)

@@ -20,7 +20,7 @@ MANIFEST = ".github/released.json"  # lists the released files, so that the next
 def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
     """Every file of the class repository by its path, including the manifest. Raises CourseError.
 
-    exercises: the paths that `write_release` returned.
+    exercises: the paths of the files that `write_release` returned.
     """
     if not OWNER.fullmatch(owner):
         raise CourseError(

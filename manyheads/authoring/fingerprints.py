@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 from ..checks.explain import KINDS
 from ..course import Exercise
-from ..diagnosis import load_bank
-from ..judge.catalogue import Catalogue
+from ..diagnosis import Bank, load_bank
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.fingerprint import Facet
 from ..submission import code_digest
-from .answers import answers_of, compared_with
+from .answers import Answers, compared_with
 from .aspects import Subject, broken_aspects, choose, within
-from .kill_matrix import kill_matrix
+from .kill_matrix import KillMatrix
 from .known_replies import KnownReplies
-from .recorded_calls import RecordedCalls, recorded_calls
+from .recorded_calls import RecordedCalls
 
 ALWAYS = {
     "load_error",
@@ -24,31 +23,37 @@ ALWAYS = {
 _FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "attributes", "fused")
 
 
-def record(catalogue: Catalogue, exercise: Exercise, stub: str) -> bytes:
-    """Make the fingerprint file of an exercise. Raises what `recorded_calls` raises."""
-    recorded = recorded_calls(catalogue, exercise)
+def recorded_file(
+    exercise: Exercise, stub: str, recorded: RecordedCalls, answers: Sequence[Answers], kills: KillMatrix
+) -> bytes:
+    """Make the fingerprint file of an exercise. answers: of all mutants of the bank, part by part."""
     bank = load_bank(exercise)
-    answers = answers_of(recorded, [mutant.namespace for mutant in bank.mutants])
     known = KnownReplies(recorded.right)
     right, disputed = _right_attempts(recorded, exercise)
-    kills = kill_matrix(catalogue, exercise)
     mutants, subjects = [], list(right)
-    for place, (mutant, (places, broken)) in enumerate(zip(bank.mutants, known.add_all(answers), strict=True)):
+    found = [each for part in answers for each in known.add_all(part)]
+    for place, (mutant, (places, broken)) in enumerate(zip(bank.mutants, found, strict=True)):
         mutants.append(RecordedMutant(id=mutant.id, answers=places))
         subjects.append(Subject(frozenset(kills.of(place)), False, broken))
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),
         checks=tuple(_checks(recorded, known, disputed, subjects)),
-        replies=tuple(tuple(each) for each in known.replies),
+        replies=known.replies,
         mutants=tuple(dict.fromkeys(mutants)),
-        words={
-            id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
-            for id_, t in sorted(bank.texts.items())
-            if id_ in ALWAYS or any(m.id == id_ for m in mutants)
-        },
+        words=words_of(bank),
     )
     return save(Fingerprints(content, recorded.calls, recorded.expected))
+
+
+def words_of(bank: Bank) -> dict[str, Words]:
+    """What students may read about misconceptions: those of the mutants, and those that speak for themselves."""
+    wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
+    return {
+        id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
+        for id_, t in sorted(bank.texts.items())
+        if id_ in wanted
+    }
 
 
 def _right_attempts(recorded: RecordedCalls, exercise: Exercise) -> tuple[list[Subject], set[tuple[int, Facet]]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..course import Exercise
-from ..diagnosis import load_bank
 from ..judge.catalogue import Catalogue
 from ..submission import code_digest
 
@@ -32,6 +31,10 @@ class KillMatrix(BaseModel):
         """The checks that the mutant at this index in the bank fails."""
         return tuple(check for check, failed in zip(self.checks, self.mutants[mutant], strict=True) if failed == "1")
 
+    def file_content(self) -> bytes:
+        """The record as the file holds it."""
+        return (self.model_dump_json(indent=1) + "\n").encode()
+
 
 def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
     """Read the kill matrix of an exercise; None if it is missing or stale."""
@@ -42,29 +45,17 @@ def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
     return matrix if matrix.key == _key(exercise) else None
 
 
-def kill_matrix(catalogue: Catalogue, exercise: Exercise) -> KillMatrix:
-    """The record where it is current; otherwise it is made, which takes seconds, for the largest bank most of a minute."""
-    if (recorded := read_kill_matrix(exercise)) is not None:
-        return recorded
+def kill_rows(catalogue: Catalogue, exercise: Exercise, mutants: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """Run the checks on these mutants: a row for each."""
     reference = catalogue.reference(exercise)
-    mutants = (
-        bits(catalogue.run(exercise, LocalRecordingRunner(mutant.namespace), reference, INPUTS, exercise.id))
-        for mutant in load_bank(exercise).mutants
-    )
-    return KillMatrix(
-        key=_key(exercise),
-        checks=tuple(check.id for check in catalogue.checks(exercise)),
-        mutants=tuple(mutants),
-    )
+    for namespace in mutants:
+        yield bits(catalogue.run(exercise, LocalRecordingRunner(namespace), reference, INPUTS, exercise.id))
 
 
-def write_kill_matrix(catalogue: Catalogue, exercise: Exercise) -> None:
-    """Write the record, unless it is current."""
-    if read_kill_matrix(exercise) is not None:
-        return
-    path = exercise.kill_matrix
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(kill_matrix(catalogue, exercise).model_dump_json(indent=1) + "\n", encoding="utf-8")
+def kill_matrix_of(catalogue: Catalogue, exercise: Exercise, mutants: Sequence[str]) -> KillMatrix:
+    """The record that these rows make."""
+    checks = tuple(check.id for check in catalogue.checks(exercise))
+    return KillMatrix(key=_key(exercise), checks=checks, mutants=tuple(mutants))
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..public.fingerprint import ReplyFingerprint
 from .answers import Answers
 from .aspects import Broken
+from .replies import Replies
 
 Places = tuple[int | None, ...]  # for each call the index of its reply, None where chance or rounding decides it
 
@@ -15,7 +16,14 @@ class KnownReplies:
     """The different replies to every call, each stored once: a mutant differs from the reference on a few calls only."""
 
     def __init__(self, right: Sequence[ReplyFingerprint]) -> None:
-        self.replies = [[each] for each in right]
+        self._known = [Replies() for _ in right]
+        for known, each in zip(self._known, right, strict=True):
+            known.add(each)
+
+    @property
+    def replies(self) -> tuple[tuple[ReplyFingerprint, ...], ...]:
+        """For each call its different replies, the reference's first."""
+        return tuple(tuple(known.every) for known in self._known)
 
     def add_all(self, answers: Answers) -> Iterator[tuple[Places, Broken]]:
         """Store the mutants' replies. Yields for each its replies by index, and where it is not as the reference.
@@ -32,9 +40,8 @@ class KnownReplies:
         """The index of the reply. Numbers are compared to rounding, so that every processor stores the same replies."""
         if not place:
             return place
-        found, known = answers.replies[call][place - 1], self.replies[call]
-        index = next((i for i, other in enumerate(known) if other.is_same(found)), None)
-        if index is None and answers.sure[call][place - 1]:
-            known.append(found)
-            return len(known) - 1
-        return index
+        if place < 0:
+            return self._known[call].find(answers.unsure[call][-1 - place])
+        found = answers.sure[call][place - 1]
+        known = self._known[call].find(found)
+        return self._known[call].add(found) if known is None else known

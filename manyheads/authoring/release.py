@@ -1,121 +1,122 @@
-"""Make exercises/ from solutions/: the stub, its notebook, and the recordings of the answers.
-
-Text is the same bytes every time. A recording is the same numbers; if the one on disk is equivalent, it is kept.
-"""
+"""Make exercises/ from solutions/: the stub, its notebook, and the recordings of the answers. Only what is stale is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..checks.outcome import CheckOutcome
 from ..course import Course, CourseError, Exercise
+from ..course.whole import write_whole
+from ..diagnosis import load_bank
 from ..judge.catalogue import Catalogue
-from ..public.file import loaded
 from .bank_page import bank_page, page_path
-from .fingerprints import record
-from .heads import record_heads
-from .kill_matrix import write_kill_matrix
-from .notebook import Group, stub_notebook
+from .files import Released
+from .index import Index
+from .kill_matrix import read_kill_matrix
 from .recorded_calls import right_answers
-from .recordings import in_step
-from .strip import strip
+from .steps import Made, Step, Workshop, matrix_steps, recording_steps
+from .stub import stub_of
+from .workers import Taken, take_all, take_all_with
 
 Exercises = Sequence[Exercise]
+Shown = Callable[
+    [int], AbstractContextManager[Callable[[], None]]
+]  # of how many steps there are: to be called after each
 
 
 @dataclass(frozen=True)
-class Released:
-    """A file of exercises/ as it must be. `recorded`: whether it is a recording, which may differ by rounding."""
+class Written:
+    """The files of exercises/, and those of all files that were written: the others lay there as they must be."""
 
-    path: Path
-    content: bytes
-    recorded: bool = False
+    files: list[Path]
+    written: list[Path]
 
-    def is_in_step(self) -> bool:
-        """Whether the file on disk is as it must be."""
-        if not self.path.exists():
-            return False
-        there = self.path.read_bytes()
-        return in_step(there, self.content) if self.recorded else there == self.content
+
+@dataclass(frozen=True)
+class Effort:
+    """How a release is made. jobs: in how many processes. fresh: whether also what is known to be current is made anew."""
+
+    jobs: int = 1
+    fresh: bool = False
 
 
 def released_files(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Released]:
-    """The files of all exercises, or of these exercises. Raises SourceError, CourseError."""
+    """The files of all exercises, or of these exercises, made anew. Raises SourceError, CourseError."""
+    workshop = Workshop(course, catalogue)
     for exercise in exercises or course.exercises:
-        yield from _of_exercise(course, catalogue, exercise)
+        yield from workshop.files(exercise, workshop.ask_all(exercise))
 
 
-def write_release(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> list[Path]:
-    """Write exercises/, and remove files that no longer belong there. Returns the paths of its files.
+def write_release(
+    course: Course,
+    catalogue: Catalogue,
+    exercises: Exercises | None = None,
+    effort: Effort = Effort(),
+    shown: Shown = lambda _: nullcontext(lambda: None),
+) -> Written:
+    """Write exercises/, and remove files that no longer belong there.
 
     It also writes the diagnosis tables, the kill matrices and the page of the bank, which are for instructors.
     exercises: write only the files of these, and remove nothing.
     """
-    for exercise in exercises or course.exercises:
-        stub_of(course, exercise)
-        right_answers(catalogue, exercise)
-    for exercise in course.exercises:  # all of them: the page shows every exercise
-        write_kill_matrix(catalogue, exercise)
-    files = list(released_files(course, catalogue, exercises))
-    for exercise in exercises or course.exercises:
-        catalogue.tables.write(exercise)
-    for file in files:
-        if not file.is_in_step():
-            file.path.parent.mkdir(parents=True, exist_ok=True)
-            file.path.write_bytes(file.content)
+    named, index = exercises or course.exercises, Index(course)
+    for exercise in named:
+        stub_of(exercise)  # all of them, before anything is written
+    stale = [exercise for exercise in named if effort.fresh or not index.is_current(exercise)]
+    steps = [_recording(catalogue, exercise, index) for exercise in stale]
+    steps += [matrix_steps(e) for e in course.exercises if e not in stale and read_kill_matrix(e) is None]
+    written, of_students = list[Path](), defaultdict[str, list[Path]](list)
+    with shown(sum(map(len, steps))) as one_more:
+        for step, made in _taken(course, catalogue, steps, effort.jobs):
+            if isinstance(made, Made):
+                written += _write(made)
+                of_students[step.exercise] += [path for path, _ in made.files]
+            one_more()
+    for exercise in stale:
+        index.note(exercise, of_students[exercise.id])
+    index.write(course.exercises)
+    files = [path for exercise in named for path in index.files(exercise)]
     for stray in stray_files(course, files) if exercises is None else ():
         stray.unlink()
-    page_path(course).parent.mkdir(exist_ok=True)
-    page_path(course).write_text(bank_page(course, catalogue), encoding="utf-8")
-    return [file.path for file in files]
+    page = bank_page(course, catalogue).encode()
+    if not page_path(course).exists() or page_path(course).read_bytes() != page:
+        write_whole(page_path(course), page)
+    return Written(files, written)
 
 
-def stray_files(course: Course, files: list[Released]) -> list[Path]:
+def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
     """The files in exercises/ that have no source: neither in solutions/ nor, for another nbgrader assignment, in source/."""
-    known, root = {file.path for file in files}, course.root / "exercises"
+    known, root = set(files), course.root / "exercises"
     ours = {assignment.id for assignment in course.assignments}
     others = {path.name for path in (course.root / "source").glob("*") if path.is_dir()} - ours
     found = (p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     return [path for path in found if path not in known and path.relative_to(root).parts[0] not in others]
 
 
-def stub_of(course: Course, exercise: Exercise) -> str:
-    """The student's starting point. Raises SourceError, CourseError."""
-    path = exercise.solution
+def _recording(catalogue: Catalogue, exercise: Exercise, index: Index) -> list[Step]:
     try:
-        source = path.read_text(encoding="utf-8")
-    except OSError:
-        raise CourseError(
-            f"{path} is missing, which course.yaml requires. Next: write it, or mend course.yaml"
-        ) from None
-    return strip(source, str(path.relative_to(course.root)))
+        load_bank(exercise)
+    except CourseError:  # where the reference is broken, that is what to say, not which edits no longer fit it
+        right_answers(catalogue, exercise)
+        raise
+    kills = read_kill_matrix(exercise) is None or index.is_altered(exercise.kill_matrix)
+    return recording_steps(exercise, kills=kills, anew=index.is_altered(exercise.table))
 
 
-def _of_exercise(course: Course, catalogue: Catalogue, exercise: Exercise) -> Iterator[Released]:
-    stub = stub_of(course, exercise)
-    yield Released(exercise.script, stub.encode())
-    notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
-    yield Released(exercise.notebook, notebook.encode())
-    new = record(catalogue, exercise, stub)
-    fingerprints = Released(exercise.fingerprints, new, recorded=True)
-    yield fingerprints
-    # The key of recorded heads is an answer in the fingerprint file, so take the file that is kept.
-    kept = fingerprints.path.read_bytes() if fingerprints.is_in_step() else new
-    if heads := record_heads(exercise, loaded(kept)):
-        yield Released(exercise.heads, heads, recorded=True)
-    curve = exercise.curve
-    if exercise.train is not None and curve.exists():  # kept as it is: recording it takes minutes (`--curves`)
-        yield Released(curve, curve.read_bytes())
+def _taken(course: Course, catalogue: Catalogue, steps: Sequence[Sequence[Step]], jobs: int) -> Iterator[Taken]:
+    """Take the steps. Processes are started where there are steps for more than one: to start takes each some seconds."""
+    jobs = min(jobs, sum(step.kind in ("calls", "kills") for of_one in steps for step in of_one))
+    if jobs > 1:
+        return take_all_with(jobs, course.root, steps)
+    return take_all(Workshop(course, catalogue), steps)
 
 
-def groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
-    """The hidden checks of an exercise, grouped by layer."""
-    layers: dict[str, list[CheckOutcome]] = {}
-    for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):
-        layers.setdefault(check.layer.name.lower(), []).append(check)
-    return [
-        Group(name, sum(c.points for c in checks), tuple(c.title for c in checks), tuple(c.id for c in checks))
-        for name, checks in layers.items()
-    ]
+def _write(made: Made) -> list[Path]:
+    """Write what is not as it must be. Returns the paths of the files."""
+    new = [(path, content) for path, content in (*made.files, *made.hidden) if content is not None]
+    for path, content in new:
+        write_whole(path, content)
+    return [path for path, _ in new]

@@ -23,6 +23,11 @@ def one_for_each(jobs: int) -> list[int]:
     return ours if len(ours) == jobs else []
 
 
+def usable() -> int:
+    """How many CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def start_on_one(plan: GradePlan, cpus: Sequence[int]) -> None:
     """Bind this process and its children to one of these CPUs, if there are any, and become a judge."""
     keep_to_one(cpus)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +12,14 @@ from rich.console import Console
 
 from ..course import Course, CourseError
 from .options import CourseOption, exercises_named, instructors_course_of
+from .progress import progress
 
 if TYPE_CHECKING:
+    from ..authoring.release import Written
     from ..judge.catalogue import Catalogue
 
 NOBODY = "@instructor"
+UNTOUCHED = "all left as they were"
 
 
 def release(
@@ -34,6 +38,7 @@ def release(
     curves: Annotated[
         bool, typer.Option("--curves", help="Train the references anew for `course train`: minutes.")
     ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make anew what is current, too, and compare.")] = False,
 ) -> None:
     """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
 
@@ -43,18 +48,38 @@ def release(
     named = exercises_named(loaded, exercises) if exercises else None
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
-    from ..authoring.release import write_release
+    from ..authoring.release import Effort, write_release
+    from ..batch.cpus import usable
     from ..judge.catalogue import Catalogue
 
     console = Console(highlight=False)
     if curves:
         _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
     catalogue = Catalogue(loaded)
-    written = write_release(loaded, catalogue, named)
+    effort = Effort(usable(), fresh)
+    written = write_release(loaded, catalogue, named, effort, _steps_shown)
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
-    console.print(f"{len(written)} files in {loaded.root / 'exercises'}. Next: {following}", soft_wrap=True)
+    console.print(f"{_sum_up(loaded, written)} Next: {following}", soft_wrap=True, markup=False)
     if out is not None:
-        console.print(_class_repository(loaded, catalogue, written, out, owner), soft_wrap=True, markup=False)
+        console.print(_class_repository(loaded, catalogue, written.files, out, owner), soft_wrap=True, markup=False)
+
+
+@contextmanager
+def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
+    """Show the steps on stderr."""
+    console = Console(stderr=True, highlight=False)
+    with progress(console, total, 0, "recording", "steps") as shown:
+        yield lambda: shown.one_more(stopped=False)
+
+
+def _sum_up(course: Course, release: Written) -> str:
+    """What was written, and what was left alone."""
+    new = set(release.written)
+    mine, hidden = new & set(release.files), new - set(release.files)
+    left = len(release.files) - len(mine)
+    said = f"{len(mine)} written, {left} left as they were" if mine and left else "all written" if mine else UNTOUCHED
+    tables = f" {len(hidden)} in {course.root / 'grader' / 'tables'} written." if hidden else ""
+    return f"{len(release.files)} files in {course.root / 'exercises'}: {said}.{tables}"
 
 
 def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:

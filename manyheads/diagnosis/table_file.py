@@ -53,6 +53,11 @@ def load_table(path: Path, key: str, bank: Bank, reference: Runner, transcript: 
         return build_table(bank, reference, exchanges)
 
 
+def new_table(bank: Bank, reference: Runner, transcript: Sequence[Exchange]) -> Table:
+    """Build the table, whatever lies on disk. `transcript`: of the reference, with FIXED."""
+    return build_table(bank, reference, [e for e in transcript if comparable(e)])
+
+
 def is_current(path: Path, key: str) -> bool:
     """Whether the file exists and has this key."""
     try:

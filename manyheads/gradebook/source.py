@@ -16,10 +16,12 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..authoring.fingerprints import record
+from ..authoring.files import groups
 from ..authoring.notebook import full_notebook
-from ..authoring.release import groups, stub_of
+from ..authoring.steps import Workshop
+from ..authoring.stub import stub_of
 from ..course import Assignment, Course, Exercise
+from ..course.whole import write_whole
 from ..judge.catalogue import Catalogue
 from .names import SOURCE
 
@@ -34,7 +36,7 @@ def build_source(course: Course, assignment: Assignment) -> Path:
     what an instructor put beside ours, stay.
     """
     folder = course.root / SOURCE / assignment.id
-    _write(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
+    write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
     catalogue = Catalogue(course)
     written = {path for exercise in assignment.exercises for path in _build(folder, course, catalogue, exercise)}
     for path in folder.rglob("*"):
@@ -75,11 +77,12 @@ def kept_fingerprints(course: Course, exercise: Exercise) -> Path:
 
 def _build(folder: Path, course: Course, catalogue: Catalogue, exercise: Exercise) -> list[Path]:
     """Write an exercise's files; their paths."""
-    stub, stem = stub_of(course, exercise), exercise.stem
+    stub, stem = stub_of(exercise), exercise.stem
     source = exercise.solution.read_text(encoding="utf-8")
     kept = kept_fingerprints(course, exercise)
     if not kept.exists():
-        _write(kept, record(catalogue, exercise, stub))
+        workshop = Workshop(course, catalogue)
+        write_whole(kept, workshop.fingerprints(exercise, workshop.ask_all(exercise)))
     files = {
         folder / f"{stem}.py": stub.encode(),
         folder / f"{stem}.ipynb": full_notebook(source, exercise.id, groups(catalogue, exercise)).encode(),
@@ -89,13 +92,5 @@ def _build(folder: Path, course: Course, catalogue: Catalogue, exercise: Exercis
         if recorded.exists():  # as `course release` left it: nbgrader empties exercises/ before it writes
             files[folder / recorded.parent.name / recorded.name] = recorded.read_bytes()
     for path, content in files.items():
-        _write(path, content)
+        write_whole(path, content)
     return list(files)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)

@@ -9,7 +9,7 @@ from ..checks.trusted import namespace_of
 from ..course import Exercise
 from ..diagnosis.bank import load_bank
 from ..diagnosis.table import Table
-from ..diagnosis.table_file import FIXED, is_current, load_table, save_table, table_key
+from ..diagnosis.table_file import FIXED, is_current, load_table, new_table, save_table, table_key
 from .check_run import CheckRun
 from .run_checks import HiddenChecks
 
@@ -31,13 +31,14 @@ class Tables:
             self._tables[exercise.id] = load_table(exercise.table, key, bank, reference, fixed)
         return self._tables[exercise.id]
 
-    def write(self, exercise: Exercise) -> None:
-        """Write the table's file, unless it is current."""
-        if self.is_current(exercise):
-            return
-        path = exercise.table
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(save_table(self.of(exercise), self._key(exercise)))
+    def renewed(self, exercise: Exercise, *, anew: bool = False) -> bytes | None:
+        """What the table's file should hold; None if it is current. anew: do not believe its key."""
+        reference = self._reference(exercise)
+        fixed = self._fixed(exercise, reference)
+        key = table_key(exercise, fixed)
+        if not anew and is_current(exercise.table, key):
+            return None
+        return save_table(new_table(load_bank(exercise), reference, fixed), key)
 
     def is_current(self, exercise: Exercise) -> bool:
         """Whether the table's file exists and was made from the current files."""

@@ -82,5 +82,5 @@ def test_a_release_carries_it_over_and_a_curve_of_no_module_is_a_stray(with_modu
     catalogue = Catalogue(with_module)
     files = list(released_files(with_module, catalogue))
     assert {file.path: file.content for file in files}[path] == content
-    assert stray_files(with_module, files) == []
-    assert stray_files(with_module, [file for file in files if file.path != path]) == [path]
+    assert stray_files(with_module, [file.path for file in files]) == []
+    assert stray_files(with_module, [file.path for file in files if file.path != path]) == [path]

@@ -14,7 +14,7 @@ from manyheads.authoring.known_replies import KnownReplies, Places
 from manyheads.authoring.recorded_calls import RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
-from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_of
+from manyheads.public.fingerprint import TOLERANCE, ReplyFingerprint, fingerprint_of
 
 CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 
@@ -31,7 +31,7 @@ def places(*parts: list[object], call: Call = CALL) -> tuple[list[Places], tuple
     recorded = calls(call)
     known = KnownReplies(recorded.right)
     found = [found for part in parts for found, _ in known.add_all(answers_of(recorded, [{"f": f} for f in part]))]
-    return found, tuple(known.replies[0])
+    return found, known.replies[0]
 
 
 def by_a_sum_that_cancels(x: Tensor) -> Tensor:
@@ -93,6 +93,14 @@ def test_answers_that_differ_by_rounding_are_kept_once() -> None:
 
 def test_mutants_that_are_asked_part_by_part_are_stored_as_if_at_once() -> None:
     assert places(FACTORS[:2], FACTORS[2:]) == places(FACTORS)
+
+
+def test_a_chain_of_replies_each_the_same_as_the_next_is_stored_as_if_at_once() -> None:
+    right = fingerprint_of(LocalRunner({"f": lambda x: 2 * x}).execute(CALL)).outputs[0]
+    step = 0.7 * TOLERANCE * right.norm / max(map(abs, right.projections))  # two such steps lead to another reply
+    chain = [lambda x, k=k: 2 * (1 + k * step) * x for k in range(3)]
+    assert places(chain)[0] == [(1,), (1,), (2,)]
+    assert places(chain[:1], chain[1:]) == places(chain)
 
 
 def test_a_reply_that_rounding_decides_is_recorded_where_another_part_gives_it_for_sure() -> None:

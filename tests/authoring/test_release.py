@@ -7,8 +7,9 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.authoring.release import released_files, stray_files, stub_of, write_release
+from manyheads.authoring.release import released_files, stray_files, write_release
 from manyheads.authoring.strip import SourceError
+from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.recorded
 def release(folder: Path) -> list[str]:
     course = load_course(folder)
     catalogue = Catalogue(course)
-    return [str(path.relative_to(folder)) for path in write_release(course, catalogue)]
+    return [str(path.relative_to(folder)) for path in write_release(course, catalogue).files]
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -61,7 +62,7 @@ def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
     for name in ("__pycache__/01_running_mean.cpython-311.pyc", "notes.md", "fingerprints/02.safetensors"):
         (folder / name).touch()
     catalogue = Catalogue(course)
-    strays = stray_files(course, list(released_files(course, catalogue)))
+    strays = stray_files(course, [file.path for file in released_files(course, catalogue)])
     assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
 
 
@@ -75,7 +76,7 @@ def test_one_exercise_can_be_released_alone(with_median: Path) -> None:
     first, _ = course.exercises
     catalogue = Catalogue(course)
     written = write_release(course, catalogue, [first])
-    assert [str(path.relative_to(with_median)) for path in written] == FILES
+    assert [str(path.relative_to(with_median)) for path in written.files] == FILES
     assert "YOUR CODE HERE" in (with_median / FILES[0]).read_text()
     assert (with_median / "exercises/averages/02_median.py").read_text() == "edited\n"
     assert stray.exists()
@@ -107,7 +108,7 @@ def test_a_source_that_cannot_be_stripped_is_an_error_with_its_line(tiny_copy: P
     path.write_text(path.read_text().replace("    ### END SOLUTION\n", ""))
     course = load_course(tiny_copy)
     with pytest.raises(SourceError, match=r"^solutions/averages/01_running_mean\.py:23: .* is never closed"):
-        stub_of(course, course.exercises[0])
+        stub_of(course.exercises[0])
 
 
 @pytest.mark.parametrize(

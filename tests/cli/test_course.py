@@ -228,15 +228,18 @@ def test_release_writes_the_same_bytes_in_every_process_and_says_what_is_next(ru
     for path in paths:
         path.unlink()
     done = run_course("release", cwd=tiny_copy, env={"PYTHONHASHSEED": "1"})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}. Next: course verify\n"
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}: all written. Next: course verify\n"
     assert [path.read_bytes() for path in paths] == before
 
 
 def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_copy: Path) -> None:
     done = run_course("release", "running_mean", cwd=tiny_copy)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"3 files in {tiny_copy / 'exercises'}. Next: course verify running_mean\n"
+    assert done.returncode == 0, done.stderr
+    assert (
+        done.stdout
+        == f"3 files in {tiny_copy / 'exercises'}: all left as they were. Next: course verify running_mean\n"
+    )
 
 
 def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:

@@ -12,7 +12,7 @@ from ...public.attempt import check_source
 from ...public.file import read
 from ...result import ExerciseResult
 from ...submission import AttemptSource
-from ..release import stub_of
+from ..stub import stub_of
 from .claim import SECRET, Claim
 
 DTYPES = ("float64", "float32")
@@ -34,7 +34,7 @@ def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], see
 
 
 def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
-    source = AttemptSource(f"{exercise.stem}.py", stub_of(course, exercise))
+    source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
     ok = result.score == 0 and names == ["stub_untouched"]

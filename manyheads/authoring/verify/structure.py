@@ -34,7 +34,7 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     yield _page(course, catalogue)
     files = list(released_files(course, catalogue, named))
     stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if not f.is_in_step()]
-    strays = stray_files(course, files) if exercises is None else []
+    strays = stray_files(course, [file.path for file in files]) if exercises is None else []
     stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
     says = "exercises/ is exactly what solutions/ yields"
     yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=RELEASE)

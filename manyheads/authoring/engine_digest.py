@@ -1,0 +1,60 @@
+"""A digest of the engine's own code that some of its modules run: theirs, and that of every module that they import.
+
+It tells whether what they made may be out of date. It is the same on every machine, and comments do not change it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from importlib.util import resolve_name
+from pathlib import Path
+
+from ..submission import code_digest
+
+ENGINE = Path(__file__).parents[1]
+DATA = ("*.yaml", "*.txt")  # read by the modules beside them
+
+
+def engine_digest(*modules: str) -> str:
+    """The digest of these modules, named as in `authoring.release`."""
+    found: set[Path] = set()
+    todo = [_path(f"{ENGINE.name}.{name}") for name in modules]
+    while todo:
+        path = todo.pop()
+        if path is None or path in found:
+            continue
+        found.add(path)
+        todo += [_path(name) for name in _imported(path)]
+    data = {file for folder in {path.parent for path in found} for kind in DATA for file in folder.glob(kind)}
+    digest = hashlib.sha256()
+    for path in sorted(found | data):
+        digest.update(
+            f"{path.relative_to(ENGINE).as_posix()} {code_digest(path.read_text(encoding='utf-8'))}\n".encode()
+        )
+    return digest.hexdigest()
+
+
+def _imported(path: Path) -> set[str]:
+    """The names of what a module imports, also within a function: modules, and what may be modules."""
+    parts = path.relative_to(ENGINE.parent).with_suffix("").parts
+    package = ".".join(parts[:-1])
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            source = resolve_name("." * node.level + (node.module or ""), package if node.level else None)
+            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _path(name: str) -> Path | None:
+    """The file of a module of the engine; None for anything else."""
+    parts = name.split(".")
+    if parts[0] != ENGINE.name:
+        return None
+    place = ENGINE.joinpath(*parts[1:])
+    package = place / "__init__.py"
+    file = place.with_suffix(".py") if len(parts) > 1 else package
+    return file if file.exists() else package if package.exists() else None

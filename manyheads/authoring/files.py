@@ -1,0 +1,61 @@
+"""The files of one exercise as students get them.
+
+Text is the same bytes every time. A recording is the same numbers; if the one on disk is equivalent, it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..checks.outcome import CheckOutcome
+from ..course import Exercise
+from ..judge.catalogue import Catalogue
+from ..public.file import loaded
+from .heads import record_heads
+from .notebook import Group, stub_notebook
+from .recordings import in_step
+
+
+@dataclass(frozen=True)
+class Released:
+    """A file of exercises/ as it must be. `recorded`: whether it is a recording, which may differ by rounding."""
+
+    path: Path
+    content: bytes
+    recorded: bool = False
+
+    def is_in_step(self) -> bool:
+        """Whether the file on disk is as it must be."""
+        if not self.path.exists():
+            return False
+        there = self.path.read_bytes()
+        return in_step(there, self.content) if self.recorded else there == self.content
+
+
+def files_of(catalogue: Catalogue, exercise: Exercise, stub: str, new: bytes) -> Iterator[Released]:
+    """The files of an exercise. new: its fingerprint file, as it is recorded now."""
+    yield Released(exercise.script, stub.encode())
+    notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
+    yield Released(exercise.notebook, notebook.encode())
+    fingerprints = Released(exercise.fingerprints, new, recorded=True)
+    yield fingerprints
+    # The key of recorded heads is an answer in the fingerprint file, so take the file that is kept.
+    kept = fingerprints.path.read_bytes() if fingerprints.is_in_step() else new
+    if heads := record_heads(exercise, loaded(kept)):
+        yield Released(exercise.heads, heads, recorded=True)
+    curve = exercise.curve
+    if exercise.train is not None and curve.exists():  # kept as it is: recording it takes minutes (`--curves`)
+        yield Released(curve, curve.read_bytes())
+
+
+def groups(catalogue: Catalogue, exercise: Exercise) -> list[Group]:
+    """The hidden checks of an exercise, grouped by layer."""
+    layers: dict[str, list[CheckOutcome]] = {}
+    for check in sorted(catalogue.checks(exercise), key=lambda c: c.layer):
+        layers.setdefault(check.layer.name.lower(), []).append(check)
+    return [
+        Group(name, sum(c.points for c in checks), tuple(c.title for c in checks), tuple(c.id for c in checks))
+        for name, checks in layers.items()
+    ]

@@ -1,0 +1,112 @@
+"""What a release knows of the files that lie there: what each exercise's were made from, and that nobody changed them.
+
+The index saves time and proves nothing: `course verify` makes the files anew, and compares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from ..course import Course, Exercise
+from ..course.neighbours import with_neighbours
+from ..course.whole import write_whole
+from ..diagnosis import load_bank
+from ..errors import CourseFault
+from .engine_digest import engine_digest
+from .fingerprints import words_of
+
+NAME = "grader/tables/released.json"
+
+
+class Entry(BaseModel):
+    """made_from: a digest of all that an exercise's files are made from. files: the digest of each."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    made_from: str
+    files: dict[str, str]
+
+
+class Index:
+    """The entries of a course's exercises, by id."""
+
+    def __init__(self, course: Course) -> None:
+        """Read the index. Where it is missing or cannot be read, nothing is known."""
+        self._root, self._engine = course.root, engine_digest("authoring.steps", "judge.catalogue")
+        try:
+            self._entries = _FILE.validate_json((course.root / NAME).read_bytes())
+        except (OSError, ValidationError):
+            self._entries = {}
+
+    def is_current(self, exercise: Exercise) -> bool:
+        """Whether the exercise's files were made from what is there now, and lie there as they were left."""
+        entry = self._entries.get(exercise.id)
+        if entry is None or entry.files != self._files(exercise):
+            return False
+        try:
+            return entry.made_from == self._made_from(exercise)
+        except CourseFault:  # the bank cannot be loaded: who makes the files says why
+            return False
+
+    def is_altered(self, path: Path) -> bool:
+        """Whether a file is not as a release left it: its own key is then not to be believed."""
+        name = self._name(path)
+        known = next((entry.files[name] for entry in self._entries.values() if name in entry.files), None)
+        return known is not None and known != _digest(path)
+
+    def note(self, exercise: Exercise, made: Iterable[Path]) -> None:
+        """Take down that these files for students are current as they lie there, and the table and the kill matrix."""
+        known = {self._name(path) for path in (*made, exercise.table, exercise.kill_matrix)}
+        files = {name: digest if name in known else "" for name, digest in self._files(exercise).items()}
+        self._entries[exercise.id] = Entry(made_from=self._made_from(exercise), files=files)
+
+    def files(self, exercise: Exercise) -> list[Path]:
+        """The files for students that were noted last."""
+        known = self._entries[exercise.id].files
+        return [path for path in _for_students(exercise) if known.get(self._name(path))]
+
+    def write(self, exercises: Iterable[Exercise]) -> None:
+        """Write the entries of the course's exercises, and of no other, if they have changed."""
+        path = self._root / NAME
+        entries = {e.id: self._entries[e.id].model_dump() for e in exercises if e.id in self._entries}
+        content = (json.dumps(entries, indent=1) + "\n").encode()
+        if not path.exists() or path.read_bytes() != content:
+            write_whole(path, content)
+
+    def _files(self, exercise: Exercise) -> dict[str, str]:
+        """The digest of every file that a release makes of the exercise, empty where there is none."""
+        every = (*_for_students(exercise), exercise.table, exercise.kill_matrix)
+        return {self._name(path): _digest(path) for path in every}
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
+
+    def _made_from(self, exercise: Exercise) -> str:
+        """A digest of everything that is read to make the files. The curve is one of the files: it is kept as it is."""
+        sources = [*exercise.check_sources(), exercise.checks.with_name("conftest.py"), *exercise.mutant_sources()]
+        for path in (exercise.solution, *exercise.right_attempts()):
+            sources += with_neighbours(path)
+        words = {id_: each.model_dump() for id_, each in words_of(load_bank(exercise)).items()}
+        row: Mapping[str, object] = exercise.row.model_dump(mode="json")
+        parts = [self._engine, exercise.assignment.id, exercise.stem, json.dumps([row, words], sort_keys=True)]
+        parts += [f"{self._name(path)} {_digest(path)}" for path in sources]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _for_students(exercise: Exercise) -> tuple[Path, ...]:
+    return (exercise.script, exercise.notebook, exercise.fingerprints, exercise.heads, exercise.curve)
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+_FILE = TypeAdapter(dict[str, Entry])

@@ -1,0 +1,179 @@
+"""A release makes what is stale and nothing else, and no record of what is current makes green what is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.engine_digest import engine_digest
+from manyheads.authoring.index import NAME
+from manyheads.authoring.release import Effort, Written, write_release
+from manyheads.authoring.verify.structure import verify_structure
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import load_course
+from manyheads.diagnosis import load_bank
+from manyheads.judge.catalogue import Catalogue
+
+SOLUTION = "solutions/averages/01_running_mean.py"
+CHECKS = "grader/checks/test_running_mean.py"
+BANK = "grader/misconceptions/running_mean.py"
+RIGHT = "grader/right/running_mean/loop.py"
+TEXTS = "grader/texts.yaml"
+SCRIPT = "exercises/averages/01_running_mean.py"
+FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
+TABLE = "grader/tables/running_mean.safetensors"
+KILL_MATRIX = "grader/tables/running_mean.kill_matrix.json"
+
+
+def release(folder: Path, *, fresh: bool = False) -> tuple[int, Written]:
+    """How many steps it took, and what was written."""
+    load_bank.cache_clear()  # as in a process of its own
+    namespace_of.cache_clear()
+    steps = []
+
+    @contextmanager
+    def shown(total: int) -> Iterator[Callable[[], None]]:
+        steps.append(total)
+        yield lambda: None
+
+    course = load_course(folder)
+    written = write_release(course, Catalogue(course), effort=Effort(fresh=fresh), shown=shown)
+    return steps[0], written
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture
+def released(tiny_copy: Path) -> Path:
+    """The folder of a tiny course that has just been released."""
+    release(tiny_copy)
+    return tiny_copy
+
+
+def append(name: str, text: str) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        with (folder / name).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    return change
+
+
+def replace(name: str, old: str, new: str) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return change
+
+
+def test_where_nothing_changed_nothing_is_made_and_the_files_are_the_same(released: Path) -> None:
+    before = content(released)
+    steps, written = release(released)
+    assert (steps, written.written) == (0, [])
+    assert [str(path.relative_to(released)) for path in written.files] == [
+        SCRIPT,
+        SCRIPT.replace(".py", ".ipynb"),
+        FINGERPRINTS,
+    ]
+    assert content(released) == before
+
+
+def test_a_copy_elsewhere_is_current_too(released: Path, tmp_path: Path) -> None:
+    released.rename(tmp_path / "elsewhere")
+    assert release(tmp_path / "elsewhere")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(append(SOLUTION, "\n# a remark that students read\n"), id="the solution"),
+        pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
+        pytest.param(append("grader/checks/conftest.py", "# a remark\n"), id="the checks' conftest"),
+        pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
+        pytest.param(append(RIGHT, "# a remark\n"), id="a right attempt"),
+        pytest.param(lambda folder: (folder / RIGHT).unlink(), id="a right attempt less"),
+        pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
+        pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
+    ],
+)
+def test_what_an_exercise_is_made_from_makes_its_files_stale(released: Path, change: Callable[[Path], object]) -> None:
+    change(released)
+    assert release(released)[0] > 0
+    assert release(released)[0] == 0
+
+
+def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
+    append("grader/wrong/running_mean/other.py", "raise ValueError\n")(released)
+    append(TEXTS, "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n")(released)
+    assert release(released)[0] == 0
+
+
+@pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS, TABLE, KILL_MATRIX])
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20] + b"0" * 20)])
+def test_a_file_that_is_missing_or_was_altered_is_made_again(
+    released: Path, name: str, harm: Callable[[Path], object]
+) -> None:
+    before = content(released)
+    harm(released / name)
+    assert release(released)[0] > 0
+    assert content(released) == before
+
+
+def test_a_kill_matrix_with_another_row_under_the_right_key_is_made_again(released: Path) -> None:
+    before = (released / KILL_MATRIX).read_bytes()
+    matrix = json.loads(before)
+    matrix["mutants"][0] = matrix["mutants"][0].translate({48: 49, 49: 48})
+    (released / KILL_MATRIX).write_text(json.dumps(matrix), encoding="utf-8")
+    release(released)
+    assert (released / KILL_MATRIX).read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "{}", "<<<<<<< HEAD\n", '{"running_mean": {"made_from": 1}}'])
+def test_where_the_index_cannot_be_read_everything_is_made(released: Path, text: str) -> None:
+    before = content(released)
+    (released / NAME).write_text(text, encoding="utf-8")
+    assert release(released)[0] > 0
+    assert content(released) == before
+
+
+@pytest.fixture
+def lying(released: Path) -> Path:
+    """The folder of a course whose index says that a file is current which is not."""
+    before = json.loads((released / NAME).read_text(encoding="utf-8"))
+    path, words = released / FINGERPRINTS, b"How many numbers are in the mean at position 0?"
+    data = path.read_bytes()
+    assert words in data
+    path.write_bytes(data.replace(words, words.upper()))
+    before["running_mean"]["files"][FINGERPRINTS] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (released / NAME).write_text(json.dumps(before), encoding="utf-8")
+    return released
+
+
+def test_verify_finds_what_an_index_that_lies_hides_from_a_release(lying: Path) -> None:
+    assert release(lying)[0] == 0
+    course = load_course(lying)
+    claims = {claim.says: claim for claim in verify_structure(course, Catalogue(course))}
+    claim = claims["exercises/ is exactly what solutions/ yields"]
+    assert claim.failures == (f"{FINGERPRINTS} is not what solutions/ yields",)
+
+
+def test_a_fresh_release_believes_no_index(lying: Path) -> None:
+    steps, written = release(lying, fresh=True)
+    assert steps > 0
+    assert written.written == [lying / FINGERPRINTS]
+    assert b"How many numbers are in the mean at position 0?" in (lying / FINGERPRINTS).read_bytes()
+
+
+def test_the_engines_digest_is_of_what_is_imported_and_of_the_words_beside_it() -> None:
+    digests = {engine_digest(name) for name in ("errors", "course", "diagnosis.bank", "authoring.steps")}
+    assert len(digests) == 4
+    assert engine_digest("authoring.steps") == engine_digest("authoring.steps", "diagnosis.bank")
+    assert engine_digest("errors") != engine_digest("errors", "cli.app")

@@ -1,0 +1,100 @@
+"""A release with several processes: the bytes of one process, one sentence for what went wrong, and nothing left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.release import Effort, write_release
+from manyheads.course import CourseError, load_course
+from manyheads.judge.catalogue import Catalogue
+from tests.conftest import REPOSITORY
+
+PATIENCE = 120.0  # seconds: a busy machine is slow
+
+
+def release(folder: Path, jobs: int) -> None:
+    course = load_course(folder)
+    write_release(course, Catalogue(course), effort=Effort(jobs=jobs))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in files}
+
+
+def test_two_processes_write_what_one_writes(with_median: Path) -> None:
+    before = content(with_median)
+    release(with_median, 2)
+    by_two = content(with_median)
+    for name in by_two.keys() - before.keys():
+        (with_median / name).unlink()
+    release(with_median, 1)
+    assert content(with_median) == by_two
+    assert "exercises/averages/fingerprints/02_median.safetensors" in by_two
+
+
+def test_what_is_wrong_with_one_exercise_ends_the_release_with_its_sentence(with_median: Path) -> None:
+    checks = with_median / "grader" / "checks" / "test_median.py"
+    checks.write_text(checks.read_text().replace("mean_by_hand(x))", "mean_by_hand(x) + 1)"), encoding="utf-8")
+    with pytest.raises(CourseError, match=r"the reference of median fails values: .*\. Next: course verify median"):
+        release(with_median, 2)
+    assert not (with_median / "exercises/averages/fingerprints/02_median.safetensors").exists()
+    assert multiprocessing.active_children() == []
+
+
+WAITS = """
+import multiprocessing, os, pathlib, time
+
+if multiprocessing.parent_process() is not None:
+    pathlib.Path({folder!r}, str(os.getpid())).touch()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(with_median: Path, tmp_path: Path) -> None:
+    at_work = tmp_path / "at_work"
+    at_work.mkdir()
+    checks = with_median / "grader" / "checks" / "test_median.py"
+    checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
+    before = content(with_median)
+    code = "import manyheads.batch.cpus as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}"],
+        cwd=with_median,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_until(lambda: len(list(at_work.iterdir())) == 2)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in "".join(said)
+    wait_until(lambda: not any(is_running(int(path.name)) for path in at_work.iterdir()))
+    assert content(with_median) == before
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False

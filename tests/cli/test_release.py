@@ -1,0 +1,43 @@
+"""`course release` says how far it is, and in one sentence what it wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.release import Written
+from manyheads.cli import progress
+from manyheads.cli.release import _steps_shown, _sum_up
+from manyheads.course import Course
+
+
+def test_where_there_is_no_terminal_it_writes_lines_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    with _steps_shown(4) as one_more:
+        one_more()
+        one_more()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.partition(",")[0] for line in err.splitlines()] == [
+        "recording: 1 of 4 steps",
+        "recording: 2 of 4 steps",
+    ]
+
+
+def files(root: Path, *names: str) -> list[Path]:
+    return [root / "exercises" / name for name in names]
+
+
+def test_the_last_sentence_counts_what_was_written_and_what_was_left(tiny: Course) -> None:
+    every, where = files(tiny.root, "a", "b", "c"), tiny.root / "exercises"
+    table = tiny.root / "grader" / "tables" / "a.safetensors"
+    said = [_sum_up(tiny, Written(every, written)) for written in ([], every[:1], every, [every[0], table])]
+    assert said == [
+        f"3 files in {where}: all left as they were.",
+        f"3 files in {where}: 1 written, 2 left as they were.",
+        f"3 files in {where}: all written.",
+        f"3 files in {where}: 1 written, 2 left as they were. 1 in {tiny.root / 'grader' / 'tables'} written.",
+    ]
