@@ -31,6 +31,11 @@ class Earlier:
     files: Mapping[str, str]
     owner: str | None = None
 
+    def holds(self, files: Mapping[str, bytes]) -> bool:
+        """Whether it wrote just these files."""
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
+        return digests == self.files
+
 
 def earlier_release(folder: Path) -> Earlier:
     """Read the manifest of the folder's last release. Raises HandOverError if the folder contains anything else."""

@@ -61,7 +61,9 @@ def release(
     following = " ".join(("course verify", *(exercise.id for exercise in named or ())))
     console.print(f"{_sum_up(loaded, written)} Next: {following}", soft_wrap=True, markup=False)
     if out is not None:
-        console.print(_class_repository(loaded, catalogue, written.files, out, owner), soft_wrap=True, markup=False)
+        console.print(
+            _class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh), soft_wrap=True, markup=False
+        )
 
 
 @contextmanager
@@ -96,15 +98,20 @@ def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
         console.print(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB", soft_wrap=True, markup=False)
 
 
-def _class_repository(course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None) -> str:
+def _class_repository(
+    course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, *, fresh: bool
+) -> str:
     """Make the class repository or bring it up to date. Returns the message to print."""
     from ..authoring.bundle import bundle
     from ..authoring.hand_over import earlier_release, hand_over
-    from ..authoring.trial import try_out
+    from ..authoring.trial import Trial, try_out
+    from ..batch.cpus import usable
 
-    named = owner or earlier_release(out).owner or NOBODY
+    earlier = earlier_release(out)
+    named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
-    try_out(course, catalogue, files)
+    with Console(stderr=True).status("trying the class repository before it is written"):
+        try_out(course, catalogue, files, Trial(usable(), is_handed_over=not fresh and earlier.holds(files)))
     changed = hand_over(course, out, files)
     following = f"look at it (git -C {out} diff), commit, push" if (out / ".git").exists() else f"git init {out}"
     if named == NOBODY:

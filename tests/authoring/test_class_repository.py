@@ -18,7 +18,9 @@ import yaml
 from manyheads.authoring.bundle import MANIFEST, bundle
 from manyheads.authoring.hand_over import hand_over
 from manyheads.authoring.leaks import leaks
-from manyheads.authoring.trial import standalone_command, try_out
+from manyheads.authoring.release import write_release
+from manyheads.authoring.trial import Trial, standalone_command, try_out
+from manyheads.checks.trusted import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 
@@ -251,6 +253,28 @@ def test_a_busy_machine_does_not_stop_a_release(tiny_copy: Path, files: dict[str
     try_with(load_course(tiny_copy), files | {"course.yaml": path.read_bytes()})
 
 
+def test_every_exercise_is_tried_in_whatever_process(with_median: Path) -> None:
+    course = load_course(with_median)
+    files = bundle(course, write_release(course, Catalogue(course)).files, "@ada")
+    try_out(course, Catalogue(course), files, Trial(jobs=2))
+    path = with_median / "solutions" / "averages" / "02_median.py"
+    path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
+    namespace_of.cache_clear()  # as in a process of its own
+    with pytest.raises(CourseError, match="`course check` as it is released: ✗ median"):
+        try_out(course, Catalogue(course), files, Trial(jobs=2))
+
+
+def test_of_what_was_handed_over_before_only_the_stubs_are_tried_again(tiny: Course, files: dict[str, bytes]) -> None:
+    without_errors = files | {WHEEL: without(files[WHEEL], "manyheads/errors.py")}
+    handed_over = Trial(is_handed_over=True)
+    try_out(tiny, Catalogue(tiny), without_errors, handed_over)
+    spoilt = files | {
+        SCRIPT: files[SCRIPT].replace(STUB_LINE, b"    return x.cumsum(0) / torch.arange(1, len(x) + 1)\n")
+    }
+    with pytest.raises(CourseError, match="cannot be released: its stub scores 3"):
+        try_out(tiny, Catalogue(tiny), spoilt, handed_over)
+
+
 # The command
 
 
@@ -258,7 +282,7 @@ def test_course_release_makes_it_and_says_what_is_next(
     run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, tmp_path: Path
 ) -> None:
     first = run_course("release", "--out", tmp_path / "class", cwd=tiny_copy)
-    assert (first.returncode, first.stderr) == (0, "")
+    assert first.returncode == 0, first.stderr
     count = len(content(tmp_path / "class"))
     assert first.stdout.splitlines()[1] == (
         f"{count} files in {tmp_path / 'class'}, {count - 1} of them changed. "
