@@ -68,7 +68,7 @@ class Index:
     def files(self, exercise: Exercise) -> list[Path]:
         """The files for students that were noted last."""
         known = self._entries[exercise.id].files
-        return [path for path in _for_students(exercise) if known.get(self._name(path))]
+        return [path for path in for_students(exercise) if known.get(self._name(path))]
 
     def write(self, exercises: Iterable[Exercise]) -> None:
         """Write the entries of the course's exercises, and of no other, if they have changed."""
@@ -80,7 +80,7 @@ class Index:
 
     def _files(self, exercise: Exercise) -> dict[str, str]:
         """The digest of every file that a release makes of the exercise, empty where there is none."""
-        every = (*_for_students(exercise), exercise.table, exercise.kill_matrix)
+        every = (*for_students(exercise), exercise.table, exercise.kill_matrix)
         return {self._name(path): _digest(path) for path in every}
 
     def _name(self, path: Path) -> str:
@@ -98,7 +98,8 @@ class Index:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _for_students(exercise: Exercise) -> tuple[Path, ...]:
+def for_students(exercise: Exercise) -> tuple[Path, ...]:
+    """Where the files of an exercise stand that students get, as far as it has them."""
     return (exercise.script, exercise.notebook, exercise.fingerprints, exercise.heads, exercise.curve)
 
 

@@ -68,8 +68,13 @@ def release(
 
 @contextmanager
 def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
-    """Show the steps on stderr."""
+    """Show the steps on stderr, if there are any."""
+    if not total:
+        yield lambda: None
+        return
     console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        console.print(f"recording: {total} steps")  # the first of them may take a minute
     with progress(console, total, 0, "recording", "steps") as shown:
         yield lambda: shown.one_more(stopped=False)
 

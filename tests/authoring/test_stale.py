@@ -163,6 +163,7 @@ def test_verify_finds_what_an_index_that_lies_hides_from_a_release(lying: Path) 
     claims = {claim.says: claim for claim in verify_structure(course, Catalogue(course))}
     claim = claims["exercises/ is exactly what solutions/ yields"]
     assert claim.failures == (f"{FINGERPRINTS} is not what solutions/ yields",)
+    assert claim.next == "course release --fresh"
 
 
 def test_a_fresh_release_believes_no_index(lying: Path) -> None:

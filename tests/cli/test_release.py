@@ -22,9 +22,16 @@ def test_where_there_is_no_terminal_it_writes_lines_to_stderr(
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.partition(",")[0] for line in err.splitlines()] == [
+        "recording: 4 steps",
         "recording: 1 of 4 steps",
         "recording: 2 of 4 steps",
     ]
+
+
+def test_where_nothing_is_stale_it_says_nothing_of_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    with _steps_shown(0):
+        pass
+    assert capsys.readouterr() == ("", "")
 
 
 def files(root: Path, *names: str) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 from ...course import Course
@@ -12,6 +12,7 @@ from ...public.file import loaded
 from ...tools.calls import examples
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
+from ..index import Index, for_students
 from ..leaks import leaks
 from ..new import FILL
 from ..release import Exercises, released_files, stray_files
@@ -33,11 +34,12 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     yield _tables(course, catalogue, named)
     yield _page(course, catalogue)
     files = list(released_files(course, catalogue, named))
-    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if not f.is_in_step()]
+    other = {f.path for f in files if not f.is_in_step()}
+    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if f.path in other]
     strays = stray_files(course, [file.path for file in files]) if exercises is None else []
     stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
     says = "exercises/ is exactly what solutions/ yields"
-    yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=RELEASE)
+    yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=_release(course, named, other))
     if curves := len(list(trained_exercises(course))):
         stale_ones = tuple(stale_curves(course))
         says = "every curve was recorded with the current text and plan"
@@ -46,6 +48,13 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
     says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
     yield Claim("release", says, len(files) - len(found), len(files), found, next=f"{aside}, then {RELEASE}")
+
+
+def _release(course: Course, exercises: Exercises, other: Set[Path]) -> str:
+    """The command that makes these files as they must be: one that believes no index, where the index holds them current."""
+    index = Index(course)
+    believed = [e for e in exercises if not other.isdisjoint(for_students(e)) and index.is_current(e)]
+    return f"{RELEASE} --fresh" if believed else RELEASE
 
 
 def _filled(course: Course, exercises: Exercises) -> Claim:
