@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from ..course import Course, CourseError
+from ..course.whole import write_whole
 from .options import CourseOption, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -98,8 +99,7 @@ def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
         with console.status(f"training the reference of {exercise.id}"):
             data = record_curve(exercise, trainable)
         path = exercise.curve
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(data)
+        write_whole(path, data)
         console.print(f"{path.relative_to(course.root)}: {len(data) / 1000:.0f} kB", soft_wrap=True, markup=False)
 
 
