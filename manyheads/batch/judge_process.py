@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import multiprocessing
 import os
 import signal
@@ -52,6 +53,7 @@ _state = _ProcessState(ExitStack())
 def start(plan: GradePlan) -> None:
     """Make this process a judge. An exception is stored, and raised by the first `grade`, whose caller can handle it."""
     end_with_parent()  # before the slow imports
+    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
     from ..box.level import open_box
     from ..box.proof import prove
     from ..judge.grade import Judge, Settings
@@ -69,6 +71,8 @@ def start(plan: GradePlan) -> None:
         _state.judge = Judge(course, box, settings)
     except Exception as error:
         _state.problem = error
+    gc.freeze()  # what was imported stays until the end
+    gc.enable()
 
 
 def grade(submission: Submission) -> Graded:

@@ -140,8 +140,8 @@ def launch_request(
     arguments += ["--dir", "/dev/shm", "--remount-ro", "/dev", "--dir", "/tmp", "--remount-ro", "/"]
     for name, value in _environment(inside.python_library, given).items():
         arguments += ["--setenv", name, value]
-    start = (
-        f"import sys; sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
+    start = (  # without collections while it imports: they would find nothing, and take a fifth of its time
+        f"import gc, sys; gc.disable(); sys.path[:0] = ['{WORKER_PARENT}', '{SITE}']; "
         f"from {WORKER}.zygote import main; main({control_fd}, '{Level.NAMESPACES}')"
     )
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -18,11 +19,13 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
     inherited = None if descriptor is None else socket.socket(fileno=descriptor)
     connection = inherited or _connect()  # before the slow import of torch, because the judge waits for the connection
 
+    gc.disable()  # collections would find nothing while modules are imported, and take a fifth of that time
     import torch
 
     from . import attempt
     from .limits import Limits
 
+    gc.enable()
     if inherited:
         connection = socket.socket(fileno=attempt.hide_descriptors(inherited.detach())[0])
         threading.Thread(target=_end_with_judge, args=(connection,), daemon=True).start()

@@ -23,10 +23,11 @@ _COLLECT_AFTER = (
 
 
 def main(control_fd: int, isolation: str) -> None:
-    """Serve start requests on the control socket until it closes."""
+    """Serve start requests on the control socket until it closes. The caller has switched collections off."""
     control = socket.socket(fileno=control_fd)
     torch.set_num_threads(1)
     kept = _prepare_for_many() if isolation == "namespaces" else []
+    gc.enable()
     measure_address_space()
     attempt.silence()
     supervisor = Supervisor(
@@ -44,6 +45,7 @@ def _prepare_for_many() -> list[bytes]:
     confine.seal_devices()
     meta.make_ready()
     seccomp.make_ready()
+    gc.freeze()  # so that the collection below need not look at what was imported, which holds next to no garbage
     if not os.path.exists("/dev/nvidiactl"):  # a gradient initialises CUDA, after which no fork can use it
         from .warmup import warm_up
 
