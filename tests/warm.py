@@ -1,46 +1,71 @@
-"""A command in a process of its own that need not import torch or nbgrader first: forked from one that has.
+"""A command in a process of its own that need not import anything first: forked from one that has.
 
-Most of what a test of a command takes is that import, a second or two each time.
+Most of what a test of a command takes are imports: torch and nbgrader a second or two each time, the engine half of one.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import multiprocessing.context
 import os
 import runpy
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 Program = Literal["manyheads", "nbgrader"]
 
-LIBRARIES = ["torch", "typer", "rich.console", "rich.table", "safetensors.torch", "yaml", "jsonschema"]
+LIBRARIES = ["torch", "typer", "rich.console", "rich.table", "safetensors.torch", "yaml", "jsonschema", "jupytext"]
+ENGINE = [
+    "manyheads.cli.app",
+    "manyheads.batch.run",
+    "manyheads.batch.record",
+    "manyheads.box.forked",
+    "manyheads.box.namespaces",
+    "manyheads.box.proof",
+    "manyheads.judge.grade",
+    "manyheads.report.pages",
+    "manyheads.authoring.bundle",
+    "manyheads.authoring.hand_over",
+    "manyheads.authoring.release",
+    "manyheads.authoring.trial",
+    "manyheads.authoring.verify.claims",
+]
 NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient"]
+IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
+
+# One for each program, started when it is first needed: not every process of pytest-xdist needs nbgrader.
+_servers: dict[str, forkserver.ForkServer] = {}
 
 
 def run_warm(
     program: Program, arguments: Sequence[str], cwd: Path, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """A program with these arguments, in this folder and environment, as `python -m PROGRAM` runs it.
-
-    What is imported beforehand is what the first program in this process needs.
-    """
+    """A program with these arguments, in this folder and environment, as `python -m PROGRAM` runs it."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*LIBRARIES, *(NBGRADERS if program == "nbgrader" else [])])
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
         # Paths, for a process of a fork server inherits no open file.
         said = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, err)]
         process = context.Process(target=_become, args=(program, list(arguments), str(cwd), dict(env), *said))
-        process.start()
+        with mock.patch.object(forkserver, "connect_to_new_process", _server(program).connect_to_new_process):
+            process.start()
         process.join()
         texts = []
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode())
     return subprocess.CompletedProcess(arguments, process.exitcode or 0, *texts)
+
+
+def _server(program: Program) -> forkserver.ForkServer:
+    if program not in _servers:
+        _servers[program] = forkserver.ForkServer()
+        _servers[program].set_forkserver_preload(IMPORTED[program])
+    return _servers[program]
 
 
 def _become(program: Program, arguments: list[str], cwd: str, env: dict[str, str], out: str, err: str) -> None:
@@ -52,6 +77,8 @@ def _become(program: Program, arguments: list[str], cwd: str, env: dict[str, str
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
+    # Judges of this command are forked from it, for the same reason. tests/batch has commands whose judges are spawned.
+    multiprocessing.context._concrete_contexts["spawn"] = multiprocessing.get_context("fork")
     sys.argv = [program, *arguments]
     sys.path[:] = [cwd, *(p for p in sys.path if p)]
     runpy.run_module(program, run_name="__main__", alter_sys=False)
