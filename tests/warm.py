@@ -19,7 +19,17 @@ from unittest import mock
 
 Program = Literal["manyheads", "nbgrader"]
 
-LIBRARIES = ["torch", "typer", "rich.console", "rich.table", "safetensors.torch", "yaml", "jsonschema", "jupytext"]
+LIBRARIES = [
+    "torch",
+    "torch.fx.experimental.symbolic_shapes",
+    "typer",
+    "rich.console",
+    "rich.table",
+    "safetensors.torch",
+    "yaml",
+    "jsonschema",
+    "jupytext",
+]
 ENGINE = [
     "manyheads.cli.app",
     "manyheads.batch.run",
@@ -35,7 +45,8 @@ ENGINE = [
     "manyheads.authoring.trial",
     "manyheads.authoring.verify.claims",
 ]
-NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient"]
+NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient", "IPython"]
+NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.gradebook.commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
 # One for each program, started when it is first needed: not every process of pytest-xdist needs nbgrader.

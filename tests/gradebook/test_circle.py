@@ -46,8 +46,10 @@ def test_feedback_comes_back_to_the_student(
 def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(
     course: Path, tmp_path: Path, nbgrader: Callable
 ) -> None:
-    """The one that `nbgrader quickstart` makes, in the folder of this course."""
+    """The one that `nbgrader quickstart` makes, in the folder of this course; one of its notebooks, for a kernel starts
+    for each."""
     nbgrader(tmp_path, "quickstart", "other")
+    (tmp_path / "other" / "source" / "ps1" / "problem2.ipynb").unlink()
     shutil.copytree(tmp_path / "other" / "source" / "ps1", course / "source" / "ps1")
     nbgrader(course, "generate_assignment", "ps1")
     shutil.copytree(course / "exercises" / "ps1", course / "submitted" / "ada" / "ps1")

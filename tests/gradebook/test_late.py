@@ -32,33 +32,35 @@ HANDED_IN = {"in_time": "2026-03-01 08:59:00 UTC", "late": "2026-03-02 09:30:00 
 
 
 @pytest.fixture(scope="module")
-def graded(
-    tmp_path_factory: pytest.TempPathFactory, for_nbgrader: Callable, nbgrader: Callable, fill: Callable, right: str
-) -> Path:
-    """A course with this rule and a deadline, graded."""
-    course: Path = for_nbgrader(TINY, tmp_path_factory.mktemp("late") / "course")
-    with (course / "nbgrader_config.py").open("a") as config:
-        config.write(RULE)
-    for student, timestamp in HANDED_IN.items():
-        folder = course / "submitted" / student / "averages"
-        folder.mkdir(parents=True)
-        (folder / f"{STEM}.ipynb").write_text(json.dumps(fill(right)))
-        (folder / "timestamp.txt").write_text(timestamp)
-    nbgrader(course, "generate_assignment", "averages", "--force")
-    nbgrader(course, "db", "assignment", "add", "averages", "--duedate", "2026-03-01 09:00 UTC")
-    nbgrader(course, "autograde", "averages")
-    return course
+def graded(once: Callable, for_nbgrader: Callable, nbgrader: Callable, fill: Callable, right: str) -> Path:
+    """A course with this rule and a deadline: graded, with feedback, and exported. To look at: other workers do, too."""
+
+    def make(course: Path) -> None:
+        for_nbgrader(TINY, course)
+        with (course / "nbgrader_config.py").open("a") as config:
+            config.write(RULE)
+        for student, timestamp in HANDED_IN.items():
+            folder = course / "submitted" / student / "averages"
+            folder.mkdir(parents=True)
+            (folder / f"{STEM}.ipynb").write_text(json.dumps(fill(right)))
+            (folder / "timestamp.txt").write_text(timestamp)
+        nbgrader(course, "generate_assignment", "averages", "--force")
+        nbgrader(course, "db", "assignment", "add", "averages", "--duedate", "2026-03-01 09:00 UTC")
+        nbgrader(course, "autograde", "averages")
+        nbgrader(course, "generate_feedback", "averages")
+        nbgrader(course, "export")
+
+    made: Path = once("late", make)
+    return made
 
 
-def test_the_penalty_is_in_nbgraders_own_export(graded: Path, nbgrader: Callable) -> None:
-    nbgrader(graded, "export")
+def test_the_penalty_is_in_nbgraders_own_export(graded: Path) -> None:
     with (graded / "grades.csv").open(newline="") as table:
         found = {row["student_id"]: (row["raw_score"], row["score"]) for row in csv.DictReader(table)}
     assert found == {"in_time": ("4.0", "4.0"), "late": ("4.0", "3.2")}
 
 
-def test_the_penalty_is_on_the_feedback_page(graded: Path, nbgrader: Callable) -> None:
-    nbgrader(graded, "generate_feedback", "averages")
+def test_the_penalty_is_on_the_feedback_page(graded: Path) -> None:
     pages = {s: (graded / "feedback" / s / "averages" / f"{STEM}.html").read_text() for s in HANDED_IN}
     assert "Late submission penalty (Score: -0.8)" in pages["late"]
     assert "Late submission penalty" not in pages["in_time"]

@@ -85,14 +85,18 @@ def with_parsed_json(row: tuple) -> str:
 
 @pytest.fixture(scope="module")
 def validated(
-    tmp_path_factory: pytest.TempPathFactory, nbgrader: Callable, fill: Callable, tiny: Course, right: str, wrong: str
+    once: Callable, nbgrader: Callable, fill: Callable, tiny: Course, right: str, wrong: str
 ) -> dict[str, str]:
     """What `nbgrader validate` says of notebooks where a student has them: no configuration, nothing hidden."""
-    folder = tmp_path_factory.mktemp("student")
-    shutil.copytree(tiny.root / "exercises" / "averages", folder, dirs_exist_ok=True)
-    for name, answer in {"right": right, "wrong": wrong}.items():
-        (folder / f"{name}.ipynb").write_text(json.dumps(fill(answer)), encoding="utf-8")
-    said = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
+
+    def make(folder: Path) -> None:
+        shutil.copytree(tiny.root / "exercises" / "averages", folder)
+        for name, answer in {"right": right, "wrong": wrong}.items():
+            (folder / f"{name}.ipynb").write_text(json.dumps(fill(answer)), encoding="utf-8")
+        said = nbgrader(folder, "validate", "right.ipynb", "wrong.ipynb", f"{STEM}.ipynb").stdout
+        (folder / "said").write_text(said, encoding="utf-8")
+
+    said = (once("validated", make) / "said").read_text(encoding="utf-8")
     return dict(zip(("right", "wrong", "stub"), re.split("(?=VALIDATION FAILED)", said), strict=True))
 
 
