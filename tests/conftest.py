@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -80,6 +81,25 @@ def box(tiny: Course) -> Iterator[Box]:
 def catalogue(tiny: Course) -> Catalogue:
     """The tiny course's hidden checks, collected."""
     return Catalogue(tiny)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """Make a folder once, whichever of pytest-xdist's workers asks first. It is to be looked at, and never worked in."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+    def folder(name: str, make: Callable[[Path], None]) -> Path:
+        target, ready = shared / name, shared / f"{name}.ready"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not ready.exists():
+                shutil.rmtree(target, ignore_errors=True)  # another worker's, which failed
+                make(target)
+                ready.touch()
+        return target
+
+    return folder
 
 
 @pytest.fixture(scope="module")  # of its own for each: what a page left open goes on asking for is nobody else's

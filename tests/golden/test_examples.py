@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from manyheads.batch.plan import GradePlan
-from manyheads.batch.run import grade_all
-from manyheads.course import load_course
+from manyheads.box.level import Box, Level, open_box
+from manyheads.course import Course, load_course
+from manyheads.judge.grade import Judge, Settings
 from manyheads.result import write_result
 from manyheads.submission import find_submissions
 
@@ -23,6 +25,8 @@ pytestmark = pytest.mark.recorded
 HERE = Path(__file__).parent
 SUBMITTED = HERE.parents[1] / "examples" / "submitted"
 SCHEMA = HERE.parents[1] / "manyheads" / "result.schema.json"
+
+ENDLESS = {"jun"}  # whose loop has no end, and no other end after less time
 
 Summary = dict[str, dict[str, dict[str, object]]]
 
@@ -43,21 +47,31 @@ def summary_of(results: Path) -> Summary:
     return found
 
 
-def grade_examples(out: Path) -> None:
+def grade_examples(out: Path, box: Box) -> None:
     """Grade with a secret of this test's own: a wrong attempt may gain or lose a check with the inputs it meets."""
     course = load_course(HERE.parents[1])
     submissions, refused = find_submissions(course, SUBMITTED)
     assert not refused
-    for graded in grade_all(GradePlan(course.root, b"golden" * 6), submissions, jobs=2):
-        assert not graded.faults
-        write_result(graded.result, out)
+    patient, impatient = (
+        Judge(with_seconds(course, seconds), box, Settings(b"golden" * 6))
+        for seconds in (course.limits.seconds_per_call, 1.0)
+    )
+    for submission in submissions:
+        judge = impatient if submission.student in ENDLESS else patient
+        write_result(judge.grade(submission), out)
+        assert not judge.faults
+
+
+def with_seconds(course: Course, seconds: float) -> Course:
+    """The course, with so much time for a call."""
+    limits = course.limits.model_copy(update={"seconds_per_call": seconds})
+    return replace(course, file=course.file.model_copy(update={"limits": limits}))
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory) -> Path:
-    out: Path = tmp_path_factory.mktemp("results")
-    grade_examples(out)
-    return out
+def results(once: Callable[..., Path], box: Box) -> Path:
+    """Graded once, whichever of pytest-xdist's workers asks first."""
+    return once("golden", lambda out: grade_examples(out, box))
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +126,10 @@ def test_two_faults_at_once_are_both_named(golden):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        grade_examples(Path(folder))
+    root = HERE.parents[1]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_box(Level.NAMESPACES, load_course(root).limits.for_worker(), root) as own,
+    ):
+        grade_examples(Path(folder), own)
         print(json.dumps(summary_of(Path(folder)), indent=1, ensure_ascii=False))

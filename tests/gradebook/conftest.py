@@ -5,7 +5,6 @@ nbgrader takes seconds to start. So the class is graded once, for all tests and 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -42,25 +41,6 @@ def nbgrader(tmp_path_factory: pytest.TempPathFactory) -> Nbgrader:
         return done
 
     return run
-
-
-@pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
-    """Make a folder once, whichever of pytest-xdist's workers asks first."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-
-    def folder(name: str, make: Callable[[Path], None]) -> Path:
-        target, ready = shared / name, shared / f"{name}.ready"
-        with (shared / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not ready.exists():
-                shutil.rmtree(target, ignore_errors=True)  # another worker's, which failed
-                make(target)
-                ready.touch()
-        return target
-
-    return folder
 
 
 @pytest.fixture(scope="session")
