@@ -18,7 +18,7 @@ from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.browser import Browser, installed_browser
-from tests.warm import run_warm
+from tests.warm import fork_judges, run_warm
 
 TINY = Path(__file__).parent / "tiny_course"
 REPOSITORY = Path(__file__).parents[1]
@@ -111,6 +111,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     opened = Browser(program, tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def warm_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judge processes are forked, where how they start is not what is tested."""
+    fork_judges(monkeypatch)
 
 
 @pytest.fixture

@@ -14,8 +14,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 from unittest import mock
+
+import pytest
 
 Program = Literal["manyheads", "nbgrader"]
 
@@ -70,6 +73,14 @@ def run_warm(
             file.seek(0)
             texts.append(file.read().decode())
     return subprocess.CompletedProcess(arguments, process.exitcode or 0, *texts)
+
+
+def fork_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judges that this process starts are forked from one that has imported all that they need."""
+    context = multiprocessing.get_context("forkserver")
+    monkeypatch.setattr(forkserver, "connect_to_new_process", _server("manyheads").connect_to_new_process)
+    given = SimpleNamespace(get_context=lambda _: context, active_children=multiprocessing.active_children)
+    monkeypatch.setattr("manyheads.batch.run.multiprocessing", given)
 
 
 def _server(program: Program) -> forkserver.ForkServer:

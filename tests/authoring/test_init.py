@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sysconfig
 import venv
@@ -45,17 +46,19 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str)
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def course(once: Callable[..., Path]) -> Run:
     """The command of a wheel that pip installed, with everything it needs, and nothing of this repository."""
-    place = tmp_path_factory.mktemp("installed").resolve()
-    venv.create(place / "venv", with_pip=False)
-    sites = Path(sysconfig.get_paths(vars={"base": str(place / "venv"), "platbase": str(place / "venv")})["purelib"])
-    (sites / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    python = place / "venv" / "bin" / "python"
-    for name, content in engine_wheel(templates=True).items():
-        (place / name).write_bytes(content)
-    script = ["sh", str(REPOSITORY / "tools" / "install-engine"), str(python)]
-    subprocess.run(script, cwd=place, check=True)
+
+    def install(place: Path) -> None:
+        venv.create(place / "venv", with_pip=False)
+        schemes = sysconfig.get_paths(vars={"base": str(place / "venv"), "platbase": str(place / "venv")})
+        (Path(schemes["purelib"]) / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        for name, content in engine_wheel(templates=True).items():
+            (place / name).write_bytes(content)
+        script = ["sh", str(REPOSITORY / "tools" / "install-engine"), str(place / "venv" / "bin" / "python")]
+        subprocess.run(script, cwd=place, check=True)
+
+    place = once("installed", install)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"COLUMNS": "100", "NO_COLOR": "1"}
 
     def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -66,15 +69,23 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def mine(course: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(course: Run, once: Callable[..., Path]) -> Path:
     """A course that init made, and released."""
-    folder = tmp_path_factory.mktemp("made") / "mine"
-    made = course(folder.parent, "init", folder, "--title", "My course")
-    assert (made.returncode, made.stderr) == (0, "")
-    assert f"Next: cd {folder} && course release" in made.stdout
-    released = course(folder, "release")
-    assert (released.returncode, released.stderr) == (0, "")
-    return folder
+
+    def make(folder: Path) -> None:
+        said = course(folder.parent, "init", folder, "--title", "My course")
+        assert (said.returncode, said.stderr) == (0, "")
+        assert f"Next: cd {folder} && course release" in said.stdout
+        released = course(folder, "release")
+        assert (released.returncode, released.stderr) == (0, "")
+
+    return once("made", make)
+
+
+@pytest.fixture
+def mine(made: Path, tmp_path: Path) -> Path:
+    """A copy of it to run commands in."""
+    return shutil.copytree(made, tmp_path / "mine")
 
 
 def test_it_has_what_an_instructor_starts_with(mine: Path) -> None:

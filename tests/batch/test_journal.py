@@ -19,6 +19,7 @@ from manyheads.batch.journal import NAME, open_journal
 from manyheads.batch.plan import GradePlan
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
+from tests.warm import run_warm
 
 REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
@@ -31,7 +32,7 @@ CLASS = {
     "dan": "def running_mean(x:\n",
     "eve": RIGHT.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
 }
-LOOP = "def running_mean(x):\n    while True:\n        pass\n"
+LOOP = "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n"
 
 Results = dict[str, bytes]
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -49,18 +50,29 @@ def results_in(out: Path) -> Results:
     return {path.parent.name: path.read_bytes() for path in sorted(out.glob("*/*.json"))}
 
 
+def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
+    return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs))]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+
+
 def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
     """`course grade` as the leader of a process group of its own."""
-    command = [sys.executable, "-m", "manyheads", "grade", submitted, "--out", out, "--course", course]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
     return subprocess.Popen(
-        [*map(str, command), "--jobs", str(jobs)],
-        env=environment,
+        [sys.executable, "-m", "manyheads", *grading(course, submitted, out, jobs)],
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
+
+
+def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
+    """What `course grade` says where nobody disturbs it."""
+    return run_warm("manyheads", grading(course, submitted, out, 1), out.parent, environment()).stdout
 
 
 def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> None:
@@ -147,8 +159,7 @@ def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitte
     assert "Traceback" not in said
     wait_until_gone(process.pid)
     hand_in(submitted, {"zoe": RIGHT})
-    again = start(tiny_copy, submitted, out)
-    assert re.search(r"6 submissions \([45] as before\)", again.communicate(timeout=120)[0])
+    assert re.search(r"6 submissions \([45] as before\)", grade_all_of(tiny_copy, submitted, out))
 
 
 @pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
@@ -160,7 +171,7 @@ def test_a_run_that_is_killed_is_completed_by_the_next(
     wait_for_results(out, moment, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    start(tiny_copy, submitted, out).communicate(timeout=120)
+    grade_all_of(tiny_copy, submitted, out)
     assert results_in(out) == undisturbed
 
 
@@ -190,7 +201,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
     )
     plant_secret(course)
     out = root / "out"
-    start(course, hand_in(root / "submitted", CLASS), out).communicate(timeout=120)
+    grade_all_of(course, hand_in(root / "submitted", CLASS), out)
     return results_in(out)
 
 

@@ -18,6 +18,8 @@ from manyheads.judge.collect import GraderFault
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
 
+pytestmark = pytest.mark.usefixtures("warm_judges")
+
 SECRET = b"a secret of these tests' own: 0123456789"
 RIGHT = (
     "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
@@ -28,7 +30,7 @@ CLASS = {
     "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
     "dan": "def running_mean(x:\n",
     "eve": None,
-    "fay": "def running_mean(x):\n    while True:\n        pass\n",
+    "fay": "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n",
     "gus": "def running_mean(x):\n    raise NotImplementedError()\n",
 }
 SCORES = {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 0, "fay": 0, "gus": 0}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
@@ -24,12 +22,6 @@ CAPABILITIES = """
     assert ctypes.CDLL(None).capget(struct.pack("Ii", 0x20080522, 0), sets) == 0
     return float(sum(struct.unpack("6I", sets.raw)))
 """
-
-
-@pytest.fixture(scope="module")
-def box(tmp_path_factory) -> Iterator[Box]:
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
-        yield opened
 
 
 def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):

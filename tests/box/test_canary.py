@@ -37,9 +37,8 @@ def canary_in_a_box_with(monkeypatch: pytest.MonkeyPatch, root: Path, change) ->
         return run_canary(box, LIMITS, root).leaks
 
 
-def test_the_box_as_it_is_holds(tmp_path):
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
-        report = run_canary(box, LIMITS, tmp_path)
+def test_the_box_as_it_is_holds(box, tmp_path):
+    report = run_canary(box, LIMITS, tmp_path)
     assert report.holds, report
 
 
@@ -128,40 +127,35 @@ def test_a_box_with_a_writable_folder_is_found_out(monkeypatch, tmp_path):
     assert "wrote outside /tmp" in canary_in_a_box_with(monkeypatch, tmp_path, without_read_only_dev)
 
 
-def test_a_box_without_a_process_limit_is_found_out(monkeypatch, tmp_path):
+def test_a_box_without_a_process_limit_is_found_out(monkeypatch, box, tmp_path):
     """The limit that the canary is told is the one that must bind."""
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
-        honest = box.attempt
-        monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
-        assert "started more processes than allowed" in run_canary(box, LIMITS, tmp_path).leaks
+    honest = box.attempt
+    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
+    assert "started more processes than allowed" in run_canary(box, LIMITS, tmp_path).leaks
 
 
-def test_a_box_without_a_size_for_its_files_is_found_out(monkeypatch, tmp_path):
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path) as box:
-        honest = box.attempt
-        monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, files_mib=64)))
-        assert "filled more disk than allowed" in run_canary(box, LIMITS, tmp_path).leaks
+def test_a_box_without_a_size_for_its_files_is_found_out(monkeypatch, box, tmp_path):
+    honest = box.attempt
+    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, files_mib=64)))
+    assert "filled more disk than allowed" in run_canary(box, LIMITS, tmp_path).leaks
 
 
-def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, tmp_path):
-    course = load_course(TINY)
-    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
-        honest = box.attempt
-        monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
-        with pytest.raises(BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "):
-            prove(box, course)
+def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, box, tiny):
+    honest = box.attempt
+    monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
+    with pytest.raises(BoxUnavailable, match=r"started more processes than allowed.*Nothing was graded.*Next: "):
+        prove(box, tiny)
 
 
-def test_the_canary_leaves_nothing_behind(monkeypatch, tmp_path):
+def test_the_canary_leaves_nothing_behind(monkeypatch, box, tmp_path):
     """Neither in the course's folder nor in this machine's folder for temporary files."""
     folders = [tmp_path / "course", tmp_path / "temporary"]
     for folder in folders:
         folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folders[1]))
-    with open_box(Level.NAMESPACES, LIMITS, folders[0]) as box:
-        planted, honest = [], box.attempt
-        monkeypatch.setattr(box, "attempt", lambda limits: planted.extend(folders[1].iterdir()) or honest(limits))
-        run_canary(box, LIMITS, folders[0])
+    planted, honest = [], box.attempt
+    monkeypatch.setattr(box, "attempt", lambda limits: planted.extend(folders[1].iterdir()) or honest(limits))
+    run_canary(box, LIMITS, folders[0])
     assert [path.name.partition("-")[0] for path in planted] == [".canary"]
     assert [list(folder.iterdir()) for folder in folders] == [[], []]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from manyheads.box.level import Box, Level, open_box
+from manyheads.box.level import Box
 from manyheads.box.namespaces import NamespaceBox
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
@@ -39,12 +38,6 @@ def core():
     return torch.tensor([*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)])
 """
 CHARACTERS, PIPE = 0o020000, 0o010000
-
-
-@pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
-        yield opened
 
 
 def numbers(box: Box, name: str, *args: int) -> list[int]:

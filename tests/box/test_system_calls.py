@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from manyheads.box.level import Box, Level, open_box
+from manyheads.box.level import Box
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
@@ -15,12 +13,6 @@ from .honest_attempts import BODIES, REFUSED_KINDLY
 from .refused_calls import CARRIES_A_MESSAGE, PRELUDE, REACHES_OUT
 
 LIMITS = Limits(seconds_per_call=60.0, seconds_per_attempt=120.0)
-
-
-@pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Box]:
-    with open_box(Level.NAMESPACES, LIMITS, tmp_path_factory.mktemp("hidden")) as opened:
-        yield opened
 
 
 def reply(box: Box, body: str, prelude: str = "import os, sys, time, torch\n") -> Reply:

@@ -62,7 +62,7 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     ("body", "said", "hint"),
     [
         ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
-        ("while True: pass", "No answer within ", "Hint 1 of 2: Which loop has no end?"),
+        ("import time\n    while True: time.sleep(0.01)", "No answer within ", "Hint 1 of 2: Which loop has no end?"),
     ],
     ids=["ends the process", "has no end"],
 )

@@ -15,7 +15,9 @@ TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 CRASHES = RIGHT.replace("    return torch", "    import ctypes\n    ctypes.string_at(0)\n    return torch")
-LOOPS = RIGHT.replace("    return torch", "    while True:\n        pass\n    return torch")
+LOOPS = RIGHT.replace(
+    "    return torch", "    import time\n    while True:\n        time.sleep(0.01)\n    return torch"
+)
 SCRIPT = "exercises/averages/01_running_mean.py"
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from manyheads.box.level import Level, open_box
+from manyheads.box.level import Box
 from manyheads.course import load_course
 from manyheads.judge.grade import Judge, Settings
 from manyheads.result import ExerciseResult
@@ -17,10 +16,8 @@ Changes = dict[str, str]  # what stands in the reference, and what stands there 
 
 
 @pytest.fixture(scope="module")
-def judge(repository: Path) -> Iterator[Judge]:
-    course = load_course(repository)
-    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
-        yield Judge(course, box, Settings(b"names"))
+def judge(repository: Path, box: Box) -> Judge:
+    return Judge(load_course(repository), box, Settings(b"names"))
 
 
 def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:

@@ -52,7 +52,12 @@ KERNEL = [
     Path("/proc/sys/kernel", name)
     for name in ("core_pattern", "hostname", "modprobe", "randomize_va_space", "shmmax", "pid_max", "printk")
 ]
-SECTIONS = ["exhausting", "wire", "stealing", "forging", "tensors", "cheats"]  # the slowest first
+SECTIONS = [
+    "exhausting",
+    "wire",
+    "stealing+forging",
+    "tensors+cheats",
+]  # the slowest first; some are one class together
 REACHING_OUT = {"exhausting", "stealing", "forging"}  # beyond the attempt's own calls
 OPEN_TO_ALL = ("/tmp", "/dev/shm", "/var/tmp", "/run", "/dev/mqueue")
 MARK = "manyheads_hostile"  # in the name of every file that an attempt makes
@@ -293,8 +298,11 @@ class Classes:
 
 def attempts_of(section: str) -> dict[str | bytes, Place]:
     """All attempts of a section among honest ones: after each where machine or memory is attacked, else after some."""
-    tricks = sorted((HERE / "attempts" / section).glob("*.py"))
-    return among_honest({path.stem: hands_in(source(path)) for path in tricks}, 1 if section in REACHING_OUT else 8)
+    parts = section.split("+")
+    paths = [path for part in parts for path in sorted((HERE / "attempts" / part).glob("*.py"))]
+    tricks: dict[str | bytes, Place] = {path.stem: hands_in(source(path)) for path in paths}
+    assert len(tricks) == len(paths), "two tricks of one class with the same name"
+    return among_honest(tricks, 1 if REACHING_OUT & set(parts) else 8)
 
 
 def among_honest(tricks: Mapping[str | bytes, Place], every: int = 1) -> dict[str | bytes, Place]:
@@ -324,4 +332,6 @@ def classes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = shared / "hostile"
     folder.mkdir(exist_ok=True)
     files = {item.path.stem for item in request.session.items}
-    return Classes(folder, [section for section in SECTIONS if {f"test_{section}", "test_secrets"} & files])
+    return Classes(
+        folder, [s for s in SECTIONS if {"test_secrets", *(f"test_{part}" for part in s.split("+"))} & files]
+    )

@@ -7,7 +7,7 @@ import pytest
 ATTEMPTS = Path(__file__).parent / "attempts" / "between"
 LEAVES = (ATTEMPTS / "leaves_everything_behind.py").read_text(encoding="utf-8")
 LOOKS = (ATTEMPTS / "looks_for_what_is_left.py").read_text(encoding="utf-8")
-PAIRS = 3
+PAIRS = 2
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one judge after the other", "two judges at once"])

@@ -11,7 +11,7 @@ MUTANTS = TINY / "grader" / "misconceptions" / "running_mean.py"
 RELEASED = TINY / "exercises" / "averages" / "01_running_mean.py"
 WRONG = TINY / "grader" / "wrong" / "running_mean"
 
-SECTIONS = ["forging", "stealing", "exhausting", "wire", "tensors", "cheats", "wrong"]
+SECTIONS = ["stealing+forging", "exhausting", "wire", "tensors+cheats", "wrong"]
 LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
 
 
@@ -75,7 +75,7 @@ def test_no_command_for_a_ci_and_no_control_character_comes_out(output):
 
 
 def test_the_secrets_were_there_to_be_found(classes, secrets):
-    course = classes.folder_of("stealing") / "course"
+    course = classes.folder_of("stealing+forging") / "course"
     planted = "".join(
         path.read_text(encoding="utf-8")
         for path in course.rglob("*")

@@ -35,7 +35,7 @@ EARNS = {
 @pytest.fixture(scope="module")
 def run(classes):
     """The whole section, graded."""
-    return classes.section("tensors")
+    return classes.section("tensors+cheats")
 
 
 def test_every_trick_stands_in_the_table():

@@ -83,6 +83,7 @@ class School:
     course_key: str = KEY
     refuses: frozenset[str] = frozenset()  # environments that nobody approves
     after_step: Callable[[JobRun, StepRun], None] = lambda job, step: None
+    quick_pip: bool = True
 
     @property
     def bare(self) -> Path:
@@ -152,6 +153,7 @@ class School:
             self.tools,
             {"gpu": DEVICE},
             self.after_step,
+            self.quick_pip,
         )
 
 

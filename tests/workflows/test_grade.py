@@ -45,6 +45,7 @@ def comment(school: School, number: int) -> str:
 
 
 def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(school: School) -> None:
+    school.quick_pip = False
     school.variables["GPU_RUNNER"] = "gpu-box"
     right = school.pull_request(1, {SCRIPT: RIGHT})
     jobs = school.run(right)
@@ -64,6 +65,7 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     assert run["output"]["annotations"] == []
 
     del school.variables["GPU_RUNNER"]
+    school.quick_pip = True
     wrong = school.pull_request(1, {SCRIPT: WRONG})
     jobs = school.run(wrong)
     assert outcomes(jobs) == {"cpu": "success", "approval": "skipped", "gpu": "skipped", "report": "success"}, problems(
@@ -271,16 +273,6 @@ def test_a_run_can_be_run_again(school: School) -> None:
     assert comment(school, 8).startswith("## Averages: 4 / 4\n")
 
 
-def test_who_is_not_approved_does_not_get_the_gpu_and_is_told(school: School) -> None:
-    school.variables["GPU_RUNNER"] = "gpu-box"
-    school.refuses = frozenset({"gpu-approval"})
-    jobs = school.run(school.pull_request(10, {SCRIPT: RIGHT}))
-    assert outcomes(jobs) == {"cpu": "success", "approval": "failure", "gpu": "skipped", "report": "success"}, problems(
-        jobs
-    )
-    assert "**On a GPU:** Not run. Nobody approved it." in comment(school, 10)
-
-
 def test_what_cannot_be_fetched_is_not_graded_and_the_student_is_told(school: School) -> None:
     event = school.pull_request(11, {SCRIPT: RIGHT})
     event["pull_request"]["head"]["sha"] = school.service.heads[11] = "b" * 40  # of no commit
@@ -298,15 +290,20 @@ def test_a_bot_hands_nothing_in(school: School) -> None:
     assert school.service.requests == []
 
 
-def test_an_attempt_that_was_merged_is_no_stub(school: School) -> None:
+def test_an_attempt_that_was_merged_is_no_stub_and_gets_no_gpu_that_nobody_approves(school: School) -> None:
     """Only the private course knows the stubs: what the class repository's branch holds may be somebody's attempt."""
+    school.variables["GPU_RUNNER"] = "gpu-box"
+    school.refuses = frozenset({"gpu-approval"})
     work = school.folder / "merging"
     git(school.folder, "clone", "--quiet", str(school.bare), str(work))
     (work / SCRIPT).write_text(WRONG)
     git(work, "commit", "--quiet", "--all", "--message", "merged by mistake")
     git(work, "push", "--quiet", "origin", "HEAD:main")
     jobs = school.run(school.pull_request(13, {"notes.md": "Mine.\n"}))
-    assert outcomes(jobs)["report"] == "success", problems(jobs)
+    assert outcomes(jobs) == {"cpu": "success", "approval": "failure", "gpu": "skipped", "report": "success"}, problems(
+        jobs
+    )
     assert comment(school, 13).startswith("## Averages: 2 / 4\n")
+    assert "**On a GPU:** Not run. Nobody approved it." in comment(school, 13)
     (annotation,) = school.service.check_runs[-1]["output"]["annotations"]
     assert annotation["path"] == SCRIPT

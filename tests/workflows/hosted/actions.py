@@ -63,6 +63,8 @@ def setup_python(step: Step) -> None:
     venv.create(place, with_pip=False)
     sites = sysconfig.get_paths(vars={"base": str(place), "platbase": str(place)})
     (Path(sites["purelib"]) / "everything.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    if step.run.quick_pip:
+        shutil.copy(Path(__file__).with_name("quick_pip.py"), Path(sites["purelib"]) / "pip.py")
     step.paths.insert(0, str(place / "bin"))
 
 

@@ -55,6 +55,7 @@ class Run:
     tools: str = ""  # a folder whose programs come before all others
     job_environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # in place of a job's `env:`
     after_step: Callable[[JobRun, StepRun], None] = lambda job, step: None
+    quick_pip: bool = False  # a stand-in, where pip itself is not what is tested
     attempt: int = 1
     shared: Path | None = None  # the artifacts of the first attempt: a run that is run again keeps them
     jobs: dict[str, JobRun] = field(default_factory=dict)

@@ -1,3 +1,5 @@
 """Loops for ever while it is imported."""
+import time
+
 while True:
-    pass
+    time.sleep(0.01)

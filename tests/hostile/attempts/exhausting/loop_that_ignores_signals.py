@@ -1,5 +1,6 @@
 """Loops for ever with every signal ignored or blocked."""
 import signal
+import time
 
 for number in signal.valid_signals():
     try:
@@ -13,6 +14,6 @@ def running_mean(x):
     while True:
         try:
             while True:
-                pass
+                time.sleep(0.01)
         except BaseException:
             continue
