@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from manyheads.batch.cpus import start_on_one
 from manyheads.batch.plan import GradePlan
 from manyheads.batch.run import Graded, WorkerLost, grade_all, grade_with
 from manyheads.course import CourseError, load_course
@@ -78,6 +80,12 @@ def test_as_many_judges_as_cpus_keep_to_one_each(tiny_copy: Path, submitted: Pat
     results.close()
     assert kept
     assert all(kept.count(cpus) == 1 for cpus in kept)
+
+
+def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(1, context, initializer=start_on_one, initargs=(GradePlan(tmp_path, SECRET), [])) as pool:
+        assert pool.submit(gc.isenabled).result()
 
 
 def edit(name: str, old: str, new: str) -> Callable[[Path], None]:

@@ -56,6 +56,11 @@ def answer(box: Box, body: str, limits: Limits = LIMITS, seconds: float = 10.0):
         ),
         pytest.param("    open('/tmp/a', 'wb').write(bytes(8 << 20))", "OSError", id="it cannot fill the disk"),
         pytest.param("    os.chroot('/tmp')", "PermissionError", id="it cannot change its root"),
+        pytest.param(
+            "    import gc\n    return float(gc.isenabled() and gc.get_threshold()[0] > 700)",
+            1.0,
+            id="it collects garbage, more rarely than Python by itself",
+        ),
         pytest.param("    sys.exit(0)", "SystemExit", id="exiting Python is only an exception"),
         pytest.param("    os.kill(1, 9)\n    return 7.0", 7.0, id="it cannot kill its namespace's first process"),
         pytest.param("    os.sched_setaffinity(0, range(os.cpu_count()))", "PermissionError", id="it stays on its CPU"),
@@ -152,7 +157,7 @@ def test_the_box_holds_torch_and_no_test_tool():
 def test_the_process_level_answers_too(tmp_path):
     with open_box(Level.PROCESS, LIMITS, tmp_path) as opened:
         connection: Connection = opened.attempt(LIMITS)
-        connection.ask(Load("def f(x):\n    return x * 2", "a.py"), 60.0)
+        connection.ask(Load("import gc\n\n\ndef f(x):\n    return x * 2 * gc.isenabled()", "a.py"), 60.0)
         reply = connection.ask(Call("f", (torch.ones(2),)), 10.0)
         connection.close()
     assert reply.outputs[0].tensor.tolist() == [2.0, 2.0]

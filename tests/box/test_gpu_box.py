@@ -17,7 +17,7 @@ import pytest
 from manyheads.box.canary import run_canary
 from manyheads.box.connection import AttemptEnded
 from manyheads.box.contents import Bind
-from manyheads.box.level import Box, Level, open_box
+from manyheads.box.level import Box
 from manyheads.box.namespaces import NamespaceBox, launch_request
 from manyheads.box.nvidia import Equipment
 from manyheads.box.worker.limits import Limits
@@ -102,9 +102,8 @@ def gpu(device: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open
 
 
 @pytest.fixture(scope="module")
-def cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
-    with open_box(Level.NAMESPACES, CPU, tmp_path_factory.mktemp("hidden")) as box:
-        yield Opened(box, CPU)
+def cpu(box: Box) -> Opened:
+    return Opened(box, CPU)
 
 
 ABSENT, REFUSED = "FileNotFoundError", "PermissionError"
