@@ -79,10 +79,10 @@ def witnessed(command: list[str], log: Path) -> Iterator[Witnessed]:
 
 
 def loops(run: Witnessed) -> bool:
-    """Whether an attempt of this run has computed for a second: more than anything but an endless loop takes."""
+    """Whether an attempt of this run has computed for half a second: more than anything but an endless loop takes."""
     zygotes = run.named("manyheads_worker.zygote")
     attempts = [pid for pid in zygotes if parent_of(pid) in zygotes and is_python(parent_of(pid))]
-    return any(seconds_computed(pid) > 1 for pid in attempts)
+    return any(seconds_computed(pid) > 0.5 for pid in attempts)
 
 
 def is_python(pid: int) -> bool:
