@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.browser import Browser, installed_browser
-from tests.warm import fork_judges, run_warm
+from tests.warm import fork_judges, run_warm, start_for_all, use
 
 TINY = Path(__file__).parent / "tiny_course"
 REPOSITORY = Path(__file__).parents[1]
@@ -26,10 +27,22 @@ REPOSITORY = Path(__file__).parents[1]
 RunCourse = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def pytest_configure() -> None:
-    """Let Ctrl-C reach what tests start: `make test &` begins with it ignored, and every child would inherit that."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Ctrl-C reach what tests start: `make test &` begins with it ignored, and every child would inherit that.
+
+    And use what the controller has started for all workers, if this is one of them.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if servers := getattr(config, "workerinput", {}).get("warm"):
+        use(servers)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Where workers run the whole suite, they share what takes seconds to import. It imports while they collect tests."""
+    if node.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        node.workerinput["warm"] = start_for_all()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -52,8 +52,33 @@ NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client",
 NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.gradebook.commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
-# One for each program, started when it is first needed: not every process of pytest-xdist needs nbgrader.
+# One for each program, started when it is first needed, if pytest-xdist's controller has not started it for all workers.
 _servers: dict[str, forkserver.ForkServer] = {}
+
+
+class _Elsewhere(forkserver.ForkServer):
+    """A server that another process has started, and ends when it ends itself."""
+
+    def __init__(self, address: str, key: bytes | None) -> None:
+        super().__init__()
+        self._forkserver_address, self._forkserver_authkey = address, key
+        self._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
+
+    def ensure_running(self) -> None:
+        """It does."""
+
+
+def start_for_all() -> dict[str, tuple[str, bytes | None]]:
+    """Start the servers in this process, and say where they are: `use` it in another one."""
+    servers = {program: _server(program) for program in IMPORTED}
+    for server in servers.values():
+        server.ensure_running()
+    return {p: (s._forkserver_address, getattr(s, "_forkserver_authkey", None)) for p, s in servers.items()}
+
+
+def use(servers: Mapping[str, tuple[str, bytes | None]]) -> None:
+    """Use these, which `start_for_all` has started in another process."""
+    _servers.update({program: _Elsewhere(*where) for program, where in servers.items()})
 
 
 def run_warm(
@@ -83,7 +108,7 @@ def fork_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("manyheads.batch.run.multiprocessing", given)
 
 
-def _server(program: Program) -> forkserver.ForkServer:
+def _server(program: str) -> forkserver.ForkServer:
     if program not in _servers:
         _servers[program] = forkserver.ForkServer()
         _servers[program].set_forkserver_preload(IMPORTED[program])
