@@ -68,7 +68,7 @@ X = torch.ones(2)
         pytest.param(Call("f", (2,), {"device": DeviceArgument("cuda")}), False, id="a GPU by name"),
         pytest.param(Call("f", (2,), {"device": DeviceArgument("cpu")}), True, id="the CPU by name"),
         pytest.param(Call(Build("C", device="cuda"), (X,)), False, id="a module moved to a GPU"),
-        pytest.param(Call(Build("C"), (X,)), True, id="a module that stays"),
+        pytest.param(Call(Build("C", state={}), (X,)), True, id="a module that stays"),
     ],
 )
 def test_what_only_a_device_shows_is_never_compared_with_mutants(call: Call, expected: bool) -> None:
