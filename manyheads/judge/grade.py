@@ -185,7 +185,7 @@ class Judge:
         """The table of the exercise, whose probes every attempt that is diagnosed gets."""
         table = self._tables.of(exercise)
         for probe in table.probes:
-            memory.hold(probe.call)
+            memory.hold_as_it_is(probe.call)
         return table
 
 

@@ -19,7 +19,7 @@ from ..checks.cast import cast
 from ..checks.local import ReplayRunner, Replays, changes_in
 from ..checks.outcome import CheckOutcome
 
-LIMIT = 32 * MIB  # of calls and replies as they are sent: beyond it, all is forgotten
+LIMIT = 64 * MIB  # of calls and replies as they are sent: beyond it, all is forgotten
 LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
 
 
@@ -89,6 +89,10 @@ class Memory:
             self._calls[digest] = self._held[id(own)] = own
             self._bytes += len(data)
         return self._calls[digest]
+
+    def hold_as_it_is(self, call: Call) -> None:
+        """Hold a call that lives longer than this memory, and that nobody changes."""
+        self._held[id(call)] = call
 
     def read(self, payload: bytes) -> Reply:
         """The reply in these bytes: of the same bytes the same object. Raises BadReply."""

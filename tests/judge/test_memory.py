@@ -56,6 +56,13 @@ def test_equal_calls_are_one_and_that_one_is_nobodys_to_change() -> None:
     assert memory.hold(Call("f", (X,), random=True)) is not held
 
 
+def test_a_call_that_lives_longer_than_the_memory_is_held_as_it_is() -> None:
+    memory, probe = Memory(), Call("f", (X,))
+    memory.hold_as_it_is(probe)
+    assert memory.hold(probe) is probe
+    assert memory.pack(probe, "float64") is memory.pack(probe, "float64")
+
+
 def test_a_call_that_is_held_is_packed_once_in_each_dtype() -> None:
     memory, other = Memory(), Call("f", (X,))
     call = memory.hold(other)
