@@ -42,7 +42,7 @@ def hand_in(folder: Path, attempts: dict[str, str]) -> Path:
     for student, source in attempts.items():
         path = folder / student / "averages" / "01_running_mean.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(source, encoding="utf-8")
+        path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
     return folder
 
 

@@ -43,7 +43,7 @@ def hand_in(folder: Path, **attempts: str | None) -> Path:
         path = folder / student / "averages" / "01_running_mean.py"
         path.parent.mkdir(parents=True)
         if source is not None:
-            path.write_text(source, encoding="utf-8")
+            path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
     return folder
 
 

@@ -18,7 +18,8 @@ def run(request, classes):
     def place(text: str):
         return lambda folder: (folder / "01_running_mean.py").write_text(text, encoding="utf-8") and None
 
-    students = {name: place(LEAVES if name.endswith("leaves") else LOOKS) for name in names}
+    texts = {name: LEAVES if name.endswith("leaves") else LOOKS for name in names}
+    students = {name: place(f"{text}# {name}\n") for name, text in texts.items()}  # the same text would be judged once
     return classes.tricks(f"between_{request.param}_judges", students, jobs=request.param, neighbours=False)
 
 
