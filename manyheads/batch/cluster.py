@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 RESOURCES = {Device.CPU: "CPU", Device.CUDA: "GPU"}  # the dask resource that a worker needs for each
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 15.0  # a scheduler on a busy machine has been seen to need more than 5
 AHEAD = (
     4  # submissions sent to each worker: few, because dask gives up on a submission when four workers with it are lost
 )
