@@ -94,7 +94,13 @@ class _Workers:
                 )
 
     def room(self) -> int:
-        """How many submissions the workers should have at once. Raises WorkerLost if there has been no worker for long."""
+        """How many submissions the workers should have at once.
+
+        Raises WorkerLost if there has been no worker for long, or if the scheduler is gone: a call whose reply was on
+        its way at that moment would be waited for without end.
+        """
+        if self.client.status == "closed":
+            raise WorkerLost(GONE.format(self.address))
         now = time.monotonic()
         if now - self.counted > POLL_SECONDS:
             self.count, self.counted = len(self._addresses()), now
@@ -118,7 +124,8 @@ def _connected(address: str) -> Iterator[Client]:
         from distributed import Client
     except ImportError:
         raise CourseFault("--cluster needs dask.distributed. Next: pip install 'manyheads[cluster]'") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported by our own messages
+    for log in "distributed", "tornado.application":  # errors are reported by our own messages
+        logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
         asyncio.run(_try_connect(address))  # a client that cannot connect logs much and gives up late
         client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)

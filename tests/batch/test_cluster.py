@@ -256,6 +256,18 @@ def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
+def test_what_breaks_inside_dask_is_no_traceback(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's log."""
+    script = (
+        "import sys, threading\nfrom distributed import Client\nfrom manyheads.batch import cluster\n"
+        "async def broken():\n    done.set()\n    raise OSError('Stream is closed')\n"
+        "done = threading.Event()\n"
+        "with cluster._connected(sys.argv[1]) as client:\n    client.loop.add_callback(broken)\n    done.wait()\n"
+    )
+    subprocess.run([sys.executable, "-c", script, cluster.address], check=True, cwd=REPOSITORY)
+    assert not capfd.readouterr().err
+
+
 def test_a_course_that_changes_is_graded_by_a_new_judge(cluster: Cluster, tmp_path: Path) -> None:
     def titles() -> list[str]:
         (graded,) = grade_on(cluster.address, cluster.plan(), submissions)
