@@ -119,7 +119,8 @@ def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]
     for path in (REPOSITORY / "manyheads" / "authoring" / "templates").rglob("*"):
-        assert not path.is_file() or not [id_ for id_ in ids if id_ in path.read_text()], path
+        if path.is_file() and "__pycache__" not in path.parts:
+            assert not [id_ for id_ in ids if id_ in path.read_text()], path
 
 
 @pytest.mark.parametrize("owner", ["nobody", "@", "@a b", "@a/b/c", "@a\n* @mallory"])
