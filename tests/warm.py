@@ -23,6 +23,7 @@ import pytest
 Program = Literal["manyheads", "nbgrader"]
 
 LIBRARIES = [
+    "manyheads.authoring.notebook_libraries",  # first, for others import jsonschema
     "torch",
     "torch.fx.experimental.symbolic_shapes",
     "typer",
@@ -31,7 +32,6 @@ LIBRARIES = [
     "safetensors.torch",
     "yaml",
     "jsonschema",
-    "jupytext",
 ]
 ENGINE = [
     "manyheads.cli.app",

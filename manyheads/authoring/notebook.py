@@ -10,12 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import jupytext
-import nbformat
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
-
 from ..submission.notebook import METADATA_KEY
+from .notebook_libraries import NotebookNode, jupytext, nbformat, new_code_cell
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import jupytext
@@ -79,3 +82,9 @@ def test_nbgrader_accepts_its_metadata(stub: str) -> None:
     nbgraderformat.MetadataValidator().validate_nb(notebook)
     graded = [c.metadata.nbgrader.points for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade")]
     assert graded == [0, 1, 2.5]
+
+
+@pytest.mark.skipif(find_spec("rfc3987_syntax") is None, reason="Jupyter has not installed it")
+def test_no_process_builds_a_grammar_that_no_notebook_needs() -> None:
+    code = "import sys, manyheads.authoring.notebook; assert not [m for m in sys.modules if m.startswith('rfc3987')]"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)
