@@ -1,5 +1,6 @@
 # make grade   set up, then grade the class in examples/submitted/
-# make test    set up, then run every check and test of this repository
+# make test    set up, then run the linters and the test suite of this repository
+# make journeys  set up, then run the tests that start a cluster, a workflow's runner or an installed wheel
 # make processors  set up, then run the tests that touch recordings as other processors would: without AVX-512, without
 #              AVX2, with MKL's compatible code, with one thread and with two
 # make verify  set up, then hold the course to its own promises
@@ -18,7 +19,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test processors verify lint soak bench bench-attacks gpu setup clean
+.PHONY: grade test journeys processors verify lint soak bench bench-attacks gpu setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -27,6 +28,10 @@ grade: setup
 # With one thread each; "processors" has the others.
 test: setup lint
 	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 4 --dist worksteal
+
+# Tests that start a cluster, a workflow's runner or an installed wheel.
+journeys: setup
+	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 4 --dist worksteal -m "journey and not soak"
 
 processors: setup
 	@for other in ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPATIBLE OMP_NUM_THREADS=1 OMP_NUM_THREADS=2; do \

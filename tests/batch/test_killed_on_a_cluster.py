@@ -14,6 +14,8 @@ import pytest
 from tests.batch.test_killed import JUDGE, LOOP, REAPER, a_class, patient
 from tests.witness import Witnessed, loops, witnessed
 
+pytestmark = pytest.mark.journey
+
 WORKER, SCHEDULER, COMMAND = "dask worker", "dask scheduler", "manyheads grade"
 START = """
 import json, subprocess, sys, time

@@ -12,6 +12,8 @@ from manyheads.ci.comment import MARK
 from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School, git
 
+pytestmark = pytest.mark.journey
+
 NO_RUNNER = "**On a GPU:** Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty)."
 
 
