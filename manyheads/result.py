@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import CourseFault
+from .whole import write_whole
 
 Outcome = Literal["passed", "failed", "error", "timeout", "crashed", "skipped", "missing"]
 
@@ -101,13 +101,7 @@ def result_path(folder: Path, student: str, assignment: str) -> Path:
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write DIR/<student>/<assignment>.json atomically, so that a crash or a power cut leaves no partial file."""
+    """Write DIR/<student>/<assignment>.json whole or not at all, whatever happens: a crash, a power cut."""
     path = result_path(folder, result.student, result.assignment)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".json.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(result.model_dump_json(indent=1) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    write_whole(path, f"{result.model_dump_json(indent=1)}\n".encode(), durable=True)
     return path

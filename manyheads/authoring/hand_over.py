@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..course import Course
 from ..errors import CourseFault
+from ..whole import write_whole
 from . import history
 from .bundle import MANIFEST
 from .leaks import Hidden, hidden_of
@@ -141,10 +142,7 @@ def _put(path: Path, content: bytes) -> bool:
     """Write the file if it differs. Returns whether it was written."""
     if path.exists() and path.read_bytes() == content:
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)
+    write_whole(path, content)
     return True
 
 

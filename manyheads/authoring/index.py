@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..course import Course, Exercise
 from ..course.neighbours import with_neighbours
-from ..course.whole import write_whole
 from ..diagnosis import load_bank
 from ..errors import CourseFault
+from ..whole import write_whole
 from .engine_digest import engine_digest
 from .fingerprints import words_of
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
-from ..course.whole import write_whole
 from ..diagnosis import load_bank
 from ..judge.catalogue import Catalogue
+from ..whole import write_whole
 from .bank_page import bank_page, page_path
 from .files import Released
 from .index import Index

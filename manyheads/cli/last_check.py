@@ -85,6 +85,7 @@ def _read(exercise: Exercise) -> _Kept | None:
 
 def _write(exercise: Exercise, kept: _Kept) -> None:
     path = _path(exercise)
+    # Not `write_whole`: two commands may keep the same file at the same moment, and each has a partial file of its own.
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     with suppress(OSError):
         (exercise.root / FOLDER).mkdir(mode=0o700, exist_ok=True)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ..course import Course, CourseError
-from ..course.whole import write_whole
+from ..whole import write_whole
 from .options import CourseOption, exercises_named, instructors_course_of
 from .progress import progress
 

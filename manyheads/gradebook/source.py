@@ -21,8 +21,8 @@ from ..authoring.notebook import full_notebook
 from ..authoring.steps import Workshop
 from ..authoring.stub import stub_of
 from ..course import Assignment, Course, Exercise
-from ..course.whole import write_whole
 from ..judge.catalogue import Catalogue
+from ..whole import write_whole
 from .names import SOURCE
 
 KEPT = Path(".course") / "fingerprints"

@@ -1,4 +1,4 @@
-"""Write the pages: one for the class and one for each student. Each file is written atomically."""
+"""Write the pages: one for the class and one for each student. Each file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CourseFault
 from ...result import Result
+from ...whole import write_whole
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
 
@@ -40,12 +41,12 @@ def write_pages(
     for result in results:
         of_student[result.student].append(result)
     try:
-        (folder / STUDENTS).mkdir(parents=True, exist_ok=True)
         one = pages.get_template("student.html.j2")
         for student, own in of_student.items():
-            _write(folder / STUDENTS / page_of(student), one.render(student=student, results=own))
+            page = one.render(student=student, results=own)
+            write_whole(folder / STUDENTS / page_of(student), page.encode())
         text = pages.get_template("class.html.j2").render(parts=overviews(results), left_out=left_out)
-        _write(folder / CLASS, text)
+        write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
     except OSError as error:
         raise CourseFault(
@@ -60,12 +61,6 @@ def page_of(student: str) -> str:
         return f"{student}.html"
     digest = hashlib.sha256(student.encode()).hexdigest()[:12]
     return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}.html"
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:

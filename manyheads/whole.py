@@ -1,0 +1,25 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """Write the file, with its folder. Whatever stops this leaves the file as it was, and nothing beside it.
+
+    durable: a power cut is among what may stop it; then the disk is waited for.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
