@@ -17,15 +17,18 @@ from .plan import GradePlan
 
 def one_for_each(jobs: int) -> list[int]:
     """The CPUs to bind to, if this process may use exactly `jobs` CPUs; else none, because the kernel schedules better."""
-    if sys.platform != "linux":
-        return []
-    ours = sorted(os.sched_getaffinity(0))
+    ours = _ours()
     return ours if len(ours) == jobs else []
 
 
 def usable() -> int:
     """How many CPUs this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return len(_ours()) or os.cpu_count() or 1
+
+
+def _ours() -> list[int]:
+    """The CPUs that this process may use, by their numbers; none where the system does not tell."""
+    return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
 
 
 def start_on_one(plan: GradePlan, cpus: Sequence[int]) -> None:

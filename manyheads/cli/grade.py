@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ import typer
 from rich.console import Console
 
 from ..batch.cluster import grade_on
+from ..batch.cpus import usable
 from ..batch.journal import open_journal
 from ..batch.plan import GradePlan
 from ..batch.record import Record
@@ -45,8 +45,13 @@ def grade(
         typer.Option(help="Grade only this exercise; what OUT holds of the others stays. May be given again."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, show_default="one a core", help="How many judges work at the same time; on a GPU one.")
-    ] = os.cpu_count() or 1,
+        int | None,
+        typer.Option(
+            min=1,
+            show_default="one a core that it may use",
+            help="How many judges work at the same time; on a GPU one.",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
@@ -68,6 +73,7 @@ def grade(
     submissions, refused = find_submissions(loaded, submitted)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
     console = Console(highlight=False)
+    jobs = jobs or usable()
     if cluster is None and jobs > (most := _most_judges(device)):
         jobs = most
         console.print(

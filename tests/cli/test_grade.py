@@ -1,9 +1,10 @@
-"""`course grade --device cuda` as a person runs it."""
+"""How many judges `course grade` starts: one for each CPU that it may use, and on a GPU as many as there are GPUs."""
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+CPUS = os.sched_getaffinity(0)
 ONE = "A GPU takes one attempt at a time: 1 judge at work."
 
 
@@ -26,6 +28,14 @@ def submitted(tmp_path: Path) -> Path:
         folder.mkdir(parents=True)
         (folder / "01_running_mean.py").write_text("def running_mean(x):\n    return x\n")
     return tmp_path / "submitted"
+
+
+@pytest.fixture
+def one_cpu() -> Iterator[None]:
+    """May be used, of all that this machine has: as taskset or a container's cpuset says."""
+    os.sched_setaffinity(0, {min(CPUS)})
+    yield
+    os.sched_setaffinity(0, CPUS)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")
@@ -70,3 +80,14 @@ def test_of_three_judges_there_are_at_work(
     assert asked == [judges]
     assert says in said
     assert ("A GPU takes one attempt at a time" in said) is bool(says)
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one CPU is all that there is")
+@pytest.mark.usefixtures("one_cpu")
+def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_used(
+    monkeypatch: pytest.MonkeyPatch, tiny_copy: Path, submitted: Path
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs: asked.append(jobs) or iter(()))
+    command.grade(submitted, submitted.parent / "results", course=tiny_copy)
+    assert asked == [1]
