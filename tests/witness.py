@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from manyheads.box.procstat import pids, stat_of, state_and_parent
+
 PR_SET_CHILD_SUBREAPER = 36
 REPOSITORY = Path(__file__).parents[1]
 PATIENCE = 120.0  # seconds: far above what it takes, because no verdict may depend on how busy a machine is
@@ -90,14 +92,12 @@ def is_python(pid: int) -> bool:
     return not command_line(pid).startswith("bwrap")
 
 
-def pids() -> list[int]:
-    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
-
-
 def parent_of(pid: int) -> int:
     """0 where it has ended."""
-    fields = stat(pid)
-    return int(fields[1]) if fields and fields[0] != "Z" else 0
+    with suppress(OSError):
+        state, parent = state_and_parent(pid)
+        return 0 if state in "ZX" else parent
+    return 0
 
 
 def below(pid: int) -> list[int]:
@@ -110,14 +110,9 @@ def below(pid: int) -> list[int]:
 
 
 def seconds_computed(pid: int) -> float:
-    fields = stat(pid)
-    return int(fields[11]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
-
-
-def stat(pid: int) -> list[str]:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    return []
+        return int(stat_of(pid)[11]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def command_line(pid: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .procstat import state_and_parent
+from .procstat import has_ended
 from .worker.limits import MIB, Limits
 
 ROOT = Path("/sys/fs/cgroup")
@@ -67,15 +67,7 @@ def abandoned() -> list[Path]:
     """The folders of cgroups whose judge has ended."""
     parents = {ROOT / "memory", ROOT / "pids", _parent_v2()}
     folders = [folder for parent in sorted(parents) for folder in sorted(parent.glob(f"{PREFIX}*"))]
-    return [folder for folder in folders if _has_ended(folder.name.removeprefix(PREFIX).partition("-")[0])]
-
-
-def _has_ended(pid: str) -> bool:
-    """Whether the process has ended, even if nobody has waited for it yet."""
-    try:
-        return state_and_parent(pid)[0] in "ZX"
-    except OSError:
-        return True
+    return [folder for folder in folders if has_ended(folder.name.removeprefix(PREFIX).partition("-")[0])]
 
 
 def remove_abandoned() -> None:

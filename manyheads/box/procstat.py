@@ -6,12 +6,26 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def state_and_parent(pid: int | str) -> tuple[str, int]:
-    """The state letter and the parent of a process. Raises OSError if there is none. Source: proc(5)."""
+def stat_of(pid: int | str) -> list[str]:
+    """The fields of a process's status that follow its name. Raises OSError if there is no process. Source: proc(5)."""
     fields = Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
     if not fields:  # it ended while it was read
         raise ProcessLookupError(pid)
+    return fields
+
+
+def state_and_parent(pid: int | str) -> tuple[str, int]:
+    """The state letter and the parent of a process. Raises OSError if there is none."""
+    fields = stat_of(pid)
     return fields[0], int(fields[1])
+
+
+def has_ended(pid: int | str) -> bool:
+    """Whether the process has ended, even if nobody has waited for it yet."""
+    try:
+        return state_and_parent(pid)[0] in "ZX"
+    except OSError:
+        return True
 
 
 def pids() -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.release import Effort, write_release
+from manyheads.box.procstat import has_ended
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.conftest import REPOSITORY
@@ -82,7 +83,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(with_median: 
     said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in "".join(said)
-    wait_until(lambda: not any(is_running(int(path.name)) for path in at_work.iterdir()))
+    wait_until(lambda: all(has_ended(path.name) for path in at_work.iterdir()))
     assert content(with_median) == before
 
 
@@ -91,10 +92,3 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False

@@ -11,12 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from manyheads.batch.journal import NAME, open_journal
 from manyheads.batch.plan import GradePlan
+from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
 from tests.warm import run_warm
@@ -225,14 +227,13 @@ def wait_until_gone(group: int, seconds: float = 10.0) -> None:
         time.sleep(0.01)
 
 
-def left_in_group(group: int) -> list[str]:
+def left_in_group(group: int) -> list[int]:
     """Processes of that group that still run."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[2]) == group and fields[0] != "Z":
-            found.append(status.parent.name)
-    return found
+    return [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]
+
+
+def group_of(pid: int) -> int:
+    """0 where it is gone."""
+    with suppress(ProcessLookupError):
+        return os.getpgid(pid)
+    return 0

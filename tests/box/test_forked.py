@@ -14,6 +14,7 @@ import pytest
 
 from manyheads.box.forked import open_own_box
 from manyheads.box.process import ProcessBox
+from manyheads.box.procstat import has_ended
 
 BODIES = {
     "folder is empty": "return float(len(os.listdir('.')))",
@@ -53,14 +54,6 @@ print(json.dumps({"box": type(box).__name__, **said}))
 """
 
 
-def is_running(pid: int) -> bool:
-    """A zombie, which waits for the machine's first process to take note, does not run."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 @pytest.fixture(scope="module")
 def said(repository: Path) -> dict[str, object]:
     done = subprocess.run(
@@ -98,7 +91,7 @@ def test_what_one_attempt_leaves_in_python_the_next_does_not_find(said):
 @pytest.mark.parametrize("name", ["leaves a process", "zygote"])
 def test_no_process_is_left(said, name):
     ends = time.monotonic() + 10.0
-    while is_running(int(said[name])):  # the kernel may need a moment
+    while not has_ended(int(said[name])):  # the kernel may need a moment
         assert time.monotonic() < ends
         time.sleep(0.01)
 

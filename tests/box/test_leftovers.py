@@ -15,8 +15,9 @@ import pytest
 from manyheads.box import cgroup, leftovers
 from manyheads.box.leftovers import Leftovers, find_leftovers
 from manyheads.box.namespaces import NamespaceBox
+from manyheads.box.procstat import pids
 from manyheads.box.worker.limits import Limits
-from tests.witness import command_line, parent_of, pids
+from tests.witness import command_line, parent_of
 
 # A stand-in for a judge and its box: processes with their command lines.
 BOX = "import time; time.sleep(1000)  # manyheads_worker"
