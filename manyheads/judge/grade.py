@@ -154,7 +154,7 @@ class Judge:
             seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             names = namespace_of(exercise.solution)
-            reference = RememberingRunner(names, only_values=True, replays=memory.replays, memory=memory)
+            reference = RememberingRunner(names, only_values=True, memory=memory)
             outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts, memory))
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
                 return _all(unattempted, "error", note), diagnosed(bank, "load_error"), ""

@@ -16,7 +16,8 @@ from ..box.worker.answers import Reply
 from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
 from ..checks.cast import cast
-from ..checks.local import ReplayRunner, Replays, changes_in
+from ..checks.implementation import LocalRunner
+from ..checks.local import Replays, changes_in
 from ..checks.outcome import CheckOutcome
 
 LIMIT = 64 * MIB  # of calls and replies as they are sent: beyond it, all is forgotten
@@ -124,11 +125,11 @@ def _unless_faulty(step: Step) -> Step:
 
 
 @dataclass(frozen=True)
-class RememberingRunner(ReplayRunner):
+class RememberingRunner(LocalRunner):
     """The reference for checks, which make equal calls for one attempt after another."""
 
     memory: Memory = field(default_factory=Memory)
 
     def execute(self, call: Call) -> Reply:
-        """The reply."""
-        return super().execute(self.memory.hold(call))
+        """The reply, computed once for all equal calls."""
+        return self.memory.replays.reply(self, self.memory.hold(call))

@@ -79,13 +79,13 @@ def test_trusted_code_answers_a_call_that_is_held_once_and_any_other_anew() -> N
     for each in (call, call, Call("f", (X,)), Call("f", (X,))):
         ReplayRunner(names, only_values=True, replays=memory.replays).execute(each)
     assert len(asked) == 3
-    RememberingRunner(names, only_values=True, replays=memory.replays, memory=memory).execute(Call("f", (X,)))
+    RememberingRunner(names, only_values=True, memory=memory).execute(Call("f", (X,)))
     assert len(asked) == 3
 
 
 def test_a_reply_that_a_check_has_changed_is_made_anew() -> None:
     memory, call = Memory(), Call("f", (X,))
-    reference = RememberingRunner({"f": lambda x: x + 1}, replays=memory.replays, memory=memory)
+    reference = RememberingRunner({"f": lambda x: x + 1}, memory=memory)
     for _ in range(2):
         for reply in (reference.execute(call), memory.read(payload(2, 2.0))):
             found = reply.outputs[0].tensor
