@@ -24,35 +24,25 @@ class Tables:
     def of(self, exercise: Exercise) -> Table:
         """The exercise's table. If it is missing or stale, building it takes up to a minute or two."""
         if exercise.id not in self._tables:
-            reference = self._reference(exercise)
-            fixed = self._fixed(exercise, reference)
-            key = table_key(exercise, fixed)
-            bank = load_bank(exercise)
-            self._tables[exercise.id] = load_table(exercise.table, key, bank, reference, fixed)
+            reference, fixed, key = self._made_from(exercise)
+            self._tables[exercise.id] = load_table(exercise.table, key, load_bank(exercise), reference, fixed)
         return self._tables[exercise.id]
 
     def renewed(self, exercise: Exercise, *, anew: bool = False) -> bytes | None:
         """What the table's file should hold; None if it is current. anew: do not believe its key."""
-        reference = self._reference(exercise)
-        fixed = self._fixed(exercise, reference)
-        key = table_key(exercise, fixed)
+        reference, fixed, key = self._made_from(exercise)
         if not anew and is_current(exercise.table, key):
             return None
         return save_table(new_table(load_bank(exercise), reference, fixed), key)
 
     def is_current(self, exercise: Exercise) -> bool:
         """Whether the table's file exists and was made from the current files."""
-        return is_current(exercise.table, self._key(exercise))
+        _, _, key = self._made_from(exercise)
+        return is_current(exercise.table, key)
 
-    def _key(self, exercise: Exercise) -> str:
-        fixed = self._fixed(exercise, self._reference(exercise))
-        return table_key(exercise, fixed)
-
-    def _reference(self, exercise: Exercise) -> LocalRunner:
-        return LocalRunner(namespace_of(exercise.solution))
-
-    def _fixed(self, exercise: Exercise, reference: LocalRunner) -> list[Exchange]:
-        """All exchanges of the reference with the checks, on fixed inputs."""
+    def _made_from(self, exercise: Exercise) -> tuple[LocalRunner, list[Exchange], str]:
+        """The reference, all its exchanges with the checks on fixed inputs, and the key of a table made from them."""
+        reference = LocalRunner(namespace_of(exercise.solution))
         subject = LocalRecordingRunner(reference.namespace)
         self._checks.run(exercise.checks, CheckRun(subject, reference, FIXED, (exercise.id,)))
-        return subject.transcript
+        return reference, subject.transcript, table_key(exercise, subject.transcript)
