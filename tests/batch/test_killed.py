@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import witness
 from tests.witness import Witnessed, loops, witnessed
 
 LOOP = "def running_mean(x):\n    while True:\n        pass\n"
@@ -62,7 +63,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_it_starts(
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: run.named(beginning))
         kill(run, victim, ending)
-        run.leaves_nothing()
+        assert run.left() == []
 
 
 @endings
@@ -74,7 +75,7 @@ def test_nothing_is_left_of_a_run_that_is_killed_while_an_attempt_loops(
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: loops(run))
         kill(run, victim, ending)
-        run.leaves_nothing()
+        assert run.left() == []
 
 
 @SOAK
@@ -88,7 +89,7 @@ def test_nothing_is_left_where_all_that_shares_the_commands_session_is_killed_at
         for pid in run.kin():
             if os.getsid(pid) == os.getsid(run.process.pid):
                 os.kill(pid, signal.SIGKILL)
-        run.leaves_nothing()
+        assert run.left() == []
 
 
 @victims
@@ -97,4 +98,11 @@ def test_nothing_is_left_at_the_level_without_a_box(tiny_copy: Path, tmp_path: P
     with witnessed(grading, tmp_path / "log") as run:
         run.wait_for(lambda: run.named("worker.standalone"))
         kill(run, victim, signal.SIGKILL)
-        run.leaves_nothing()
+        assert run.left() == []
+
+
+def test_what_is_left_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, "PATIENCE", 0.1)
+    with witnessed(["sleep", "1000"], tmp_path / "log") as run:
+        run.wait_for(lambda: [witness.command_line(pid).strip() for pid in run.kin()] == ["sleep 1000"])
+        assert run.left()[1:] == ["sleep 1000"], "after the witness itself"

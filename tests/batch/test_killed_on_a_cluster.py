@@ -67,7 +67,7 @@ def test_a_worker_takes_its_judge_and_its_box_along(
         run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))
         end(run, COMMAND, signal.SIGKILL)  # which would wait for another worker
         end(run, SCHEDULER, signal.SIGKILL)
-        run.leaves_nothing()
+        assert run.left() == []
 
 
 @SOAK
@@ -75,7 +75,7 @@ def test_a_worker_takes_its_judge_and_its_box_along(
 def test_a_worker_ends_when_its_scheduler_has_gone(tiny_copy: Path, tmp_path: Path, moment: str) -> None:
     with graded_on_a_cluster(tiny_copy, tmp_path, moment) as run:
         end(run, SCHEDULER, signal.SIGKILL)
-        run.leaves_nothing()
+        assert run.left() == []
     last = (tmp_path / "said").read_text().splitlines()[-1]
     assert last.startswith("course: the dask scheduler at ")
     assert "is gone. Next: start it again" in last
@@ -85,7 +85,7 @@ def test_a_worker_that_is_told_to_end_after_its_scheduler_has_gone_ends(tiny_cop
     with graded_on_a_cluster(tiny_copy, tmp_path, "an attempt loops") as run:
         end(run, SCHEDULER, signal.SIGKILL)
         end(run, WORKER, signal.SIGTERM)
-        run.leaves_nothing()
+        assert run.left() == []
 
 
 @SOAK
@@ -97,4 +97,4 @@ def test_a_command_that_is_killed_leaves_a_worker_that_can_be_ended(tiny_copy: P
         end(run, WORKER, signal.SIGTERM)
         run.wait_for(lambda: not run.named(JUDGE) and not run.named(REAPER))
         end(run, SCHEDULER, signal.SIGTERM)
-        run.leaves_nothing()
+        assert run.left() == []
