@@ -13,6 +13,7 @@ from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import BatchRunner, Exchange
 from ..result import Diagnosed
+from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .agree import comparable
 from .bank import Bank
 from .by_name import ByName, takes_another_order
@@ -23,7 +24,7 @@ from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-UNTOUCHED, INTERFACE, HARD_CODED = "stub_untouched", "interface", "hard_coded_shape"
+INTERFACE, HARD_CODED = "interface", "hard_coded_shape"
 
 
 def diagnose(
@@ -44,12 +45,14 @@ def diagnose(
     Args:
         table: called only if the table is needed.
         subject: the attempt, to be asked the table's probes.
-        source: the attempt's text, for the sizes that it contains.
+        source: the attempt's text, for the sizes that it contains and for whether there is anything in it.
         replays: of earlier attempts.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return ()
+    if is_unwritten(source) and not any(o.outcome == "passed" for o in outcomes):
+        return diagnosed(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     proven = {o.id: _proven(o) for o in failed}
     transcript = [e for e in transcript if comparable(e)]

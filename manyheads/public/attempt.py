@@ -30,7 +30,7 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
             sentence = f"The file cannot be imported: it {describe_exception(raised)}."
             return unloadable(fingerprints, "error", sentence, "load_error")
         note = stopped_cells(source, attempt.stopped, describe_exception)
-        result = check_attempt(fingerprints, attempt)
+        result = check_attempt(fingerprints, attempt, source.source)
         if note and not any(check.outcome == "passed" for check in result.checks):
             return unloadable(fingerprints, "error", note, "load_error")
         return result.model_copy(update={"note": " ".join(filter(None, (note, result.note)))})

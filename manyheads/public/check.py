@@ -12,29 +12,37 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.sanitize import sanitize
 from ..judge.attempt import AttemptRunner
 from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
+from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .aspects import Compared, compare, compared
 from .describe_exception import describe_exception
 from .file import Fingerprints, PublicCheck, Words
 from .fingerprint import Facet
 
 
-def check_attempt(fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner) -> ExerciseResult:
-    """The result of an attempt's visible checks, with the misconceptions that its answers show."""
+def check_attempt(
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, source: str = ""
+) -> ExerciseResult:
+    """The result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty."""
     content = fingerprints.content
     seen: dict[int, Compared] = {}
     checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
     passed = all(result.outcome == "passed" for result in checks)
     others = len(content.checks) - len(content.visible)
     more = f"{others} more check{'s are' if others > 1 else ' is'} asked when it is graded." if others else ""
-    if not passed:
+    if is_unwritten(source) and not any(result.outcome == "passed" for result in checks):
+        diagnosis = [_named(fingerprints, UNTOUCHED)]
+    elif passed:
+        diagnosis = []
+    else:
         _ask_the_rest(fingerprints, attempt, seen)
+        diagnosis = _diagnosis(fingerprints, seen)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
     return ExerciseResult(
         id=content.exercise,
         score=sum(r.score for r in results),
         max_score=sum(r.max_score for r in results),
         checks=results,
-        diagnosis=() if passed else tuple(_diagnosis(fingerprints, seen)),
+        diagnosis=tuple(diagnosis),
         note=more if passed else "",
     )
 

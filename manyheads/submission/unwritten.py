@@ -1,0 +1,54 @@
+"""Whether an attempt has nothing written in it: each function is as empty as the stub's, in whatever way."""
+
+from __future__ import annotations
+
+import ast
+
+UNTOUCHED = "stub_untouched"  # the misconception's id
+MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes that bring nothing
+
+
+def is_unwritten(source: str) -> bool:
+    """Whether there are functions or classes, and none of them has any content.
+
+    `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()` are no content. What
+    stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten.
+    """
+    try:
+        parts = [part for part in ast.parse(source).body if not _asks_for_main(part)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    nodes = [node for part in parts for node in ast.walk(part)]
+    if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
+        return False
+    definitions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    return bool(definitions) and all(_is_empty(definition) for definition in definitions)
+
+
+def _asks_for_main(part: ast.stmt) -> bool:
+    return isinstance(part, ast.If) and "__name__" in {n.id for n in ast.walk(part.test) if isinstance(n, ast.Name)}
+
+
+def _sets_an_attribute(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
+def _is_empty(definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    if definition.decorator_list:
+        return False
+    if isinstance(definition, ast.ClassDef):
+        inherits = any(ast.unparse(base) not in MODULES for base in definition.bases)
+        functions = ast.FunctionDef | ast.AsyncFunctionDef  # which are looked at one by one
+        return not inherits and all(isinstance(s, functions) or _does_nothing(s) for s in definition.body)
+    return all(_does_nothing(statement) for statement in definition.body)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(ast.Constant()) | ast.Return(None | ast.Constant(None)):
+            return True
+        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
+            return True
+        case ast.Expr(ast.Call(ast.Attribute(ast.Call(ast.Name("super")), "__init__"), [], [])):
+            return True
+    return False

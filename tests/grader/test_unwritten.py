@@ -1,0 +1,45 @@
+"""At the real course: who has written nothing is told just that, by the grader and on the student's own machine."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Exercise, load_course
+from manyheads.judge.grade import Judge, Settings
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.submission import AttemptSource
+
+EXERCISES = load_course(Path(__file__).parents[2]).exercises
+
+
+@pytest.fixture(scope="module")
+def judge(repository: Path, box: Box) -> Judge:
+    return Judge(load_course(repository), box, Settings(b"nothing"))
+
+
+def emptied(exercise: Exercise, classes: bool) -> AttemptSource:
+    """The solution with a docstring in place of each body, of a class or of its methods."""
+    tree = ast.parse(exercise.solution.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) or (classes and isinstance(node, ast.ClassDef)):
+            node.body = ast.parse('"""Later."""').body
+    return AttemptSource("attempt.py", ast.unparse(tree))
+
+
+@pytest.mark.parametrize("classes", [True, False], ids=["empty classes", "empty methods"])
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
+def test_nothing_written_is_named_and_nothing_else_is(
+    judge: Judge, box: Box, repository: Path, exercise: Exercise, classes: bool
+) -> None:
+    source = emptied(exercise, classes)
+    graded = judge.grade_attempt("somebody", exercise, source)
+    assert (graded.score, [d.id for d in graded.diagnosis]) == (0, ["stub_untouched"])
+    limits = load_course(repository).limits.for_worker()
+    checked = check_source(read(exercise.fingerprints), source, box, limits)
+    assert [(d.id, d.title) for d in checked.diagnosis] == [("stub_untouched", graded.diagnosis[0].title)]
+    assert checked.diagnosis[0].hint

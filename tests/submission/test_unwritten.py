@@ -1,0 +1,73 @@
+"""A file in which nothing is written is known by its text, in whatever way it says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.submission.unwritten import is_unwritten
+
+REPOSITORY = Path(__file__).parents[2]
+STUBS = sorted(REPOSITORY.glob("exercises/*/*.py"))
+WRITTEN = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("grader/right/*/*.py")])
+WRITTEN += sorted(REPOSITORY.glob("grader/wrong/*/*.py"))
+
+NOTHING = {
+    "pass": "pass",
+    "a docstring": '"""The mean."""',
+    "an ellipsis": "...",
+    "a return of nothing": "return",
+    "a return of None": "return None",
+    "the stub's own exception": "raise NotImplementedError",
+    "the stub's own exception, called": 'raise NotImplementedError("later")',
+    "a docstring and pass": '"""The mean."""\n    pass',
+}
+MODULE = "from torch import nn\n\n\nclass Head(nn.Module):\n"
+EMPTY = {
+    "a class": f"{MODULE}    pass\n",
+    "methods": f"{MODULE}    def __init__(self, n):\n        super().__init__()\n\n    def forward(self, x):\n        pass\n",
+    "the parent named": f"{MODULE}    def __init__(self, n):\n        super(Head, self).__init__()\n",
+    "a demonstration": 'def mean(x):\n    pass\n\n\nif __name__ == "__main__":\n    def show(x):\n        print(x)\n',
+}
+SOMETHING = {
+    "no function": "import torch\n",
+    "nothing at all": "",
+    "no Python": "def mean(x):\n",
+    "a line": "def mean(x):\n    y = x.mean()\n",
+    "one of two": "def mean(x):\n    return x.mean()\n\n\ndef total(x):\n    pass\n",
+    "a lambda": "mean = lambda x: x.mean()\n\n\ndef total(x):\n    pass\n",
+    "a parent that brings something": "from torch import nn\n\n\nclass Head(nn.MultiheadAttention):\n    pass\n",
+    "a layer": f"{MODULE}    def __init__(self):\n        super().__init__()\n        self.proj = nn.Linear(2, 2)\n",
+    "a method from elsewhere": f"{MODULE}    pass\n\n\nHead.forward = print\n",
+    "an attribute of the class": f"{MODULE}    forward = print\n",
+    "a decorator": "import functools\n\n\n@functools.cache\ndef mean(x):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in NOTHING.items()])
+def test_a_body_without_content_is_nothing(body: str) -> None:
+    assert is_unwritten(f"def mean(x):\n    {body}\n")
+
+
+@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in EMPTY.items()])
+def test_a_file_without_content_is_nothing(source: str) -> None:
+    assert is_unwritten(source)
+
+
+@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in SOMETHING.items()])
+def test_whoever_has_begun_has_written_something(source: str) -> None:
+    assert not is_unwritten(source)
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
+def test_every_stub_is_nothing(stub: Path) -> None:
+    assert is_unwritten(stub.read_text(encoding="utf-8"))
+
+
+def test_no_attempt_of_the_graders_is_nothing() -> None:
+    assert [path.name for path in WRITTEN if is_unwritten(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_file_that_python_gives_up_on_is_something() -> None:
+    assert not is_unwritten(f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n")
