@@ -20,6 +20,8 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
+from ._dropout import copies_of, is_dropped
+
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
 STRIDES = re.compile("view size is not compatible")
@@ -266,7 +268,9 @@ def judge_dropout_sleeps(subject, attempt, draw):
     if not steady:
         deaf = weights_without_effect(lambda w: subject.module(attempt.asking(random=True), s, w)(x), state)
         told = f"; {', '.join(deaf)} changes nothing: another is made in every call" if deaf else ""
-        fault = "params_not_registered" if deaf else ""
+        alone = subject.module(attempt.asking(random=True), s, state)(copies_of(x[:1, :1]))
+        awake = not deaf and is_dropped(alone.output, getattr(s, "nh", 1))
+        fault = "params_not_registered" if deaf else "dropout_always_on" if awake else ""
         expect(False, f"even without dropout the same input gives two answers{told}", fault)
     answer = subject.module(attempt.asking(random=True, runs=2), s, state, dropout=0.5)(x)
     for once in answer.outputs[: 1 if answer.reply.mutated else 2]:
@@ -291,6 +295,22 @@ def dropped(ask, x):
 def near(a, b):
     """Entry by entry, to 1e-4 of the largest of b."""
     return (a - b).abs() <= 1e-4 * b.abs().max()
+
+
+def judge_rate(ask, x):
+    """Without dropout, training drops nothing: a rate of its own does."""
+    copies = x.expand(COPIES, *x.shape[1:]).contiguous()
+    awake, asleep = ask(dropout=0.0).training()(copies).output, ask(dropout=0.0)(copies).output
+    calm = asleep.shape == awake.shape and near(asleep, asleep[:1]).all()
+    own_rate = "made with dropout = 0 it drops in training all the same"
+    expect(not calm or near(awake, asleep).all(), own_rate, "dropout_rate_fixed")
+
+
+def judge_extra(awake, asleep):
+    """What survives one dropout is scaled up once; x has one token."""
+    twice = near(awake, asleep / (1 - P) ** 2)
+    told = "what survives is scaled up twice, by 1 / (1 − p)²: two dropouts act, and one is asked for"
+    expect(not twice.any() or not (near(awake, 0 * asleep) | twice).all(), told, "dropout_extra")
 
 
 def judge_misplaced(ask, x, unmoved, heads):

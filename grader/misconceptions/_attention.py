@@ -220,6 +220,7 @@ PROJS = {
     "linear": lambda y, W: F.linear(y, W),
     "missing": lambda y, W: y,
     "untransposed": lambda y, W: y @ W,
+    "twice": lambda y, W: F.linear(F.linear(y, W), W),
 }
 
 # Weights and values to what each head says: the same, until a size is 1 by mistake.

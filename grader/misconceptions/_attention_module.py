@@ -9,7 +9,7 @@ from torch import nn
 from ._attention import CUTS, LATE_MASKS, MASKS, MERGES, MIXES, PROJS, SCALES, SOFTMAXES, SOURCES, SPLITS, lower
 
 # The right value of each knob: of those that __init__ reads, and of those that forward reads.
-OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "awake": True}
+OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "awake": True, "rate": "given"}
 OF_FORWARD = {
     "scale": "sqrt_hd", "scale_place": "scores", "mask": "causal", "late_mask": "none", "softmax": "keys",
     "softmax_of": "queries_by_keys", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
@@ -65,9 +65,11 @@ class Attention(nn.Module):
         k = self.knobs
         if n_embd % n_head and k.divisibility == "checked":
             raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
-        self.n_head, self.block_size, self.p = n_head, block_size, dropout
+        self.n_head, self.block_size = n_head, block_size
+        self.p = 0.1 if k.rate in ("fixed", "fixed_weights") else dropout  # of the weights
         make_layers(self, k.params, n_embd, block_size)
-        self.drop, self.drop_output = nn.Dropout(dropout), nn.Dropout(dropout)
+        self.drop = nn.Dropout(self.p)
+        self.drop_output = nn.Dropout(0.1 if k.rate in ("fixed", "fixed_output") else dropout)
         self.hold_mask(k.holder)
 
     def hold_mask(self, holder):
@@ -192,14 +194,14 @@ class Attention(nn.Module):
             return F.dropout(weights, self.p)
         if k.dropout == "kept_training":
             self.drop.train()
-        return self.drop(weights)
+        return self.drop(self.drop(weights) if k.dropout == "weights_twice" else weights)
 
     def dropped_output(self, out, k):
         if k.dropout in ("missing", "output_missing") or k.output_dropout == "missing":
             return out
         if k.dropout in ("functional", "output_functional"):
             return F.dropout(out, self.p)
-        return self.drop_output(out)
+        return self.drop_output(self.drop_output(out) if k.dropout == "output_twice" else out)
 
 
 def make_layers(self, params, C, block):

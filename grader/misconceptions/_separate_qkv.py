@@ -31,7 +31,8 @@ class Knobs:
     transposed: str = ""
     no_bias: str = ""  # layers without a bias where one is asked for; o: out_proj
     own_bias: str = ""  # layers with a bias where none is
-    drop: str = "weights"  # scores, hidden, weights, merged, output, none
+    drop: tuple[str, ...] = ("weights",)  # scores, hidden, weights, merged, output; one that stands twice acts twice
+    rate: float | None = None  # in place of the argument
     when: str = "training"  # training, always, eval
     cut: tuple[str, ...] = ()  # where the graph is cut
     mutate: str = ""  # scale, after
@@ -85,7 +86,7 @@ class OneHead(nn.Module):
         self.context_length, self.d_out = context_length, d_out
         self.sizes = {"T": context_length, **knobs.sizes} if "context" in knobs.sizes else knobs.sizes
         self.keep(self.new_layers(d_in, d_out, qkv_bias))
-        self.dropout = Awake(dropout, knobs.when)
+        self.dropout = Awake(dropout if knobs.rate is None else knobs.rate, knobs.when)
         if knobs.extra == "out_proj":
             self.out_proj = nn.Linear(d_out, d_out)
         elif knobs.extra == "norm":
@@ -161,7 +162,7 @@ class OneHead(nn.Module):
         )
         v = self.as_values(x, q) if knobs.values == "x" else {"q": q, "k": k, "v": v}[knobs.values]
         out = self.merge(self.attend(q, k, v, x), layers, x)
-        out = self.dropout(out) if knobs.drop == "output" else out
+        out = self.dropped(out, "output")
         if knobs.extra in ("out_proj", "norm"):
             out = getattr(self, knobs.extra)(out)
         out = out * getattr(self, "temperature", 1.0)
@@ -170,6 +171,11 @@ class OneHead(nn.Module):
         if knobs.dtype in ("output", "half"):
             out = out.float() if knobs.dtype == "output" else out.half()
         return (out, None) if knobs.interface == "pair" else self.cut(out, "output")
+
+    def dropped(self, t, place):
+        for _ in range(self.knobs.drop.count(place)):
+            t = self.dropout(t)
+        return t
 
     def attend(self, q, k, v, x):
         """Each head's mix of the values."""
@@ -181,7 +187,7 @@ class OneHead(nn.Module):
         def at(place, t):
             """The scores or weights, scaled, struck out or detached if this is the place for it."""
             t = t * scale if knobs.scaled == place else t
-            return self.cut(self.dropout(t) if knobs.drop == place else t, place)
+            return self.cut(self.dropped(t, place), place)
 
         scores = at("scores", q @ k.transpose(-2, -1))
         seen = self.seen_by(scores, T)
@@ -276,9 +282,11 @@ LAYER_MUTANTS = (
     *each("proj_bias", "no_bias", *SOME),
     ("proj_bias", {"no_bias": "qkv", "own_bias": "qkv"}),
     *each("dropout_always_on", "when", "always", "eval"),
-    ("dropout_missing", {"drop": "none"}),
-    *each("dropout_before_softmax", "drop", "scores", "hidden"),
-    ("dropout_on_output_only", {"drop": "output"}),
+    ("dropout_missing", {"drop": ()}),
+    *each("dropout_before_softmax", "drop", ("scores",), ("hidden",)),
+    ("dropout_on_output_only", {"drop": ("output",)}),
+    *each("dropout_extra", "drop", ("weights", "weights"), ("weights", "output")),
+    *each("dropout_rate_fixed", "rate", 0.1, 0.5),
 )
 
 # The gradients, the values and the sizes of the input.

@@ -86,6 +86,7 @@ PROJECTIONS = {
     "right": lambda out, w: out @ w.mT,
     "missing": lambda out, w: out,
     "transposed": lambda out, w: out @ w,
+    "twice": lambda out, w: out @ w.mT @ w.mT,
     "bias": lambda out, w: out @ w.mT + 1,
     "bias_sized": lambda out, w: F.linear(out, w, w.new_ones(len(w))),
 }
@@ -280,6 +281,7 @@ MUTANTS = (
     ("mask_missing", {"mask": _NO_MASK}),
     ("proj_missing", {"proj": "missing"}),
     ("proj_transposed", {"proj": "transposed"}),
+    ("proj_twice", {"proj": "twice"}),
     ("weight_not_transposed", {"untransposed": (0, 1, 2)}),
     ("qkv_packed_per_head", {"cut": "packed"}),
     *each("qkv_order", "order", (1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1)),

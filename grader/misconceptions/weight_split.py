@@ -70,7 +70,7 @@ class HeadKnobs(Knobs):
     split: str = "heads"
     split_only: str = "qkv"  # the others are split well
     merge: str = "heads"
-    proj: str = "linear"  # linear, missing, transposed, no_bias_used
+    proj: str = "linear"  # linear, missing, transposed, twice, no_bias_used
     names: tuple[str, ...] = ("W_query", "W_key", "W_value", "out_proj")
 
 
@@ -106,11 +106,12 @@ class Heads(OneHead):
 
     def merge(self, out, layers, x):
         out = MERGE[self.knobs.merge](out, *x.shape[:2])
-        out = self.dropout(out) if self.knobs.drop == "merged" else out
+        out = self.dropped(out, "merged")
         if self.knobs.proj == "missing":
             return out
         without_bias = self.knobs.proj == "no_bias_used"
         layer = getattr(layers[3], "weight", layers[3]) if without_bias else layers[3]
+        out = project(layer, out) if self.knobs.proj == "twice" else out
         return project(layer, out, transposed=self.knobs.proj == "transposed")
 
 
@@ -170,6 +171,7 @@ HEAD_MUTANTS = (
     ("proj_missing", {"proj": "missing"}),
     ("proj_missing", {"proj": "missing", "extra": "no_layer"}),
     ("proj_transposed", {"proj": "transposed"}),
+    ("proj_twice", {"proj": "twice"}),
     ("proj_bias", {"no_bias": "o"}),
     ("proj_bias", {"proj": "no_bias_used"}),
     ("view_not_contiguous", {"merge": "view"}),
@@ -180,7 +182,8 @@ MUTANTS = (
     *attention_mutants(("d_out", "d_in"), ("heads", "batch", "square", "everything"), sqrt_heads=("nh",)),
     *HEAD_MUTANTS,
     *LAYER_MUTANTS,
-    ("dropout_on_output_only", {"drop": "merged"}),
+    ("dropout_on_output_only", {"drop": ("merged",)}),
+    ("dropout_extra", {"drop": ("weights", "merged")}),
     *INPUT_MUTANTS,
     ("hard_coded_shape", {"sizes": {"context": True}}),
     *each("hard_coded_shape", "sizes", *({"C": n} for n in (4, 12, 64, 8, 16, 768))),

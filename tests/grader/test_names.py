@@ -122,6 +122,97 @@ def test_numbers_may_be_looked_at_on_the_cpu(judge: Judge, repository: Path, cha
     assert (result.score, result.diagnosis) == (result.max_score, ())
 
 
+ALWAYS_ON = "dropout_always_on"
+DROPOUTS = [
+    pytest.param(
+        "self_attention", {"nn.Dropout(dropout)": "nn.Dropout(0.1)"}, "dropout_rate_fixed", id="0.1, one head"
+    ),
+    pytest.param("weight_split", {"nn.Dropout(dropout)": "nn.Dropout()"}, "dropout_rate_fixed", id="no rate"),
+    pytest.param("fused_qkv", {"nn.Dropout(dropout)": "nn.Dropout(0.1)"}, "dropout_rate_fixed", id="of the weights"),
+    pytest.param(
+        "fused_qkv",
+        {"resid_dropout = nn.Dropout(dropout)": "resid_dropout = nn.Dropout(0.2)"},
+        "dropout_rate_fixed",
+        id="of the output",
+    ),
+    pytest.param(
+        "self_attention",
+        {
+            "self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1), training=self.training)"
+        },
+        "dropout_rate_fixed",
+        id="the default of the function",
+    ),
+    pytest.param(
+        "self_attention", {"return weights @ v": "return self.dropout(weights @ v)"}, "dropout_extra", id="output"
+    ),
+    pytest.param(
+        "weight_split", {"self.out_proj(context)": "self.out_proj(self.dropout(context))"}, "dropout_extra", id="merged"
+    ),
+    pytest.param(
+        "fused_qkv",
+        {"self.resid_dropout(self.proj(y))": "self.resid_dropout(self.resid_dropout(self.proj(y)))"},
+        "dropout_extra",
+        id="the output's twice",
+    ),
+    pytest.param(
+        "self_attention",
+        {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
+        ALWAYS_ON,
+        id="neither a rate nor a mode",
+    ),
+    pytest.param(
+        "weight_split",
+        {"self.dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
+        ALWAYS_ON,
+        id="neither, in several heads",
+    ),
+    pytest.param(
+        "fused_qkv",
+        {"self.attn_dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
+        ALWAYS_ON,
+        id="neither, in a fused layer",
+    ),
+    pytest.param(
+        "fused_qkv",
+        {"self.resid_dropout(self.proj(y))": "nn.functional.dropout(self.proj(y))"},
+        ALWAYS_ON,
+        id="neither, of the output",
+    ),
+]
+
+
+@pytest.mark.parametrize(("exercise", "changes", "name"), DROPOUTS)
+def test_what_a_dropout_does_wrong(judge: Judge, repository: Path, exercise: str, changes: Changes, name: str) -> None:
+    assert named(judge, repository, exercise, changes) == [(name,)]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "change"),
+    [
+        pytest.param(
+            "self_attention", {"return weights @ v": "return weights @ v + torch.randn_like(v)"}, id="one head"
+        ),
+        pytest.param("fused_qkv", {"y = weights @ v": "y = weights @ v + torch.randn_like(v)"}, id="a fused layer"),
+    ],
+)
+def test_noise_is_no_dropout(judge: Judge, repository: Path, exercise: str, change: Changes) -> None:
+    assert named(judge, repository, exercise, change) == []
+
+
+@pytest.mark.parametrize(
+    ("exercise", "change"),
+    [
+        ("weight_split", {"self.out_proj(context)": "self.out_proj(self.out_proj(context))"}),
+        ("mha_by_loop", {"mha.proj(torch.cat(heads, dim=-1))": "mha.proj(mha.proj(torch.cat(heads, dim=-1)))"}),
+        ("fused_qkv", {"self.proj(y)": "self.proj(self.proj(y))"}),
+        ("sdpa_equivalence", {"self.proj(y)": "self.proj(self.proj(y))"}),
+    ],
+)
+def test_a_projection_that_is_applied_twice(judge: Judge, repository: Path, exercise: str, change: Changes) -> None:
+    assert named(judge, repository, exercise, change) == [("proj_twice",)]
+
+
 IN_ONE_LINE = [
     pytest.param(
         "mha_by_loop",
