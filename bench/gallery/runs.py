@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
@@ -13,6 +12,7 @@ import safetensors.torch
 import torch
 from pydantic import BaseModel, ConfigDict
 
+from manyheads.batch.cpus import usable
 from manyheads.box.worker.training import Trainer
 from manyheads.training.curve import Curve
 from manyheads.training.plan import attention_of, plan_for
@@ -52,7 +52,7 @@ class Run(BaseModel):
 def all_runs(folder: Path) -> Iterator[Run]:
     """The right ones first: the others are put into what they learned, which is kept in the folder."""
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
+    with ProcessPoolExecutor(usable(), mp_context=spawn) as pool:
         yield from _done(pool, folder, ((entry, seed, seed) for entry in RIGHT_ONES for seed in SEEDS))
         others = [(RIGHT_ONES[0], seed, seed + OTHER_DRAWS) for seed in SEEDS]
         yield from _done(pool, folder, [*others, *((entry, seed, seed) for entry in WRONG_ONES for seed in SEEDS)])
