@@ -156,6 +156,12 @@ DROPOUTS = [
         id="the output's twice",
     ),
     pytest.param(
+        "sdpa_equivalence",
+        {"self.resid_dropout(self.proj(y))": "self.resid_dropout(self.resid_dropout(self.proj(y)))"},
+        "dropout_extra",
+        id="the output's twice, on both paths",
+    ),
+    pytest.param(
         "self_attention",
         {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
         ALWAYS_ON,
