@@ -20,6 +20,7 @@ from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.browser import Browser, installed_browser
+from tests.copies import copy_course
 from tests.warm import fork_judges, run_warm, start_for_all, use
 
 TINY = Path(__file__).parent / "tiny_course"
@@ -147,9 +148,3 @@ def run_course(tmp_path: Path) -> RunCourse:
         return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
     return run
-
-
-def copy_course(source: Path, target: Path) -> Path:
-    """Copy a course without what a run leaves behind."""
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".course"))
-    return target

@@ -32,6 +32,7 @@ from manyheads.errors import CourseFault
 from manyheads.judge.grade import Judge, Settings
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests.copies import copy_course
 
 REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
@@ -127,7 +128,7 @@ def cluster() -> Iterator[Cluster]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp")))
         folder.chmod(0o755)
         course = folder / "course"
-        shutil.copytree(REPOSITORY / "tests" / "tiny_course", course, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_course(REPOSITORY / "tests" / "tiny_course", course)
         says = folder / "scheduler.json"
         options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(says)]
         scheduler = start("scheduler", *options, log=folder / "scheduler.log")

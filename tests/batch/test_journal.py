@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from manyheads.batch.plan import GradePlan
 from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
+from tests.copies import copy_course
 from tests.warm import run_warm
 
 REPOSITORY = Path(__file__).parents[2]
@@ -198,9 +198,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What the class earns where nobody interferes, with the secret that every copy below is given."""
     root = tmp_path_factory.mktemp("undisturbed")
     course = root / "course"
-    shutil.copytree(
-        REPOSITORY / "tests" / "tiny_course", course, ignore=shutil.ignore_patterns("__pycache__", ".course")
-    )
+    copy_course(REPOSITORY / "tests" / "tiny_course", course)
     plant_secret(course)
     out = root / "out"
     grade_all_of(course, hand_in(root / "submitted", CLASS), out)

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 from filelock import FileLock, Timeout
 
+from tests.copies import copy_course
+
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -119,7 +121,7 @@ def honest() -> Place:
 
 def plant_tiny_course(root: Path) -> None:
     """A copy of the tiny course with LIMITS, full of secrets."""
-    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__", ".course", ".git"))
+    copy_course(TINY, root)
     listed = "".join(f"  {name}: {value}\n" for name, value in LIMITS.items())
     text = (root / "course.yaml").read_text(encoding="utf-8")
     before, _, after = text.partition("limits:\n")

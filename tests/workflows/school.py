@@ -15,6 +15,7 @@ import torch
 from manyheads.authoring.bundle import bundle
 from manyheads.authoring.hand_over import hand_over
 from manyheads.course import load_course
+from tests.copies import copy_course
 from tests.workflows.hosted.actions import ACTIONS
 from tests.workflows.hosted.records import JobRun, Repository, StepRun, load_workflow
 from tests.workflows.hosted.runner import Run
@@ -59,7 +60,7 @@ def publish(folder: Path, repositories: Path, name: str) -> str:
 def found(folder: Path) -> str:
     """Make both repositories in a folder: the course from the tiny one, the class's as it is released. The course's commit."""
     private, released = folder / "private", folder / "released"
-    shutil.copytree(TINY, private, ignore=shutil.ignore_patterns("__pycache__", ".course"))
+    copy_course(TINY, private)
     for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"):
         source = REPOSITORY / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, private / name)
