@@ -29,9 +29,9 @@ grade: setup
 test: setup lint
 	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 4 --dist worksteal
 
-# Tests that start a cluster, a workflow's runner or an installed wheel.
+# Each file in one process and in its order: the last test of a cluster kills its scheduler.
 journeys: setup
-	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 4 --dist worksteal -m "journey and not soak"
+	@OMP_NUM_THREADS=1 $(RUN)/python -m pytest -n 4 --dist loadfile -m "journey and not soak"
 
 processors: setup
 	@for other in ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2 MKL_CBWR=COMPATIBLE OMP_NUM_THREADS=1 OMP_NUM_THREADS=2; do \
