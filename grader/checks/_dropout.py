@@ -1,10 +1,10 @@
-"""What dropout leaves behind in the copies of one token, whatever the weights are."""
+"""What dropout leaves behind in copies of the same tokens."""
 
 COPIES = 512
 
 
 def copies_of(x):
-    """(1, 1, C) as (COPIES, 1, C)."""
+    """(1, T, C) as (COPIES, T, C)."""
     return x.expand(COPIES, *x.shape[1:]).contiguous()
 
 

@@ -20,7 +20,7 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
-from ._dropout import copies_of, is_dropped
+from ._dropout import COPIES, copies_of, is_dropped
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
@@ -278,7 +278,7 @@ def judge_dropout_sleeps(subject, attempt, draw):
         expect(same, "in eval mode dropout = 0.5 changes the output", "dropout_always_on")
 
 
-COPIES, P = 512, 0.25
+P = 0.25
 
 
 def dropped(ask, x):
@@ -286,7 +286,7 @@ def dropped(ask, x):
 
     ask: gives the module for a dropout.
     """
-    awake = ask(dropout=P).training()(x.expand(COPIES, *x.shape[1:]).contiguous()).output
+    awake = ask(dropout=P).training()(copies_of(x)).output
     asleep = ask(dropout=0.0)(x).output
     assert_shape(awake, (COPIES, *asleep.shape[1:]))
     return awake, asleep
@@ -299,8 +299,7 @@ def near(a, b):
 
 def judge_rate(ask, x):
     """Without dropout, training drops nothing: a rate of its own does."""
-    copies = x.expand(COPIES, *x.shape[1:]).contiguous()
-    awake, asleep = ask(dropout=0.0).training()(copies).output, ask(dropout=0.0)(copies).output
+    awake, asleep = (made(copies_of(x)).output for made in (ask(dropout=0.0).training(), ask(dropout=0.0)))
     calm = asleep.shape == awake.shape and near(asleep, asleep[:1]).all()
     own_rate = "made with dropout = 0 it drops in training all the same"
     expect(not calm or near(awake, asleep).all(), own_rate, "dropout_rate_fixed")

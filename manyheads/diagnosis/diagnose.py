@@ -51,7 +51,7 @@ def diagnose(
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return ()
-    if is_unwritten(source) and not any(o.outcome == "passed" for o in outcomes):
+    if not any(o.outcome == "passed" for o in outcomes) and is_unwritten(source):
         return diagnosed(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     proven = {o.id: _proven(o) for o in failed}

@@ -14,7 +14,7 @@ from ..box.worker.messages import Build, Call
 from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import Runner
 from ..checks.recording import BatchRunner, Exchange, replies_of
-from ..submission.notebook import CODE_LIMIT
+from ..submission.statements import statements_of
 from .agree import agree
 from .resize import Axes, Layout, layouts, sizes_of
 
@@ -47,20 +47,10 @@ def works_for_its_own_sizes(
 
 def written_sizes(source: str) -> list[int]:
     """The integers in a text that may be sizes: not negated ones, nor those below `if __name__ == "__main__"`."""
-    if len(source) > CODE_LIMIT:
-        return []
-    try:
-        parts = [part for part in ast.parse(source).body if not (isinstance(part, ast.If) and _names_main(part.test))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    nodes = [node for part in parts for node in ast.walk(part)]
+    nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
     numbers = [n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and id(n) not in negated]
     return sorted({n for n in numbers if SMALLEST <= n <= LARGEST})[:SIZES]
-
-
-def _names_main(test: ast.expr) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
 
 
 def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:

@@ -29,7 +29,7 @@ def check_attempt(
     passed = all(result.outcome == "passed" for result in checks)
     others = len(content.checks) - len(content.visible)
     more = f"{others} more check{'s are' if others > 1 else ' is'} asked when it is graded." if others else ""
-    if is_unwritten(source) and not any(result.outcome == "passed" for result in checks):
+    if not any(result.outcome == "passed" for result in checks) and is_unwritten(source):
         diagnosis = [_named(fingerprints, UNTOUCHED)]
     elif passed:
         diagnosis = []

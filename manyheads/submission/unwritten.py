@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from .statements import statements_of
+
 UNTOUCHED = "stub_untouched"  # the misconception's id
 MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes that bring nothing
 
@@ -14,19 +16,11 @@ def is_unwritten(source: str) -> bool:
     `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()` are no content. What
     stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten.
     """
-    try:
-        parts = [part for part in ast.parse(source).body if not _asks_for_main(part)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    nodes = [node for part in parts for node in ast.walk(part)]
+    nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
         return False
     definitions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
     return bool(definitions) and all(_is_empty(definition) for definition in definitions)
-
-
-def _asks_for_main(part: ast.stmt) -> bool:
-    return isinstance(part, ast.If) and "__name__" in {n.id for n in ast.walk(part.test) if isinstance(n, ast.Name)}
 
 
 def _sets_an_attribute(node: ast.AST) -> bool:

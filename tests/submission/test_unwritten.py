@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.submission.notebook import CODE_LIMIT
 from manyheads.submission.unwritten import is_unwritten
 
 REPOSITORY = Path(__file__).parents[2]
@@ -67,6 +68,11 @@ def test_every_stub_is_nothing(stub: Path) -> None:
 
 def test_no_attempt_of_the_graders_is_nothing() -> None:
     assert [path.name for path in WRITTEN if is_unwritten(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_file_of_many_characters_is_something() -> None:
+    """Parsing takes a thousand bytes of the judge's memory for each of them."""
+    assert not is_unwritten(f"def mean(x):\n    pass\n{'#' * CODE_LIMIT}\n")
 
 
 def test_a_file_that_python_gives_up_on_is_something() -> None:
