@@ -1,6 +1,6 @@
 # make grade   set up, then grade the class in examples/submitted/
 # make test    set up, then run the linters and the test suite of this repository
-# make journeys  set up, then run the tests that start a cluster, a workflow's runner or an installed wheel
+# make journeys  set up, then run the tests of whole ways: nbgrader, a cluster, a workflow's runner, a killed run
 # make processors  set up, then run the tests that touch recordings as other processors would: without AVX-512, without
 #              AVX2, with MKL's compatible code, with one thread and with two
 # make verify  set up, then hold the course to its own promises

@@ -24,6 +24,8 @@ from manyheads.checks.trusted import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 
+pytestmark = pytest.mark.journey
+
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
 WHEEL = f"manyheads-{version('manyheads')}-py3-none-any.whl"

@@ -12,6 +12,8 @@ from manyheads.authoring.init import init_course
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError
 
+pytestmark = pytest.mark.journey
+
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -19,6 +19,8 @@ from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 from tests.conftest import REPOSITORY
 
+pytestmark = pytest.mark.journey
+
 PATIENCE = 120.0  # seconds: a busy machine is slow
 
 

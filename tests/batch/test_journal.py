@@ -23,6 +23,8 @@ from manyheads.submission import find_submissions
 from tests.copies import copy_course
 from tests.warm import run_warm
 
+pytestmark = pytest.mark.journey
+
 REPOSITORY = Path(__file__).parents[2]
 RIGHT = (
     "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"

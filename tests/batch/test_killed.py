@@ -12,6 +12,8 @@ import pytest
 from tests import witness
 from tests.witness import Witnessed, loops, witnessed
 
+pytestmark = pytest.mark.journey
+
 LOOP = "def running_mean(x):\n    while True:\n        pass\n"
 SLEEP = "import time\n\n\ndef running_mean(x):\n    time.sleep(1000)\n"
 JUDGE, REAPER = "multiprocessing.spawn", "manyheads.box.reaper"

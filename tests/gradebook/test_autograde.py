@@ -19,6 +19,8 @@ from manyheads.errors import CourseFault
 from manyheads.gradebook.commands import alone
 from manyheads.gradebook.staging import staged
 
+pytestmark = pytest.mark.journey
+
 STEM = "01_running_mean"
 DIAGNOSIS = "You divided by the length of x everywhere."
 

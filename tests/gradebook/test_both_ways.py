@@ -17,6 +17,8 @@ import pytest
 
 from tests.warm import run_warm
 
+pytestmark = pytest.mark.journey
+
 STUDENTS = "select count(*) from submitted_assignment"
 CELLS = """
     select submitted_assignment.student_id, base_cell.name, grade.auto_score, grade.needs_manual_grade

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.journey
+
 STEM = "01_running_mean"
 TINY = Path(__file__).parents[1] / "tiny_course"
 

@@ -12,6 +12,8 @@ import pytest
 from manyheads.course import load_course
 from manyheads.gradebook.reader import read_gradebook
 
+pytestmark = pytest.mark.journey
+
 STEM = "01_running_mean"
 TINY = Path(__file__).parents[1] / "tiny_course"
 RULE = '''

@@ -16,6 +16,8 @@ from manyheads.course import Course, load_course
 from manyheads.gradebook.source import build_source
 from manyheads.gradebook.writer import GradebookWriter
 
+pytestmark = pytest.mark.journey
+
 STEM = "01_running_mean"
 
 

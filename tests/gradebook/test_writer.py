@@ -20,6 +20,8 @@ from manyheads.gradebook.reader import read_gradebook
 from manyheads.gradebook.writer import GradebookWriter
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
 
+pytestmark = pytest.mark.journey
+
 CHECKS = ("shape", "values", "gradients", "refuses_nothing")
 NOTEBOOK = ("01_running_mean", "averages")
 VALUES = ("running_mean-values", *NOTEBOOK)
