@@ -36,9 +36,19 @@ def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = No
     return Kind(type_, re.compile(pattern, re.DOTALL), meaning, misconception, at_call)
 
 
+# What says nothing of the functions that are written.
+_UNWRITTEN = _kind("NotImplementedError", "", "nothing is written here yet", "stub_untouched")
+_UNDEFINED = _kind(
+    "AttributeError",
+    r"is not defined in this file",
+    "a name that the exercise asks for is not defined",
+    "interface",
+    True,
+)
+
 KINDS = (
     _kind("NotImplementedError", r'missing the required "forward"', "a module that has no forward was called"),
-    _kind("NotImplementedError", "", "nothing is written here yet", "stub_untouched"),
+    _UNWRITTEN,
     _kind(
         "RuntimeError",
         r"view size is not compatible",
@@ -62,7 +72,7 @@ KINDS = (
         "RuntimeError",
         r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
         r"shapes? .* (are|is) not broadcastable|Attempting to broadcast a dimension|output with shape .* doesn't match the broadcast shape",
-        "two tensors whose shapes do not fit each other: a mask that is not cut to T, perhaps",
+        "two tensors whose shapes do not fit each other",
     ),
     _kind(
         "RuntimeError",
@@ -134,13 +144,7 @@ KINDS = (
     _kind("TypeError", r"NoneType", "None is used as if it were a tensor: does every function return its result?"),
     _kind("NameError", "", "a name is used that is defined nowhere"),
     _kind("RuntimeError", r"derivative for .* is not implemented", "an operation that has no second derivative"),
-    _kind(
-        "AttributeError",
-        r"is not defined in this file",
-        "a name that the exercise asks for is not defined",
-        "interface",
-        True,
-    ),
+    _UNDEFINED,
     _kind(
         "TypeError",
         r"unexpected keyword argument|multiple values for argument|positional argument|required keyword-only",
@@ -166,6 +170,11 @@ _REFUSALS = frozenset({"ValueError", "AssertionError"})
 def is_refusal(raised: Raised) -> bool:
     """Whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
+
+
+def is_unfinished(raised: Raised) -> bool:
+    """Whether what was called is not written or not there yet, which says nothing of the functions that are."""
+    return kind_of(raised) in (_UNWRITTEN, _UNDEFINED)
 
 
 def is_dtype_fault(raised: Raised) -> bool:

@@ -6,21 +6,22 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from ..box.connection import AttemptEnded
-from ..checks.explain import kind_of
+from ..checks.explain import is_unfinished, kind_of
 from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import BatchRunner, Exchange
 from ..result import Diagnosed
-from ..submission.unwritten import UNTOUCHED, is_unwritten
+from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
 from .agree import comparable
 from .bank import Bank
+from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
 from .own_sizes import works_for_its_own_sizes
 from .search import Fault, explain_values
 from .sizes import has_fixed_size
-from .table import Table
+from .table import Table, function_of
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
@@ -54,8 +55,10 @@ def diagnose(
     if not any(o.outcome == "passed" for o in outcomes) and is_unwritten(source):
         return diagnosed(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
-    proven = {o.id: _proven(o) for o in failed}
-    transcript = [e for e in transcript if comparable(e)]
+    transcript, unwritten = list(transcript), unwritten_names(source)
+    empty = {e.check for e in transcript if function_of(e.call) in unwritten}
+    proven = {o.id: UNTOUCHED if o.id in empty else _proven(o) for o in failed}
+    transcript = [e for e in transcript if comparable(e) and function_of(e.call) not in unwritten]
     exchanges = _to_explain(failed, proven, transcript)
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
@@ -63,16 +66,21 @@ def diagnose(
         values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
+        if values is None:
+            values = explain_functions(bank, table(), subject, reference, exchanges)
     except AttemptEnded:
         values = None
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
-    exceptions = [proven[o.id] for o in failed if o.raised is not None and proven[o.id]]
-    suspects = [proven[o.id] for o in sorted(failed, key=lambda o: o.layer) if o.raised is None and proven[o.id]]
+    unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
+    written = [o for o in failed if proven[o.id] and o not in unfinished]
+    exceptions = [proven[o.id] for o in written if o.raised is not None]
+    suspects = [proven[o.id] for o in sorted(written, key=lambda o: o.layer) if o.raised is None]
     if not named and _returns_nothing(transcript):
         suspects = [UNTOUCHED]
     elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
         suspects.append(HARD_CODED)
-    order = [*(e for e in exceptions if e != UNTOUCHED), *named, *suspects, *(e for e in exceptions if e == UNTOUCHED)]
+    # What is not written yet says nothing of what is, so that it comes last.
+    order = [*exceptions, *named, *suspects, *(proven[o.id] for o in unfinished)]
     return tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order))
 
 

@@ -10,14 +10,15 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from ..checks.explain import is_refusal, kind_of
+from ..box.worker.answers import Reply
+from ..checks.explain import is_refusal, is_unfinished, kind_of
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import CachedRunner
 from ..checks.recording import BatchRunner, Exchange, replies_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .sketch import Sketches, sketch
-from .table import Table, combined
+from .table import Table, combined, function_of
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
 OF_ERRORS = 64  # the most pairs if the attempt raised in every call: errors distinguish pairs badly
@@ -33,6 +34,22 @@ class Fault:
     alternatives: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Part:
+    """One function of several: what explains it must not contradict `earlier`, the answers of those that it may call."""
+
+    function: str
+    earlier: tuple[Exchange, ...]
+
+    def contradicts(self, runner: Runner, reference: Runner) -> bool:
+        """Whether trusted code answers an earlier call neither as the attempt did nor as the reference does."""
+        for exchange in self.earlier:
+            reply = runner.execute(exchange.call)
+            if not agree(exchange.reply, reply) and not agree(reference.execute(exchange.call), reply):
+                return True
+        return False
+
+
 def explain_values(
     bank: Bank,
     table: Table,
@@ -40,11 +57,13 @@ def explain_values(
     reference: CachedRunner,
     exchanges: Sequence[Exchange],
     most_pairs: int = CONFIRMED_PAIRS,
+    part: Part | None = None,
 ) -> tuple[Fault, ...] | None:
     """The faults that explain these exchanges: () if nothing is wrong, one, or two; None if the bank has no explanation.
 
     `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if a probe ends its process.
-    Put failed exchanges first: they rule out candidates soonest.
+    Put failed exchanges first: they rule out candidates soonest. `part`: what they are about, if it is not the
+    whole attempt.
     """
     exchanges = [e for e in exchanges if not refuses_in_its_own_way(e, reference)]
     if any(
@@ -53,20 +72,23 @@ def explain_values(
         return None  # no mutant explains an exception of unknown kind
     if _explains(reference, exchanges):
         return ()
-    every, asked = _usable(table, exchanges)
+    every, asked = _usable(table, exchanges, part)
     answers = dict(zip(every, replies_of(subject, [table.probes[k].call for k in every]), strict=True))
+    every = [k for k in every if not _says_nothing(answers[k])]
     every = [k for k in every if not refuses_in_its_own_way(Exchange("", table.probes[k].call, answers[k]), reference)]
     asked = [k for k in asked if k in every]
     replies = [sketch([answers[k]]) for k in every]
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without probes all mutants are candidates
     for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
         fits[:, column] = table.answers[k].agree_with(reply)
-    found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs)
+    found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs, part)
     if found is None and asked != every:
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
-        found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs)
-    return _nearly_explains(bank, table, fits, reference, exchanges) if found is None else found
+        found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs, part)
+    if found is None and part is None:  # a part is too little to be explained nearly
+        return _nearly_explains(bank, table, fits, reference, exchanges)
+    return found
 
 
 def refuses_in_its_own_way(exchange: Exchange, reference: Runner) -> bool:
@@ -81,7 +103,14 @@ def refuses_in_its_own_way(exchange: Exchange, reference: Runner) -> bool:
     return refused is not None and is_refusal(refused)
 
 
-def _usable(table: Table, exchanges: Sequence[Exchange]) -> tuple[list[int], list[int]]:
+def _says_nothing(reply: Reply) -> bool:
+    """Whether what was asked is not written yet, which says nothing of what is."""
+    if reply.raised is not None:
+        return is_unfinished(reply.raised)
+    return bool(reply.outputs) and all(out.kind == "NoneType" for out in reply.outputs)
+
+
+def _usable(table: Table, exchanges: Sequence[Exchange], part: Part | None) -> tuple[list[int], list[int]]:
     """The indices of the probes from the checks of these exchanges, and of those that the attempt was really asked.
 
     A check that fails early makes only its first calls. Its other calls might show a second fault, or the same fault in
@@ -92,7 +121,9 @@ def _usable(table: Table, exchanges: Sequence[Exchange]) -> tuple[list[int], lis
     every = [
         k
         for k, probe in enumerate(table.probes)
-        if probe.check in asked and (gradients or probe.call.cotangent is None)
+        if probe.check in asked
+        and (gradients or probe.call.cotangent is None)
+        and (part is None or part.function == function_of(probe.call))
     ]
     return every, [k for k in every if table.probes[k].nth < asked[table.probes[k].check]]
 
@@ -106,13 +137,19 @@ def _found(
     reference: CachedRunner,
     exchanges: list[Exchange],
     most_pairs: int,
+    part: Part | None,
 ) -> tuple[Fault, ...] | None:
     """The mutant, or the pair, that no probe rules out and that explains every exchange."""
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
     candidates = [bank.mutants[m] for m in alike]  # these inputs may distinguish members of one class
     found: dict[str, Mutant] = {}
     for mutant in candidates:  # the first of several mutants of one mistake is enough
-        if mutant.id not in found and _explains(reference.of(mutant.namespace), exchanges):
+        runner = reference.of(mutant.namespace)
+        if (
+            mutant.id not in found
+            and _explains(runner, exchanges)
+            and not (part and part.contradicts(runner, reference))
+        ):
             found[mutant.id] = mutant
     if found:
         return (_fault(next(iter(found.values())), list(found)),)
@@ -123,7 +160,8 @@ def _found(
     )
     only_raised = all(e.reply.raised is not None for e in exchanges)
     for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
-        if _explains(LocalRunner(namespace, reference.device, only_values=True), exchanges):
+        together = LocalRunner(namespace, reference.device, only_values=True)
+        if _explains(together, exchanges) and not (part and part.contradicts(together, reference)):
             return tuple(
                 _fault(_representative(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
                 for c in _needed(bank, table, sorted(classes), reference, exchanges)

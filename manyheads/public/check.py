@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 
 from ..box.connection import AttemptEnded, End
-from ..checks.explain import kind_of
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.local import LocalRecordingRunner
 from ..checks.sanitize import sanitize
 from ..judge.attempt import AttemptRunner
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome
+from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .aspects import Compared, compare, compared
 from .describe_exception import describe_exception
-from .file import Fingerprints, PublicCheck, Words
-from .fingerprint import Facet
+from .diagnosis import diagnose_from_recordings, named
+from .file import Fingerprints, PublicCheck
 
 
 def check_attempt(
@@ -30,12 +28,12 @@ def check_attempt(
     others = len(content.checks) - len(content.visible)
     more = f"{others} more check{'s are' if others > 1 else ' is'} asked when it is graded." if others else ""
     if not any(result.outcome == "passed" for result in checks) and is_unwritten(source):
-        diagnosis = [_named(fingerprints, UNTOUCHED)]
+        diagnosis = [named(fingerprints, UNTOUCHED)]
     elif passed:
         diagnosis = []
     else:
         _ask_the_rest(fingerprints, attempt, seen)
-        diagnosis = _diagnosis(fingerprints, seen)
+        diagnosis = diagnose_from_recordings(fingerprints, seen, source)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
     return ExerciseResult(
         id=content.exercise,
@@ -50,13 +48,13 @@ def check_attempt(
 def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
     """The result of an attempt that cannot be imported."""
     checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.visible)
-    named = (_named(fingerprints, misconception),) if misconception else ()
+    diagnosis = (named(fingerprints, misconception),) if misconception else ()
     return ExerciseResult(
         id=fingerprints.content.exercise,
         score=0,
         max_score=sum(c.max_score for c in checks),
         checks=checks,
-        diagnosis=named,
+        diagnosis=diagnosis,
     )
 
 
@@ -97,71 +95,6 @@ def _ask_the_rest(
 def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Compared:
     call, right = fingerprints.calls[index], fingerprints.content.right(index)
     return compared(call, right, fingerprints.expected[index], attempt.execute(call))
-
-
-def _diagnosis(fingerprints: Fingerprints, seen: dict[int, Compared]) -> list[Diagnosed]:
-    """Exceptions that speak for themselves, then the mutants that answer as the attempt does."""
-    names = []
-    for each in seen.values():
-        kind = kind_of(each.reply.raised) if each.reply.raised else None
-        if kind and kind.misconception and each.right.raised is None:
-            names.append(kind.misconception)
-    unexplained = {i: each for i, each in seen.items() if _differs(fingerprints, i, each)}
-    found = []
-    for id_, alternatives in _cover(fingerprints, unexplained):
-        if id_ not in names:
-            found.append(_named(fingerprints, id_, alternatives))
-    return [*(_named(fingerprints, name) for name in dict.fromkeys(names)), *found]
-
-
-def _cover(fingerprints: Fingerprints, unexplained: dict[int, Compared]) -> list[tuple[str, tuple[str, ...]]]:
-    """Mutants that together explain every call on which the attempt differs, the one that explains most first."""
-    explains = {
-        m: frozenset(i for i in unexplained if _matches(fingerprints, m, i, unexplained[i]))
-        for m in range(len(fingerprints.content.mutants))
-        if _is_silent_elsewhere(fingerprints, m, unexplained)
-    }
-    left, found = set(unexplained), []
-    while left:
-        best = max(explains, key=lambda m: len(explains[m] & left), default=None)
-        if best is None or not explains[best] & left:
-            return []  # something remains that nothing explains: name nothing
-        mutants = fingerprints.content.mutants
-        same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
-        found.append((mutants[best].id, tuple(dict.fromkeys(same))))
-        left -= explains[best]
-    return found
-
-
-def _is_silent_elsewhere(fingerprints: Fingerprints, mutant: int, unexplained: dict[int, Compared]) -> bool:
-    """Whether the mutant answers as the attempt or as the reference does, on every call that a check asks."""
-    content = fingerprints.content
-    for index in sorted({call for check in content.checks for call in check.calls}):
-        known = content.answer(content.mutants[mutant], index)
-        if known is None or known.agrees(content.right(index), _facets_of(fingerprints, index)):
-            continue
-        if index not in unexplained or not _matches(fingerprints, mutant, index, unexplained[index]):
-            return False
-    return True
-
-
-def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
-    content = fingerprints.content
-    known = content.answer(content.mutants[mutant], index)
-    return known is None or known.agrees(seen.found, _facets_of(fingerprints, index))
-
-
-def _differs(fingerprints: Fingerprints, index: int, seen: Compared) -> bool:
-    return not seen.found.agrees(seen.right, _facets_of(fingerprints, index))
-
-
-def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
-    return next(check.facets for check in fingerprints.content.checks if index in check.calls)
-
-
-def _named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()) -> Diagnosed:
-    words = fingerprints.content.words.get(id_, Words(title=id_.replace("_", " "), explanation="", hints=("", "", "")))
-    return Diagnosed(id=id_, title=words.title, hint=words.hints[0], alternatives=tuple(alternatives))
 
 
 def _result(check: PublicCheck, outcome: Outcome, evidence: str) -> CheckResult:

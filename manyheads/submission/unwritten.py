@@ -23,6 +23,25 @@ def is_unwritten(source: str) -> bool:
     return bool(definitions) and all(_is_empty(definition) for definition in definitions)
 
 
+def unwritten_names(source: str) -> frozenset[str]:
+    """The functions and classes of the module that have no content, in an attempt of which others may have some.
+
+    Where a name is defined twice the last definition counts.
+    """
+    last = {
+        n.name: n for n in statements_of(source) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    inside = {name: list(ast.walk(definition)) for name, definition in last.items()}
+    return frozenset(
+        name
+        for name, definition in last.items()
+        if all(
+            _is_empty(n) for n in inside[name] if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        )
+        and not any(isinstance(n, ast.Lambda) for n in inside[name])
+    )
+
+
 def _sets_an_attribute(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 

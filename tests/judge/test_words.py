@@ -34,8 +34,8 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
         ),
         pytest.param(
             raised("RuntimeError", "The size of tensor a (5) must match the size of tensor b (8) at dimension 3"),
-            "a mask that is not cut to T",
-            id="a mask that does not fit T",
+            "two tensors whose shapes do not fit each other",
+            id="shapes that do not fit, of a mask or of anything else",
         ),
         pytest.param(
             raised("NotImplementedError", "", base="RuntimeError"), "nothing is written here yet", id="a stub"

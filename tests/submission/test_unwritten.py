@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.notebook import CODE_LIMIT
-from manyheads.submission.unwritten import is_unwritten
+from manyheads.submission.unwritten import is_unwritten, unwritten_names
 
 REPOSITORY = Path(__file__).parents[2]
 STUBS = sorted(REPOSITORY.glob("exercises/*/*.py"))
@@ -77,3 +77,31 @@ def test_a_file_of_many_characters_is_something() -> None:
 
 def test_a_file_that_python_gives_up_on_is_something() -> None:
     assert not is_unwritten(f"def mean(x):\n    {'(' * 10_000}{')' * 10_000}\n")
+
+
+def test_what_is_not_written_is_told_apart_from_what_is() -> None:
+    source = """
+def mean(x):
+    return x.mean()
+
+def total(x):
+    pass
+
+def again(x):
+    pass
+
+def again(x):
+    return x
+
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        raise NotImplementedError
+
+class Body(nn.Module):
+    def forward(self, x):
+        return x
+"""
+    assert unwritten_names(source) == {"total", "Head"}

@@ -18,6 +18,7 @@ from ...public.file import read
 from ...result import CheckResult, Diagnosed
 from ..kill_matrix import INPUTS, bits, read_kill_matrix
 from .claim import Claim
+from .unfinished import verify_unfinished
 
 PAIR_SHARE = 0.9
 VERDICT_SHARE = 0.98  # recordings hold no random numbers, and not everything that a hidden check asks
@@ -68,6 +69,8 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     )
     yield _recorded(course, exercise, bank, rows)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
+    reference = catalogue.reference(exercise).namespace
+    yield from verify_unfinished(exercise, bank, reference, fingerprints, trial.run, pairs)
 
 
 def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[CheckResult]) -> Iterator[str]:

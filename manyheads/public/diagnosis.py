@@ -1,0 +1,131 @@
+"""Name the misconceptions that an attempt's answers show, held against recorded answers of mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from ..checks.explain import is_unfinished, kind_of
+from ..diagnosis.table import function_of
+from ..result import Diagnosed
+from ..submission.unwritten import UNTOUCHED, unwritten_names
+from .aspects import Compared
+from .file import Fingerprints, Words
+from .fingerprint import Facet
+
+Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
+
+
+def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> list[Diagnosed]:
+    """Exceptions that speak for themselves, then the mutants that answer as the attempt does.
+
+    What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
+
+    Args:
+        seen: the replies, by the number of the recorded call.
+        source: the attempt's text, "" where it is not at hand.
+    """
+    empty = unwritten_names(source)
+    unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or function_of(e.call) in empty}
+    written = {i: e for i, e in seen.items() if i not in unfinished}
+    proven = [name for each in written.values() if (name := _proven(each))]
+    unexplained = {i: e for i, e in written.items() if _differs(fingerprints, i, e)}
+    asked = {call for check in fingerprints.content.checks for call in check.calls}
+    explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
+    if not explained:
+        explained = _by_function(fingerprints, written, unexplained, asked)
+    last = [UNTOUCHED if function_of(e.call) in empty else _proven(e) for e in unfinished.values()]
+    return [
+        *(named(fingerprints, name) for name in dict.fromkeys(proven)),
+        *(named(fingerprints, name, others) for name, others in explained if name not in proven),
+        *(named(fingerprints, name) for name in dict.fromkeys(last) if name not in proven),
+    ]
+
+
+def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()) -> Diagnosed:
+    """A misconception with its words."""
+    words = fingerprints.content.words.get(id_, Words(title=id_.replace("_", " "), explanation="", hints=("", "", "")))
+    return Diagnosed(id=id_, title=words.title, hint=words.hints[0], alternatives=tuple(alternatives))
+
+
+def _proven(seen: Compared) -> str:
+    """The misconception that an exception proves by itself, or ""."""
+    kind = kind_of(seen.reply.raised) if seen.reply.raised and seen.right.raised is None else None
+    return (kind.misconception if kind else None) or ""
+
+
+def _is_unfinished(seen: Compared) -> bool:
+    return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
+
+
+def _by_function(
+    fingerprints: Fingerprints, written: Mapping[int, Compared], unexplained: Mapping[int, Compared], asked: Set[int]
+) -> list[Named]:
+    """What explains each function alone, where nothing explains all, and does not contradict an earlier one.
+
+    Functions come in the order of the recorded calls, which is that of their definitions.
+    """
+    functions = list(dict.fromkeys(map(function_of, fingerprints.calls)))
+    found: dict[str, tuple[str, ...]] = {}
+    for place, function in enumerate(functions):
+        own = {i: each for i, each in unexplained.items() if function_of(each.call) == function}
+        answered = {i for i, each in written.items() if each.reply.outputs and each.reply.raised is None}
+        calls = {i for i in asked if function_of(fingerprints.calls[i]) == function}
+        before = {i for i in asked & answered if function_of(fingerprints.calls[i]) in functions[:place]}
+        for name, others in _cover(fingerprints, own, calls | before, unexplained):
+            found.setdefault(name, others)
+    return list(found.items()) if len(functions) > 1 else []
+
+
+def _cover(
+    fingerprints: Fingerprints,
+    unexplained: Mapping[int, Compared],
+    asked: Set[int],
+    differing: Mapping[int, Compared],
+) -> list[Named]:
+    """Mutants that together explain these calls on which the attempt differs, the one that explains most first.
+
+    `asked`: the calls on which they may differ from the reference only as the attempt does, where it is `differing`.
+    """
+    explains = {
+        m: frozenset(i for i in unexplained if _matches(fingerprints, m, i, unexplained[i]))
+        for m in range(len(fingerprints.content.mutants))
+        if _is_silent_elsewhere(fingerprints, m, differing, asked)
+    }
+    left, found = set(unexplained), []
+    while left:
+        best = max(explains, key=lambda m: len(explains[m] & left), default=None)
+        if best is None or not explains[best] & left:
+            return []  # something remains that nothing explains: name nothing
+        mutants = fingerprints.content.mutants
+        same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
+        found.append((mutants[best].id, tuple(dict.fromkeys(same))))
+        left -= explains[best]
+    return found
+
+
+def _is_silent_elsewhere(
+    fingerprints: Fingerprints, mutant: int, differing: Mapping[int, Compared], asked: Set[int]
+) -> bool:
+    """Whether the mutant answers as the attempt or as the reference does, on every call that is asked."""
+    content = fingerprints.content
+    for index in sorted(asked):
+        known = content.answer(content.mutants[mutant], index)
+        if known is None or known.agrees(content.right(index), _facets_of(fingerprints, index)):
+            continue
+        if index not in differing or not _matches(fingerprints, mutant, index, differing[index]):
+            return False
+    return True
+
+
+def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+    content = fingerprints.content
+    known = content.answer(content.mutants[mutant], index)
+    return known is None or known.agrees(seen.found, _facets_of(fingerprints, index))
+
+
+def _differs(fingerprints: Fingerprints, index: int, seen: Compared) -> bool:
+    return not seen.found.agrees(seen.right, _facets_of(fingerprints, index))
+
+
+def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
+    return next(check.facets for check in fingerprints.content.checks if index in check.calls)

@@ -1,0 +1,62 @@
+"""The claim about mistakes before functions that are stubs holds at the real course, and breaks where names get lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.kill_matrix import INPUTS
+from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.unfinished import verify_unfinished
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.outcome import CheckOutcome
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis import diagnose, load_bank
+from manyheads.judge.catalogue import Catalogue
+from manyheads.public.file import read
+from manyheads.result import Diagnosed
+
+pytestmark = pytest.mark.recorded
+
+TRIED = 6  # mutants
+
+
+@pytest.fixture(scope="module")
+def course(repository: Path) -> Course:
+    return load_course(repository)
+
+
+def exercise_of(course: Course, id_: str) -> Exercise:
+    return next(e for e in course.exercises if e.id == id_)
+
+
+def claims(course: Course, exercise: Exercise, names_whole: bool) -> list[Claim]:
+    """The claim; without `names_whole` a diagnosis gives up where anything was raised."""
+    catalogue, bank = Catalogue(course), load_bank(exercise)
+    reference, table = catalogue.reference(exercise), catalogue.tables.of(exercise)
+
+    def trial(namespace: Mapping[str, object]) -> tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]:
+        subject = LocalRecordingRunner(namespace)
+        outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
+        if not names_whole and any(o.raised for o in outcomes):
+            return outcomes, ()
+        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript))
+
+    return list(verify_unfinished(exercise, bank, reference.namespace, read(exercise.fingerprints), trial, TRIED))
+
+
+def test_it_holds(course: Course) -> None:
+    (claim,) = claims(course, exercise_of(course, "reshape_dance"), names_whole=True)
+    assert claim.kept and claim.held == claim.total > TRIED, claim.failures
+
+
+def test_it_breaks_where_names_get_lost(course: Course) -> None:
+    (claim,) = claims(course, exercise_of(course, "reshape_dance"), names_whole=False)
+    assert not claim.kept and claim.held == claim.total // 2  # at home they are named
+    assert all("before merge_heads, graded: []" in failure for failure in claim.failures)
+
+
+def test_an_exercise_of_one_function_has_nothing_after_it(course: Course) -> None:
+    assert claims(course, exercise_of(course, "mha_by_loop"), names_whole=True) == []

@@ -1,0 +1,141 @@
+"""At the real course: a mistake has its name while the functions after it are unfinished, in whatever way."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Exercise, load_course
+from manyheads.judge.grade import Judge, Settings
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+
+EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
+UNFINISHED = {
+    "not begun": "raise NotImplementedError",
+    "nothing but pass": "pass",
+    "half a line": "return not_there_yet",
+    "not there at all": "",
+}
+MISTAKES = [
+    pytest.param(
+        "reshape_dance",
+        "wrong_view",
+        {
+            "x = x.view(B, T, n_head, C // n_head)": "x = x.view(B, n_head, T, C // n_head)",
+            "return x.transpose(1, 2)  # (B, nh": "return x  # (B, nh",
+        },
+        "merge_heads",
+        id="the wrong view, without a merge",
+    ),
+    pytest.param(
+        "attention_scores",
+        "scale_missing",
+        {" / math.sqrt(q.shape[-1])": ""},
+        "attention_weights",
+        id="scores that are not scaled, without weights",
+    ),
+    pytest.param(
+        "causal_mask",
+        "mask_excludes_self",
+        {"device=device).tril()": "device=device).tril(-1)"},
+        "mask_scores",
+        id="a mask that hides the token itself, which nobody uses",
+    ),
+    pytest.param(
+        "fused_qkv",
+        "scale_sqrt_c",
+        {"math.sqrt(self.head_dim)": "math.sqrt(C)"},
+        "gpt2_attention",
+        id="a scale of √C, without GPT-2's sizes",
+    ),
+    pytest.param(
+        "sdpa_equivalence",
+        "mask_missing",
+        {"dropout_p=dropout_p, is_causal=True": "dropout_p=dropout_p"},
+        "max_path_difference",
+        id="a fused call without a mask, without the comparison",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def judge(repository: Path, box: Box) -> Judge:
+    return Judge(load_course(repository), box, Settings(b"unfinished"))
+
+
+def changed(exercise: Exercise, changes: dict[str, str]) -> str:
+    """The reference's text, with these changes."""
+    text = exercise.solution.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert old in text, f"the reference has no {old!r}"
+        text = text.replace(old, new)
+    return text
+
+
+def unfinished(text: str, first: str, body: str) -> str:
+    """The text with this body in all functions from `first` on; without them where it is empty."""
+    tree = ast.parse(text)
+    names = [node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else "" for node in tree.body]
+    start = names.index(first)
+    kept: list[ast.stmt] = tree.body[:start]
+    for node in tree.body[start:]:
+        if isinstance(node, ast.FunctionDef) and body:
+            node.body = ast.parse(body).body
+            kept.append(node)
+    return ast.unparse(ast.Module(kept, []))
+
+
+def names_of(result: ExerciseResult) -> list[set[str]]:
+    """Each name with what may stand in its place, but for the name of what is not written."""
+    return [{d.id, *d.alternatives} for d in result.diagnosis if d.id != "stub_untouched"]
+
+
+@pytest.mark.parametrize("way", UNFINISHED)
+@pytest.mark.parametrize(("exercise", "id_", "changes", "first"), MISTAKES)
+def test_it_is_the_only_name_when_graded_and_at_home(
+    judge: Judge, box: Box, repository: Path, exercise: str, id_: str, changes: dict[str, str], first: str, way: str
+) -> None:
+    wanted = EXERCISES[exercise]
+    source = AttemptSource("attempt.py", unfinished(changed(wanted, changes), first, UNFINISHED[way]))
+    limits = load_course(repository).limits.for_worker()
+    graded = names_of(judge.grade_attempt("somebody", wanted, source))
+    at_home = names_of(check_source(read(wanted.fingerprints), source, box, limits))
+    for told in (graded, at_home):
+        assert id_ in told[0] and [name for name in told[1:] if name != {"interface"}] == []
+
+
+def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(
+    repository: Path, box: Box
+) -> None:
+    """Its few values fit several mutants; what it calls is wrong in a way that no mutant has."""
+    exercise = EXERCISES["fused_qkv"]
+    text = changed(exercise, {"weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"})
+    limits = load_course(repository).limits.for_worker()
+    result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits)
+    assert result.score < result.max_score and names_of(result) == []
+
+
+def test_two_mistakes_in_two_functions_have_a_name_each(judge: Judge, box: Box, repository: Path) -> None:
+    exercise = EXERCISES["causal_mask"]
+    text = changed(
+        exercise,
+        {
+            "device=device).tril()": "device=device).tril(-1)",
+            "masked_fill(~mask": "masked_fill(mask",
+            "torch.softmax(mask_scores(scores, mask), dim=-1)": "scores.cumsum(-1)",  # which nobody has listed
+        },
+    )
+    source = AttemptSource("attempt.py", text)
+    limits = load_course(repository).limits.for_worker()
+    for result in (
+        judge.grade_attempt("somebody", exercise, source),
+        check_source(read(exercise.fingerprints), source, box, limits),
+    ):
+        ids = [d.id for d in result.diagnosis]
+        assert ids == ["mask_excludes_self", "mask_reversed"]
