@@ -36,36 +36,49 @@ def zeros_and_ones(seen, scores):
     return seen.to(scores.device, scores.dtype)
 
 
+class Masks(dict):
+    """Masks by name. One with a number in it, such as filled_-2.5 or plus_-2.5, need not be listed."""
+
+    def __missing__(self, name):
+        form, number = name.rsplit("_", 1)
+        fill = float(number)
+        if form == "filled":
+            return lambda a, seen: a.masked_fill(~seen, fill)
+        if form == "plus":
+            return lambda a, seen: a + zeros_and_ones(~seen, a) * fill
+        raise KeyError(name)
+
+
 # Masks: (scores, seen) -> scores, where `seen` is True for the present and the past.
-MASKS = {
-    "causal": lambda a, seen: a.masked_fill(~seen, -INF),
-    "causal_finite": lambda a, seen: a.masked_fill(~seen, -1e9),
-    "missing": lambda a, seen: a,
-    "reversed": lambda a, seen: a.masked_fill(seen, -INF),
-    "reversed_finite": lambda a, seen: a.masked_fill(seen, -1e9),
-    "reversed_keeps_self": lambda a, seen: a.masked_fill(~seen.mT, -INF),
-    "reversed_past_only": lambda a, seen: a.masked_fill(seen.tril(-1), -INF),
-    "excludes_self": lambda a, seen: a.masked_fill(~seen.tril(-1), -INF),
-    "excludes_self_finite": lambda a, seen: a.masked_fill(~seen.tril(-1), -1e9),
-    "excludes_self_but_first": lambda a, seen: a.masked_fill(~(seen.tril(-1) | first_only(seen)), -INF),
-    "peeks_one": lambda a, seen: a.masked_fill(~lower(len(seen), 1).to(a.device), -INF),
-    "peeks_two": lambda a, seen: a.masked_fill(~lower(len(seen), 2).to(a.device), -INF),
-    "plus_inf": lambda a, seen: a.masked_fill(~seen, INF),
-    "plus_large": lambda a, seen: a.masked_fill(~seen, 1e9),
-    "plus_inf_added": lambda a, seen: a + torch.zeros_like(a).masked_fill(~seen, INF),
-    "nan_product": lambda a, seen: a + zeros_and_ones(~seen, a) * -INF,
-    "nan_scores_times": lambda a, seen: a * zeros_and_ones(seen, a).masked_fill(~seen, -INF),
-    "nan_zero_times": lambda a, seen: a * torch.zeros_like(a).masked_fill(~seen, -INF),
-    "nan_seen": lambda a, seen: a + zeros_and_ones(seen, a) * -INF,
-    "added": lambda a, seen: a + zeros_and_ones(seen, a),
-    "added_future": lambda a, seen: a + zeros_and_ones(~seen, a),
-    "added_upper": lambda a, seen: a + zeros_and_ones(seen.mT, a),
-    "subtracted": lambda a, seen: a - zeros_and_ones(seen, a),
-}
+MASKS = Masks(
+    {
+        "causal": lambda a, seen: a.masked_fill(~seen, -INF),
+        "causal_finite": lambda a, seen: a.masked_fill(~seen, -1e9),
+        "missing": lambda a, seen: a,
+        "reversed": lambda a, seen: a.masked_fill(seen, -INF),
+        "reversed_finite": lambda a, seen: a.masked_fill(seen, -1e9),
+        "reversed_keeps_self": lambda a, seen: a.masked_fill(~seen.mT, -INF),
+        "reversed_past_only": lambda a, seen: a.masked_fill(seen.tril(-1), -INF),
+        "excludes_self": lambda a, seen: a.masked_fill(~seen.tril(-1), -INF),
+        "excludes_self_finite": lambda a, seen: a.masked_fill(~seen.tril(-1), -1e9),
+        "excludes_self_but_first": lambda a, seen: a.masked_fill(~(seen.tril(-1) | first_only(seen)), -INF),
+        "peeks_one": lambda a, seen: a.masked_fill(~lower(len(seen), 1).to(a.device), -INF),
+        "peeks_two": lambda a, seen: a.masked_fill(~lower(len(seen), 2).to(a.device), -INF),
+        "plus_inf": lambda a, seen: a.masked_fill(~seen, INF),
+        "plus_large": lambda a, seen: a.masked_fill(~seen, 1e9),
+        "plus_inf_added": lambda a, seen: a + torch.zeros_like(a).masked_fill(~seen, INF),
+        "nan_product": lambda a, seen: a + zeros_and_ones(~seen, a) * -INF,
+        "nan_scores_times": lambda a, seen: a * zeros_and_ones(seen, a).masked_fill(~seen, -INF),
+        "nan_zero_times": lambda a, seen: a * torch.zeros_like(a).masked_fill(~seen, -INF),
+        "nan_seen": lambda a, seen: a + zeros_and_ones(seen, a) * -INF,
+        "added": lambda a, seen: a + zeros_and_ones(seen, a),
+        "added_future": lambda a, seen: a + zeros_and_ones(~seen, a),
+        "added_upper": lambda a, seen: a + zeros_and_ones(seen.mT, a),
+        "subtracted": lambda a, seen: a - zeros_and_ones(seen, a),
+    }
+)
 FILLS = (0.0, 1e-9, -1e-9, 1e-10, 1e-8, 1e-6, 1e-5, 1e-3, -1e-6, -1e-5, -1e-3, 0.01, -0.01, 0.1, -0.1)
 WEAK = tuple(-float(f) for f in (10, 1, 5, 2, 3, 4, 6, 7, 8, 9, 12, 15, 20, 25, 30, 40, 16, 32, 11, 13, 14))
-MASKS |= {f"filled_{f:g}": lambda a, seen, f=f: a.masked_fill(~seen, f) for f in (*FILLS, *WEAK)}
-MASKS |= {f"plus_{f:g}": lambda a, seen, f=f: a + zeros_and_ones(~seen, a) * f for f in (*WEAK, -50.0)}
 
 
 def first_only(seen):

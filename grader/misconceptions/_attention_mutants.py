@@ -3,6 +3,7 @@
 from itertools import product
 
 from ._attention import CUTS, FILLS, WEAK
+from ._masking import FILLS_TRIED, SCALES_TRIED
 
 WRONG_VIEWS = ("straight", "straight_hd_first", "swapped_first", "last_swapped", "wrong_swap", "moved_then_straight")
 PARTS = ("v", "q", "k", "qk", "qv", "kv")
@@ -88,4 +89,11 @@ HARD_CODED = (
     *each("hard_coded_shape", fixed=[{"T": "block"}, {"B": 2, "T": 8, "C": 64, "nh": 4}]),
     *each("hard_coded_device", holder=("made_on_default_device", "made_on_cpu")),
     *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
+)
+
+# With a number that is solved for.
+ATTENTION_FAMILIES = (
+    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": f"filled_{-c!r}"}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": f"plus_{-c!r}"}, FILLS_TRIED),
 )

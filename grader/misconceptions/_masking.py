@@ -87,6 +87,9 @@ def weighed(scores, seen, how, softmax):
     return AFTER[how](weights, seen) if how in AFTER else weights
 
 
+SCALES_TRIED, FILLS_TRIED = (1e-4, 1e4), (0.02, 100.0)  # the limits of a number that is solved for
+
+
 def each(misconception, knob, *ways, **others):
     """One mutant for each of these values of the knob; others: further knobs that all of them have."""
     return tuple((misconception, {knob: way, **others}) for way in ways)

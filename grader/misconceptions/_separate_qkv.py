@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._masking import INF, each, hidden, visible, weighed
+from ._masking import FILLS_TRIED, INF, SCALES_TRIED, each, hidden, visible, weighed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,4 +304,12 @@ WRITTEN_IN_MUTANTS = (
     *each("hard_coded_shape", "mask_size", 6, 4, 5, 8, checked=True),
     *each("hard_coded_dtype", "dtype", "output", "input", "weights", "half"),
     ("hard_coded_device", {"store": "cpu"}),
+)
+
+# With a number that is solved for.
+ATTENTION_FAMILIES = (
+    ("scale_constant", lambda c: {"constant": c}, SCALES_TRIED),
+    ("mask_weak_fill", lambda c: {"how": -c}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"how": ("add", -c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"how": -c, "scaled": "hidden"}, FILLS_TRIED),
 )

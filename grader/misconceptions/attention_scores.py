@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from ._masking import SCALES_TRIED
+
 # What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
 SCALES = {
     "sqrt_hd": lambda q, k: q.shape[-1] ** -0.5,
@@ -296,4 +298,10 @@ MUTANTS = (
     *_each("interface", "returns", *(("tuple", name) for name in FUNCTIONS[:3])),
     *_each("interface", "without", "simplified_attention", "attend"),
     *_each("interface", "renamed", "attend"),
+)
+
+# With a number that is solved for.
+FAMILIES = (
+    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
+    ("scale_constant", lambda c: {"scale_attend": c}, SCALES_TRIED),
 )

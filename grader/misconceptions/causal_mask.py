@@ -2,6 +2,8 @@
 
 import torch
 
+from ._masking import FILLS_TRIED
+
 INF = float("inf")
 
 # Who may look, as causal_mask draws it. A number N is a mask of N tokens, whatever is asked for.
@@ -268,4 +270,12 @@ MUTANTS = (
     *_each("interface", "returns", *((kind, name) for kind in ANSWERS for name in FUNCTIONS)),
     *_each("interface", "without", *FUNCTIONS),
     *_each("interface", "renamed", *FUNCTIONS),
+)
+
+# With a number that is solved for.
+FAMILIES = (
+    ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"own_hide": -c}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"hide": -c, "own_hide": -INF}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"hide": ("plus", -c)}, FILLS_TRIED),
 )

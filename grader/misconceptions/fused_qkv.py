@@ -7,6 +7,7 @@ from ._attention import MERGES, ORDERS
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
 from ._attention_mutants import (
     ADDED,
+    ATTENTION_FAMILIES,
     CONSTANTS,
     FILLED,
     HARD_CODED,
@@ -219,3 +220,5 @@ MUTANTS = (
     *each("gpt2_sizes", gpt2_block=(512, 2048, 1000, 256)),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
 )
+
+FAMILIES = ATTENTION_FAMILIES

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._masking import INF, each, hidden, visible, weighed
+from ._masking import FILLS_TRIED, INF, SCALES_TRIED, each, hidden, visible, weighed
 
 # What the scores are divided by, from the sizes
 SCALES = {
@@ -363,4 +363,11 @@ MUTANTS = (
     *each("hard_coded_device", "device", "mask", "cpu", "filled", "added", "multiplied"),
     *each("interface", "returns", "tuple", "heads", "list", "numpy", "nothing"),
     *each("interface", "signature", "swapped", "takes_heads", "takes_x", "takes_weights", "missing", "a_value"),
+)
+
+# With a number that is solved for.
+FAMILIES = (
+    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": ("causal", -c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": ("causal", ("add", -c))}, FILLS_TRIED),
 )

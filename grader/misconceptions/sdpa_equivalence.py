@@ -10,6 +10,7 @@ from ._attention import INF, MERGES, ORDERS, WEAK, lower
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, by_sdpa, known, late_super
 from ._attention_mutants import (
     ADDED,
+    ATTENTION_FAMILIES,
     CONSTANTS,
     FILLED,
     HARD_CODED,
@@ -27,6 +28,7 @@ from ._attention_mutants import (
     each,
     named,
 )
+from ._masking import SCALES_TRIED
 
 
 def filled(hidden, value):
@@ -347,4 +349,11 @@ MUTANTS = (
     *each("path_difference", trace=("wrong_mode", "weights_zeroed", "weights_scaled")),
     *each("interface", measure=NO_FLOAT),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+)
+
+# With a number that is solved for: in both paths, or in one of them.
+FAMILIES = (
+    *ATTENTION_FAMILIES,
+    ("scale_constant", lambda c: {"manual_scale": c}, SCALES_TRIED),
+    ("scale_constant", lambda c: {"flash_scale": c}, SCALES_TRIED),
 )

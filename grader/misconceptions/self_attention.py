@@ -2,6 +2,7 @@
 
 from ._masking import each
 from ._separate_qkv import (
+    ATTENTION_FAMILIES,
     INPUT_MUTANTS,
     LAYER_MUTANTS,
     WRITTEN_IN_MUTANTS,
@@ -47,3 +48,5 @@ MUTANTS = (
     *each("interface", "interface", "class", "pair", "required", "renamed"),
     *each("stub_untouched", "interface", "stub", "silent"),
 )
+
+FAMILIES = ATTENTION_FAMILIES

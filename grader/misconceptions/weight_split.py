@@ -6,6 +6,7 @@ from torch import nn
 
 from ._masking import each
 from ._separate_qkv import (
+    ATTENTION_FAMILIES,
     INPUT_MUTANTS,
     LAYER_MUTANTS,
     WRITTEN_IN_MUTANTS,
@@ -201,3 +202,5 @@ MUTANTS = (
     *each("interface", "interface", "class", "pair", "required", "fourth", "renamed"),
     *each("stub_untouched", "interface", "stub", "silent"),
 )
+
+FAMILIES = ATTENTION_FAMILIES

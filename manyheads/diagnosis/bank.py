@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from ..checks.edit import Edit, EditError
 from ..checks.trusted import namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
+from .family import Family
 
 Namespace = Mapping[str, object]
 
@@ -61,6 +62,7 @@ class Bank:
     """The mutants of one exercise, most likely first, and the texts of all misconceptions.
 
     make: knobs → namespace; None if all mutants are edits.
+    families: mutants with a number that is solved for.
     reference: the path and the source text of the reference.
     """
 
@@ -68,6 +70,7 @@ class Bank:
     mutants: tuple[Mutant, ...]
     texts: Mapping[str, MisconceptionText]
     reference: tuple[Path, str] = field(default=(Path(), ""), repr=False, compare=False)
+    families: tuple[Family, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
         """Both faults in one attempt; None if they change the same text or knob, or one is an edit and one has knobs."""
@@ -97,7 +100,21 @@ def load_bank(exercise: Exercise) -> Bank:
         raise CourseError(f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}")
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
-    return replace(bank, mutants=tuple(_mutant(exercise, bank, id_, change) for id_, change in listed))
+    families = _families(exercise, bank.make, names.get("FAMILIES", ()))
+    return replace(
+        bank, mutants=tuple(_mutant(exercise, bank, id_, change) for id_, change in listed), families=families
+    )
+
+
+def _families(exercise: Exercise, make: Callable[..., Namespace] | None, listed: object) -> tuple[Family, ...]:
+    path, again = exercise.misconceptions, f"then course verify {exercise.id}"
+    if not isinstance(listed, tuple):
+        raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
+    if not listed:
+        return ()
+    if make is None:
+        raise CourseError(f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}")
+    return tuple(Family(id_, knobs, low, high, make) for id_, knobs, (low, high) in listed)
 
 
 def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:

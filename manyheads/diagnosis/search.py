@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,13 +17,14 @@ from ..checks.local import CachedRunner
 from ..checks.recording import BatchRunner, Exchange, replies_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
+from .family import to_fit
+from .pairs import possible_pairs
 from .sketch import Sketches, sketch
 from .table import Table, combined, function_of
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
 OF_ERRORS = 64  # the most pairs if the attempt raised in every call: errors distinguish pairs badly
 EDGE, FEW = 12, 6  # one in 12 exchanges, and one in 6 wrong ones, may differ in an edge case of a mistake
-DOUBTS = 2  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def explain_values(
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
         found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs, part)
+    if found is None and (solved := _solved(bank, reference, exchanges, part)) is not None:
+        return (solved,)
     if found is None and part is None:  # a part is too little to be explained nearly
         return _nearly_explains(bank, table, fits, reference, exchanges)
     return found
@@ -155,7 +158,7 @@ def _found(
         return (_fault(next(iter(found.values())), list(found)),)
     both = (
         ((a, b), namespace)
-        for a, b in _pairs(table, fits, used, replies)
+        for a, b in possible_pairs(table, fits, used, replies)
         for namespace in combined(bank, table.classes[a], table.classes[b])
     )
     only_raised = all(e.reply.raised is not None for e in exchanges)
@@ -166,6 +169,22 @@ def _found(
                 _fault(_representative(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
                 for c in _needed(bank, table, sorted(classes), reference, exchanges)
             )
+    return None
+
+
+def _solved(bank: Bank, reference: CachedRunner, exchanges: list[Exchange], part: Part | None) -> Fault | None:
+    """The member of a family that explains every exchange."""
+    wrong = to_fit(exchanges, reference) if bank.families else ()
+    if not wrong:
+        return None
+    for family in bank.families:
+        knobs = family.solve(wrong, reference)
+        if knobs is None:
+            continue
+        mutant = Mutant(family.id, knobs, family.make(**knobs))
+        runner = LocalRunner(mutant.namespace, reference.device, only_values=True)
+        if _explains(runner, exchanges) and not (part and part.contradicts(runner, reference)):
+            return _fault(mutant, [])
     return None
 
 
@@ -211,34 +230,6 @@ def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
             exchanges.insert(0, exchanges.pop(place))
             return False
     return True
-
-
-def _pairs(table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]) -> Iterator[tuple[int, int]]:
-    """Pairs of classes that no probe rules out, most likely first.
-
-    On a probe where one fault changes nothing, the pair should answer as the other fault alone. Where both change
-    something, the table holds their answer together; agreement there outweighs a disagreement elsewhere.
-    """
-    silent = table.silent[:, used]
-    doubts = silent.float() @ (~fits).float().T  # [a, b]: on how many probes a changes nothing and b disagrees
-    doubts = doubts + doubts.T
-    overlap = (~silent).float() @ (~silent).float().T > 0
-    ranked = [(0.0, a + b, a, b) for a, b in torch.triu((doubts == 0) & ~overlap, 1).nonzero().tolist()]
-    pairs = table.pairs
-    if len(pairs.first):
-        first, second = pairs.first.long(), pairs.second.long()
-        agrees, asked = torch.zeros(2, len(first), dtype=torch.bool)
-        for position, k in enumerate(used):
-            here = pairs.probe == k
-            asked |= here
-            agrees[here] = pairs.answers.at(here).agree_with(replies[position].head())
-        certain = agrees & ~pairs.answers.raised()
-        doubt = doubts[first, second]
-        good = (certain & (doubt <= DOUBTS)) | ((agrees | ~asked) & (doubt == 0))
-        for i in good.nonzero().flatten().tolist():
-            a, b = int(first[i]), int(second[i])
-            ranked.append((float(doubt[i]) - 0.5 * bool(certain[i]), a + b, a, b))
-    yield from ((a, b) for _, _, a, b in sorted(ranked))
 
 
 def _representative(bank: Bank, table: Table, index: int) -> Mutant:

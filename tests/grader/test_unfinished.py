@@ -107,18 +107,18 @@ def test_it_is_the_only_name_when_graded_and_at_home(
     graded = names_of(judge.grade_attempt("somebody", wanted, source))
     at_home = names_of(check_source(read(wanted.fingerprints), source, box, limits))
     for told in (graded, at_home):
-        assert id_ in told[0] and [name for name in told[1:] if name != {"interface"}] == []
+        assert id_ in told[0]
+        assert [name for name in told[1:] if name != {"interface"}] == []
 
 
-def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(
-    repository: Path, box: Box
-) -> None:
+def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(repository: Path, box: Box) -> None:
     """Its few values fit several mutants; what it calls is wrong in a way that no mutant has."""
     exercise = EXERCISES["fused_qkv"]
     text = changed(exercise, {"weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"})
     limits = load_course(repository).limits.for_worker()
     result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits)
-    assert result.score < result.max_score and names_of(result) == []
+    assert result.score < result.max_score
+    assert names_of(result) == []
 
 
 def test_two_mistakes_in_two_functions_have_a_name_each(judge: Judge, box: Box, repository: Path) -> None:

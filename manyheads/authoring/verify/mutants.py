@@ -18,6 +18,7 @@ from ...public.file import read
 from ...result import CheckResult, Diagnosed
 from ..kill_matrix import INPUTS, bits, read_kill_matrix
 from .claim import Claim
+from .families import verify_families
 from .unfinished import verify_unfinished
 
 PAIR_SHARE = 0.9
@@ -70,6 +71,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     yield _recorded(course, exercise, bank, rows)
     yield _pairs(exercise, bank, trial, outcomes, pairs)
     reference = catalogue.reference(exercise).namespace
+    yield from verify_families(exercise, bank, trial.run)
     yield from verify_unfinished(exercise, bank, reference, fingerprints, trial.run, pairs)
 
 

@@ -1,0 +1,43 @@
+"""Which pairs of mutants a few answers do not rule out, by the diagnosis table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from .sketch import Sketches
+from .table import Table
+
+DOUBTS = 2  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
+
+
+def possible_pairs(
+    table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of classes that no probe rules out, most likely first.
+
+    On a probe where one fault changes nothing, the pair should answer as the other fault alone. Where both change
+    something, the table holds their answer together; agreement there outweighs a disagreement elsewhere.
+    """
+    silent = table.silent[:, used]
+    doubts = silent.float() @ (~fits).float().T  # [a, b]: on how many probes a changes nothing and b disagrees
+    doubts = doubts + doubts.T
+    overlap = (~silent).float() @ (~silent).float().T > 0
+    ranked = [(0.0, a + b, a, b) for a, b in torch.triu((doubts == 0) & ~overlap, 1).nonzero().tolist()]
+    pairs = table.pairs
+    if len(pairs.first):
+        first, second = pairs.first.long(), pairs.second.long()
+        agrees, asked = torch.zeros(2, len(first), dtype=torch.bool)
+        for position, k in enumerate(used):
+            here = pairs.probe == k
+            asked |= here
+            agrees[here] = pairs.answers.at(here).agree_with(replies[position].head())
+        certain = agrees & ~pairs.answers.raised()
+        doubt = doubts[first, second]
+        good = (certain & (doubt <= DOUBTS)) | ((agrees | ~asked) & (doubt == 0))
+        for i in good.nonzero().flatten().tolist():
+            a, b = int(first[i]), int(second[i])
+            ranked.append((float(doubt[i]) - 0.5 * bool(certain[i]), a + b, a, b))
+    yield from ((a, b) for _, _, a, b in sorted(ranked))
