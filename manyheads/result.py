@@ -38,14 +38,28 @@ class Diagnosed(_Model):
     alternatives: tuple[str, ...] = ()
 
 
+class ProvedLine(_Model):
+    """A line of the attempt where one small edit makes every check pass.
+
+    cell, line_in_cell: of a notebook, the code cell, counted from 1, and the line within it; else 0.
+    edit: for the instructor alone: the line before and after. What students get holds none.
+    """
+
+    line: int = Field(ge=1)
+    cell: int = Field(default=0, ge=0)
+    line_in_cell: int = Field(default=0, ge=0)
+    edit: str = ""
+
+
 class ExerciseResult(_Model):
-    """The result of one attempt."""
+    """The result of one attempt. lines: where it goes wrong, as far as that is proved."""
 
     id: str
     score: float = Field(ge=0)
     max_score: float = Field(ge=0)
     checks: tuple[CheckResult, ...]
     diagnosis: tuple[Diagnosed, ...] = ()
+    lines: tuple[ProvedLine, ...] = ()
     note: str = ""  # which file counts, where more than one was handed in
 
     @property

@@ -66,6 +66,17 @@ class AttemptRunner:
         self.stopped = reply.stopped
         return reply.raised
 
+    def load_into(self, connection: Connection) -> Raised | None:
+        """As `load`, but in a process that another text has been loaded into: for a first look, never for a verdict."""
+        self._connection = connection
+        reply = self._ask(Load(self._source.source, self._source.name, self._source.cells))
+        return reply.raised
+
+    def release(self) -> Connection | None:
+        """Hand over the connection, None where the process has ended."""
+        connection, self._connection = self._connection, None
+        return connection
+
     def execute(self, call: Call) -> Reply:
         """The attempt's reply, in float64 if the attempt can compute in float64, else in float32."""
         return self._final_reply(Question(self.check, call))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
+from ..box.worker.limits import Limits
 from ..checks.explain import explain
 from ..checks.outcome import FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
@@ -21,10 +22,12 @@ from ..diagnosis import diagnose, load_bank
 from ..diagnosis.diagnose import diagnosed
 from ..diagnosis.table import Table
 from ..errors import CourseFault
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from ..lines.search import Bounds
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
 from .check_run import CheckRun
+from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
 from .stopped_cells import stopped_cells
@@ -34,7 +37,16 @@ RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
 
 VERDICTS = 1000  # how many texts' verdicts are remembered
-Verdict = tuple[list[CheckOutcome], tuple[Diagnosed, ...], str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is found about one attempt. note: what the student should know about a notebook's cells."""
+
+    outcomes: list[CheckOutcome]
+    diagnosis: tuple[Diagnosed, ...] = ()
+    lines: tuple[ProvedLine, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,8 @@ class Settings:
     exercises: tuple[str, ...] = ()  # ids; empty: all
     dtype: str = "float64"  # the dtype of an attempt's first calls
     diagnoses: bool = True  # whether to diagnose
+    lines: bool = True  # whether to search for the line that is wrong
+    bounds: Bounds = GRADED  # of that search
 
 
 class Judge:
@@ -63,6 +77,7 @@ class Judge:
         self._versions = versions()  # read once, because that takes a millisecond
         self.faults: list[str] = []
         self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far, and the part spent on diagnoses
+        self.seconds_searching = 0.0  # the part spent on lines
 
     def selected(self, assignment: Assignment) -> Sequence[Exercise]:
         """The exercises of the assignment that this run grades."""
@@ -100,24 +115,23 @@ class Judge:
         """Grade one attempt. seed: for its inputs, in place of the run's seed."""
         started = time.perf_counter()
         try:
-            outcomes, diagnosis, note = self._judge_once(
-                exercise, source, self._settings.seed if seed is None else seed
-            )
+            verdict = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
         except CourseFault:
             raise
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             unattempted = self._checks.unattempted(exercise.checks)
-            outcomes, diagnosis, note = _all(unattempted, "skipped", FAILED_ITSELF), (), ""
+            verdict = Verdict(_all(unattempted, "skipped", FAILED_ITSELF))
         self.seconds += time.perf_counter() - started
-        checks = tuple(_check_result(exercise, outcome) for outcome in outcomes)
+        checks = tuple(_check_result(exercise, outcome) for outcome in verdict.outcomes)
         return ExerciseResult(
             id=exercise.id,
             score=sum(c.score for c in checks),
             max_score=sum(c.max_score for c in checks),
             checks=checks,
-            diagnosis=diagnosis,
-            note=" ".join(filter(None, (source.note, note))),
+            diagnosis=verdict.diagnosis,
+            lines=verdict.lines,
+            note=" ".join(filter(None, (source.note, verdict.note))),
         )
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
@@ -125,7 +139,7 @@ class Judge:
         key = (exercise.id, seed, source.digest)
         if key not in self._verdicts:
             verdict = self._judge(exercise, source, seed)
-            if any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict[0]):
+            if any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict.outcomes):
                 return verdict  # the machine may have had its part in it
             self._verdicts[key] = verdict
             if len(self._verdicts) > VERDICTS:
@@ -137,10 +151,10 @@ class Judge:
         path = exercise.checks
         unattempted = self._checks.unattempted(path)
         if source.missing:
-            return _all(unattempted, "missing", f"{source.name} was not handed in."), (), ""
+            return Verdict(_all(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
         if source.problem:
-            return _all(unattempted, "error", source.problem), diagnosed(bank, "load_error"), ""
+            return Verdict(_all(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
@@ -148,30 +162,49 @@ class Judge:
             raised = attempt.load()
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
-                return _all(unattempted, "error", sentence), diagnosed(bank, "load_error"), ""
+                return Verdict(_all(unattempted, "error", sentence), diagnosed(bank, "load_error"))
             note = stopped_cells(source, attempt.stopped, explain)
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)
-            outcomes = self._checks.run(path, CheckRun(attempt, reference, self._settings.secret, seed_parts, memory))
+
+
+            def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
+                return self._checks.run(
+                    path, CheckRun(runner, reference, self._settings.secret, seed_parts, memory), only
+                )
+
+            outcomes = run(attempt)
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
-                return _all(unattempted, "error", note), diagnosed(bank, "load_error"), ""
+                return Verdict(_all(unattempted, "error", note), diagnosed(bank, "load_error"))
             if not self._settings.diagnoses:
-                return outcomes, (), note
+                return Verdict(outcomes, note=note)
             table = partial(self._table, exercise, memory)
             started = time.perf_counter()
-            seen = list(attempt.transcript)
+            seen, dtype = list(attempt.transcript), attempt.dtype
             diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, memory.replays)
             self.seconds_diagnosing += time.perf_counter() - started
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return _all(unattempted, outcome, f"While the file was imported: {ended}"), (), ""
+            return Verdict(_all(unattempted, outcome, f"While the file was imported: {ended}"))
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
-        return outcomes, diagnosis, note
+        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
+        return Verdict(outcomes, diagnosis, lines, note)
+
+    def _lines(
+        self, failure: Failure, limits: Limits, reference: RememberingRunner, memory: Memory, run: RunChecks
+    ) -> tuple[ProvedLine, ...]:
+        """The lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
+        if not self._settings.lines or self._settings.device != "cpu":
+            return ()
+        started = time.perf_counter()
+        found = prove_lines(self._box, limits, failure, reference, memory, run, self._settings.bounds)
+        self.seconds_searching += time.perf_counter() - started
+        return found
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
         """What is remembered of earlier attempts with the same inputs."""

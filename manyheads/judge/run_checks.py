@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,10 +44,11 @@ class HiddenChecks:
         """The outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
         return [check.unattempted for check in self._checks.get(file, [])]
 
-    def run(self, file: Path, run: CheckRun) -> list[CheckOutcome]:
-        """The outcomes of all checks of the file, in its order."""
+    def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
+        """The outcomes of all checks of the file, in its order. only: ids of checks; empty: all."""
+        checks = [check for check in self._checks[file] if not only or check.id in only]
         with watchdog(self._hang_seconds):
-            return run_checks(self._checks[file], run, self._kinds.setdefault(file, {}))
+            return run_checks(checks, run, self._kinds.setdefault(file, {}))
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> list[CheckOutcome]:

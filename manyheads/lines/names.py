@@ -1,0 +1,57 @@
+"""Edits of names: another value in scope, another attribute of self."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .part import Part, is_of_self
+from .text import Edit
+
+
+def edits(part: Part) -> Iterator[Edit]:
+    """Each name and each attribute, with others in its place: those of its kind first."""
+    together = _bound_together(part)
+    for node in part.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in part.names:
+            for other in part.names:
+                if other != node.id:
+                    near = any({node.id, other} <= names for names in together) or _look_alike(node.id, other)
+                    yield part.replace("name", 2 if near else 4, (node, other))
+            yield from _attributes_for(part, node)
+        elif isinstance(node, ast.Attribute) and is_of_self(node) and node.attr in part.attributes:
+            yield from _other_attributes(part, node)
+
+
+def _other_attributes(part: Part, node: ast.Attribute) -> Iterator[Edit]:
+    made = part.attributes[node.attr]
+    stored = isinstance(node.ctx, ast.Store)
+    for other, by in part.attributes.items():
+        if other != node.attr and by == made and not stored:
+            yield part.replace("attribute", 2, (node, f"self.{other}"))
+    if not stored and not made:
+        yield from (part.replace("attribute", 4, (node, name)) for name in part.names)
+
+
+def _attributes_for(part: Part, node: ast.Name) -> Iterator[Edit]:
+    """Sizes of self for a name that may be one."""
+    if not isinstance(part.parent(node), ast.Attribute | ast.Subscript):
+        for name, made in part.attributes.items():
+            if not made:
+                yield part.replace("attribute", 4, (node, f"self.{name}"))
+
+
+def _bound_together(part: Part) -> list[set[str]]:
+    """Names that get their values in one statement, and the parameters of one function."""
+    found = []
+    for node in part.nodes:
+        if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
+            found.append({e.id for e in node.elts if isinstance(e, ast.Name)})
+        elif isinstance(node, ast.FunctionDef | ast.Lambda):
+            found.append({a.arg for a in node.args.args if a.arg != "self"})
+    return found
+
+
+def _look_alike(a: str, b: str) -> bool:
+    """Whether they have one length and differ in one letter, or are letters of one case."""
+    return len(a) == len(b) and a.isupper() == b.isupper() and sum(x != y for x, y in zip(a, b, strict=True)) == 1

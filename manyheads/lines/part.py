@@ -1,0 +1,137 @@
+"""The parts of an attempt that its failed calls reach: functions, methods, and statements beside them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from ..submission.statements import statements_of
+from .text import Edit, Text
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
+_NO_CODE = ("annotation", "returns", "decorator_list", "type_comment", "type_params", "msg")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function, or a statement outside of any.
+
+    nodes: what may be edited, in the order of the text. names: the values that have a name there, without self.
+    attributes: those of self, with the text of the call that made each, "" where none did.
+    """
+
+    text: Text
+    root: ast.stmt
+    nodes: tuple[ast.AST, ...]
+    names: tuple[str, ...]
+    attributes: dict[str, str]
+    parents: dict[int, ast.AST] = field(repr=False)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that this one stands in."""
+        return self.parents.get(id(node))
+
+    def replace(self, kind: str, tier: int, *changes: tuple[ast.AST, str]) -> Edit:
+        """The edit that puts each text in place of a node."""
+        return self.text.edit(kind, tier, *((self.text.start(n), self.text.end(n), new) for n, new in changes))
+
+    def after(self, kind: str, tier: int, node: ast.AST, new: str) -> Edit:
+        """The edit that puts a text behind a node, which is held together."""
+        return self.replace(kind, tier, (node, f"{self.text.held(node)}{new}"))
+
+
+def parts_of(source: str, targets: Collection[str]) -> list[Part]:
+    """The parts that calls of these functions and classes reach; all where no target is there to be seen."""
+    text, statements = Text(source), statements_of(source)
+    reached = _reached(statements, targets)
+    found = []
+    for statement in statements:
+        if isinstance(statement, ast.ClassDef):
+            if statement.name in reached:
+                found += _parts_of_class(text, statement, reached)
+        elif not isinstance(statement, FUNCTIONS) or statement.name in reached:
+            found.append(_part(text, statement, {}))
+    return found
+
+
+def _parts_of_class(text: Text, statement: ast.ClassDef, reached: Collection[str]) -> Iterator[Part]:
+    attributes = _attributes(text, statement)
+    for each in statement.body:
+        if not isinstance(each, FUNCTIONS) or each.name in reached or each.name.startswith("__"):
+            yield _part(text, each, attributes)
+
+
+def _part(text: Text, root: ast.stmt, attributes: dict[str, str]) -> Part:
+    parents: dict[int, ast.AST] = {}
+    nodes = tuple(_nodes(root, parents))
+    placed = sorted((n for n in nodes if hasattr(n, "lineno")), key=lambda n: (text.start(n), -text.end(n)))
+    return Part(text, root, tuple(placed), _names(root), attributes, parents)
+
+
+def _nodes(node: ast.AST, parents: dict[int, ast.AST]) -> Iterator[ast.AST]:
+    """The nodes whose text may be edited: no annotations, messages and docstrings."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and name not in _NO_CODE and not isinstance(child, _LEFT_OUT):
+                if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+                    parents[id(child)] = node
+                    yield from _nodes(child, parents)
+
+
+def _names(root: ast.stmt) -> tuple[str, ...]:
+    found = [n.arg for n in ast.walk(root) if isinstance(n, ast.arg)]
+    found += [n.id for n in ast.walk(root) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return tuple(n for n in dict.fromkeys(found) if n not in ("self", "_"))
+
+
+def _attributes(text: Text, statement: ast.ClassDef) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if is_of_self(target):
+                    made = node.value.func if isinstance(node.value, ast.Call) else None
+                    found.setdefault(target.attr, text.of(made) if made else "")  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            if node.func.attr == "register_buffer" and isinstance(name := node.args[0], ast.Constant):
+                found.setdefault(str(name.value), "register_buffer")
+    return found
+
+
+def is_of_self(node: ast.AST) -> bool:
+    """Whether this is self.NAME."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _reached(statements: list[ast.stmt], targets: Collection[str]) -> set[str]:
+    """The names of all functions, methods and classes that the targets use, directly or not."""
+    bodies: dict[str, list[ast.stmt]] = {}
+    for statement in statements:
+        inner = statement.body if isinstance(statement, ast.ClassDef) else []
+        for each in (statement, *inner):
+            if isinstance(each, (*FUNCTIONS, ast.ClassDef)):
+                bodies.setdefault(each.name, []).append(each)
+            elif isinstance(each, ast.Assign):  # a name for a function
+                for target in each.targets:
+                    if isinstance(target, ast.Name):
+                        bodies.setdefault(target.id, []).append(each)
+    waiting = [t for t in targets if t in bodies] or list(bodies)
+    reached: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            used = {u for body in bodies[name] for u in _used(body)}
+            waiting += sorted(used & bodies.keys())
+    return reached
+
+
+def _used(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
