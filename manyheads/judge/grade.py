@@ -18,7 +18,7 @@ from ..checks.outcome import FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
 from ..course import Assignment, Course, Exercise
-from ..diagnosis import diagnose, load_bank
+from ..diagnosis import Bank, diagnose, load_bank
 from ..diagnosis.diagnose import diagnosed
 from ..diagnosis.table import Table
 from ..errors import CourseFault
@@ -170,7 +170,6 @@ class Judge:
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)
 
-
             def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
                 return self._checks.run(
                     path, CheckRun(runner, reference, self._settings.secret, seed_parts, memory), only
@@ -179,13 +178,12 @@ class Judge:
             outcomes = run(attempt)
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
                 return Verdict(_all(unattempted, "error", note), diagnosed(bank, "load_error"))
-            if not self._settings.diagnoses:
-                return Verdict(outcomes, note=note)
-            table = partial(self._table, exercise, memory)
-            started = time.perf_counter()
             seen, dtype = list(attempt.transcript), attempt.dtype
-            diagnosis = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, memory.replays)
-            self.seconds_diagnosing += time.perf_counter() - started
+            diagnosis = (
+                self._diagnosed(exercise, bank, attempt, reference, outcomes, source)
+                if self._settings.diagnoses
+                else ()
+            )
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
             return Verdict(_all(unattempted, outcome, f"While the file was imported: {ended}"))
@@ -194,6 +192,22 @@ class Judge:
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
         return Verdict(outcomes, diagnosis, lines, note)
+
+    def _diagnosed(
+        self,
+        exercise: Exercise,
+        bank: Bank,
+        attempt: AttemptRunner,
+        reference: RememberingRunner,
+        outcomes: Sequence[CheckOutcome],
+        source: AttemptSource,
+    ) -> tuple[Diagnosed, ...]:
+        started = time.perf_counter()
+        table, seen = partial(self._table, exercise, reference.memory), list(attempt.transcript)
+        replays = reference.memory.replays
+        found = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays)
+        self.seconds_diagnosing += time.perf_counter() - started
+        return found
 
     def _lines(
         self, failure: Failure, limits: Limits, reference: RememberingRunner, memory: Memory, run: RunChecks

@@ -59,7 +59,7 @@ def parts_of(source: str, targets: Collection[str]) -> list[Part]:
 def _parts_of_class(text: Text, statement: ast.ClassDef, reached: Collection[str]) -> Iterator[Part]:
     attributes = _attributes(text, statement)
     for each in statement.body:
-        if not isinstance(each, FUNCTIONS) or each.name in reached or each.name.startswith("__"):
+        if not isinstance(each, FUNCTIONS) or each.name in reached or each.name == "forward" or each.name[:2] == "__":
             yield _part(text, each, attributes)
 
 
