@@ -216,9 +216,15 @@ class Judge:
         if not self._settings.lines or self._settings.device != "cpu":
             return ()
         started = time.perf_counter()
-        found = prove_lines(self._box, limits, failure, reference, memory, run, self._settings.bounds)
-        self.seconds_searching += time.perf_counter() - started
-        return found
+        try:
+            return prove_lines(self._box, limits, failure, reference, memory, run, self._settings.bounds)
+        except Exception as error:  # the verdict stands without it
+            self.faults.append(
+                sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")
+            )
+            return ()
+        finally:
+            self.seconds_searching += time.perf_counter() - started
 
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
         """What is remembered of earlier attempts with the same inputs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .part import Part, is_of_self
+from .part import Part, is_of_self, name_of
 from .text import Edit
 
 _SIBLINGS = {
@@ -31,6 +31,7 @@ _SIBLINGS = {
     "ge": ("gt", "le", "lt"),
 }
 _SHAPING = ("view", "reshape", "flatten", "unflatten", "contiguous", "unfold")
+_PRODUCTS = ("matmul", "bmm", "einsum")
 _MOVES = (".transpose(1, 2)", ".transpose(-2, -1)")
 _KEYWORDS = {"dim", "keepdim", "bias", "diagonal", "scale", "dropout_p", "attn_mask", "persistent", "requires_grad"}
 
@@ -41,6 +42,8 @@ def edits(part: Part) -> Iterator[Edit]:
         if isinstance(node, ast.Call):
             yield from _without(part, node)
             yield from _sibling(part, node)
+            if name_of(node) in _PRODUCTS:
+                yield from _scaled(part, node, next((a for a in node.args if isinstance(a, ast.Name)), None))
             if isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPING:
                 yield from _before_shaping(part, node, node.func)
         elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH"):
@@ -77,7 +80,6 @@ def _without_keyword(part: Part, node: ast.Call, given: ast.keyword) -> Edit:
 def _sibling(part: Part, node: ast.Call) -> Iterator[Edit]:
     func = node.func
     name = func.attr if isinstance(func, ast.Attribute) else ""
-    assert not name or isinstance(func, ast.Attribute)
     end = part.text.end(func)
     for other in _SIBLINGS.get(name, ()):
         yield part.text.edit("call", 1, (end - len(name.encode()), end, other))
@@ -120,14 +122,18 @@ def _before_shaping(part: Part, node: ast.Call, func: ast.Attribute) -> Iterator
 
 
 def _of_product(part: Part, node: ast.BinOp) -> Iterator[Edit]:
-    """A factor transposed; the product divided by the root of what was summed, and the same of a scale that is there."""
+    """A factor transposed; the product divided by the root of what was summed; a softmax of it."""
     for factor in (node.left, node.right):
         yield part.after("call", 2, factor, ".transpose(-2, -1)")
-    whole = f"({part.text.of(node)})"
-    outer = part.parent(node)
-    if isinstance(node.left, ast.Name) and not (isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)):
-        yield part.replace("scale", 2, (node, f"({whole} / {node.left.id}.shape[-1] ** 0.5)"))
+    yield from _scaled(part, node, node.left)
     yield part.after("call", 4, node, ".softmax(dim=-1)")
+
+
+def _scaled(part: Part, node: ast.expr, factor: ast.expr | None) -> Iterator[Edit]:
+    """The product over the root of its factor's last size, where it is not divided already."""
+    outer = part.parent(node)
+    if isinstance(factor, ast.Name) and not (isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Div)):
+        yield part.replace("scale", 2, (node, f"({part.text.held(node)} / {factor.id}.shape[-1] ** 0.5)"))
 
 
 def _layers(part: Part, node: ast.expr) -> Iterator[Edit]:

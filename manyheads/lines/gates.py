@@ -5,14 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .part import FUNCTIONS, Part
+from .part import FUNCTIONS, Part, is_docstring, name_of
 from .text import Edit
 
 # Fixed words for a call of this name that lacks the argument.
 _FORGOTTEN = {
     "scaled_dot_product_attention": ("is_causal=True",),
     "Linear": ("bias=False",),
-    "sum": ("keepdim=True",),
+    "softmax": ("dim=-1",),
+    "sum": ("dim=-1", "keepdim=True"),
+    "split": ("dim=-1",),
+    "chunk": ("dim=-1",),
+    "cat": ("dim=-1",),
+    "stack": ("dim=-1",),
     "amax": ("keepdim=True",),
     "register_buffer": ("persistent=False",),
     "dropout": ("training=self.training",),
@@ -37,7 +42,7 @@ def edits(part: Part) -> Iterator[Edit]:
 
 
 def _of_call(part: Part, node: ast.Call) -> Iterator[Edit]:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = name_of(node)
     for given in node.keywords:
         if given.arg and _names_dropout(given.arg):
             held = part.text.held(given.value)
@@ -45,7 +50,8 @@ def _of_call(part: Part, node: ast.Call) -> Iterator[Edit]:
             yield part.replace("gate", 2, (given.value, f"{held} if self.training else 0"))
         elif given.arg == "training":
             yield part.replace("gate", 1, (given.value, "self.training"))
-    for words in _FORGOTTEN.get(name, ()):
+    of_bias = [f"bias={each}" for each in part.names if "bias" in each] if name == "Linear" else []
+    for words in (*_FORGOTTEN.get(name, ()), *of_bias):
         if all(k.arg != words.partition("=")[0] for k in node.keywords):
             inside = [part.text.of(each) for each in (*node.args, *node.keywords)]
             yield part.replace("keyword", 2, (node, f"{part.text.of(node.func)}({', '.join([*inside, words])})"))
@@ -57,10 +63,8 @@ def _names_dropout(name: str) -> bool:
 
 def _with_super(part: Part, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Edit:
     """super().__init__() before the first statement that is no docstring."""
-    first = next((s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))), None)
-    if first is None or isinstance(first, ast.If | ast.For | ast.With | ast.While | ast.Try):
-        start = part.text.start(first or node.body[-1])
-        indent = " " * (first or node.body[-1]).col_offset
-        return part.text.edit("super", 0, (start, start, f"super().__init__()\n{indent}"))
+    first = next((s for s in node.body if not is_docstring(s)), node.body[-1])
     start = part.text.start(first)
-    return part.text.edit("super", 0, (start, start, "super().__init__(); "))
+    is_compound = isinstance(first, ast.If | ast.For | ast.With | ast.While | ast.Try)
+    between = f"\n{' ' * first.col_offset}" if is_compound else "; "
+    return part.text.edit("super", 0, (start, start, f"super().__init__(){between}"))

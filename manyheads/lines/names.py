@@ -34,11 +34,14 @@ def _other_attributes(part: Part, node: ast.Attribute) -> Iterator[Edit]:
 
 
 def _attributes_for(part: Part, node: ast.Name) -> Iterator[Edit]:
-    """Sizes of self for a name that may be one."""
-    if not isinstance(part.parent(node), ast.Attribute | ast.Subscript):
+    """Sizes of self for a name that may be one: first where a root is taken of it."""
+    outer = part.parent(node)
+    if not isinstance(outer, ast.Attribute | ast.Subscript):
+        is_root = isinstance(outer, ast.Call) and part.text.of(outer.func).endswith("sqrt")
+        is_root = is_root or (isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Pow))
         for name, made in part.attributes.items():
             if not made:
-                yield part.replace("attribute", 4, (node, f"self.{name}"))
+                yield part.replace("attribute", 2 if is_root else 4, (node, f"self.{name}"))
 
 
 def _bound_together(part: Part) -> list[set[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .part import Part
+from .part import Part, name_of
 from .text import Edit
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
@@ -19,7 +19,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.IsNot: ("is",),
 }
 _OTHERS: dict[type[ast.operator], tuple[str, ...]] = {
-    ast.Mult: ("/",),
+    ast.Mult: ("/", "@"),
     ast.Div: ("*",),
     ast.FloorDiv: ("*", "%"),
     ast.Mod: ("//",),
@@ -59,6 +59,8 @@ def _of_two(part: Part, node: ast.BinOp) -> Iterator[Edit]:
     if isinstance(node.op, _SCALES):
         yield part.replace("operand", 1, (node, left))
         yield part.replace("operand", 3, (node, right))
+    if isinstance(node.op, ast.Div | ast.Mult):
+        yield part.replace("scale", 1, (node.right, f"({right} ** {0.5 if isinstance(node.op, ast.Div) else -0.5})"))
 
 
 def _in_place(part: Part, node: ast.AugAssign) -> Iterator[Edit]:
@@ -70,7 +72,7 @@ def _in_place(part: Part, node: ast.AugAssign) -> Iterator[Edit]:
 
 def _of_call(part: Part, node: ast.Call) -> Iterator[Edit]:
     """An inverted mask, and a sign before a value that is filled in."""
-    name = _name(node)
+    name = name_of(node)
     given = [*node.args, *(k.value for k in node.keywords if k.arg == "attn_mask")]
     if name in _MASKED or name == "scaled_dot_product_attention" or any(k.arg == "attn_mask" for k in node.keywords):
         masks = given[:1] if name in _MASKED else given[3:] or given[-1:]
@@ -82,7 +84,3 @@ def _of_call(part: Part, node: ast.Call) -> Iterator[Edit]:
                 yield part.replace("sign", 2, (value, f"-{part.text.held(value)}"))
             if isinstance(value, ast.Constant | ast.UnaryOp | ast.Call):
                 yield part.replace("sign", 2, (value, 'float("-inf")'))
-
-
-def _name(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

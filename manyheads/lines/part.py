@@ -46,7 +46,7 @@ def parts_of(source: str, targets: Collection[str]) -> list[Part]:
     """The parts that calls of these functions and classes reach; all where no target is there to be seen."""
     text, statements = Text(source), statements_of(source)
     reached = _reached(statements, targets)
-    found = []
+    found: list[Part] = []
     for statement in statements:
         if isinstance(statement, ast.ClassDef):
             if statement.name in reached:
@@ -75,10 +75,15 @@ def _nodes(node: ast.AST, parents: dict[int, ast.AST]) -> Iterator[ast.AST]:
     yield node
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and name not in _NO_CODE and not isinstance(child, _LEFT_OUT):
-                if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
-                    parents[id(child)] = node
-                    yield from _nodes(child, parents)
+            if (
+                name in _NO_CODE
+                or not isinstance(child, ast.AST)
+                or isinstance(child, _LEFT_OUT)
+                or is_docstring(child)
+            ):
+                continue
+            parents[id(child)] = node
+            yield from _nodes(child, parents)
 
 
 def _names(root: ast.stmt) -> tuple[str, ...]:
@@ -95,10 +100,22 @@ def _attributes(text: Text, statement: ast.ClassDef) -> dict[str, str]:
                 if is_of_self(target):
                     made = node.value.func if isinstance(node.value, ast.Call) else None
                     found.setdefault(target.attr, text.of(made) if made else "")  # type: ignore[attr-defined]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            if node.func.attr == "register_buffer" and isinstance(name := node.args[0], ast.Constant):
-                found.setdefault(str(name.value), "register_buffer")
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "register_buffer"
+        ):
+            names = [a.value for a in node.args[:1] if isinstance(a, ast.Constant)]
+            found.update({str(name): "register_buffer" for name in names})
     return found
+
+
+def name_of(node: ast.Call) -> str:
+    """The last part of the name of what is called, "" where it has none."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def is_docstring(node: ast.AST) -> bool:
+    """Whether this is a statement that is a constant alone."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def is_of_self(node: ast.AST) -> bool:

@@ -6,13 +6,13 @@ find nothing, and never something else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol
 
 from .text import Edit
 
+TOGETHER = 16  # edits that are looked at together
 MOST_LINES = 2  # where more lines than these could be mended, none of them is told
 
 
@@ -21,12 +21,12 @@ class OutOfTime(Exception):
 
 
 class Trial(Protocol):
-    """What an edited attempt is put to. Both raise OutOfTime."""
+    """What edited attempts are put to. Both raise OutOfTime."""
 
-    def may_pass(self, source: str) -> bool:
-        """Whether it is worth proving: a quick look at what failed first."""
+    def look(self, texts: Sequence[str]) -> list[bool]:
+        """Whether each is worth proving: a quick look at what failed first."""
 
-    def passes(self, source: str) -> bool:
+    def passes(self, text: str) -> bool:
         """Whether every check passes, in a process of its own that has run nothing else."""
 
 
@@ -34,12 +34,12 @@ class Trial(Protocol):
 class Bounds:
     """How many edits are tried, how many of them are put to every check, and how many seconds all of it may take."""
 
-    edits: int = 800
+    edits: int = 1000
     proofs: int = 10
     seconds: float = 2.0
 
 
-def find_lines(edits: Sequence[Edit], trial: Trial, bounds: Bounds, in_time: Callable[[], bool]) -> tuple[Edit, ...]:
+def find_lines(edits: Sequence[Edit], trial: Trial, bounds: Bounds) -> tuple[Edit, ...]:
     """An edit for each line that is proved, in the order of lines; empty where none is, or more than MOST_LINES are.
 
     After the first proof, only edits of its kind on other lines are tried.
@@ -47,18 +47,17 @@ def find_lines(edits: Sequence[Edit], trial: Trial, bounds: Bounds, in_time: Cal
     proved: dict[int, Edit] = {}
     kind, proofs = "", 0
     try:
-        for edit in islice(edits, bounds.edits):
-            if edit.line in proved or (kind and edit.kind != kind):
-                continue
-            if not in_time():
-                return ()
-            if not trial.may_pass(edit.after):
-                continue
-            if proofs == bounds.proofs:
-                return ()
-            proofs += 1
-            if trial.passes(edit.after):
-                kind, proved[edit.line] = edit.kind, edit
+        for start in range(0, min(len(edits), bounds.edits), TOGETHER):
+            some = edits[start : min(start + TOGETHER, bounds.edits)]
+            some = [e for e in some if e.line not in proved and kind in ("", e.kind)]
+            for edit, may_pass in zip(some, trial.look([e.after for e in some]), strict=True):
+                if not may_pass or edit.line in proved or kind not in ("", edit.kind):
+                    continue
+                proofs += 1
+                if proofs > bounds.proofs:
+                    return ()
+                if trial.passes(edit.after):
+                    kind, proved[edit.line] = edit.kind, edit
                 if len(proved) > MOST_LINES:
                     return ()
     except OutOfTime:

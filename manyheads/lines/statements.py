@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .part import FUNCTIONS, Part
+from .part import FUNCTIONS, Part, is_docstring
 from .text import Edit
 
 
@@ -14,10 +14,12 @@ def edits(part: Part) -> Iterator[Edit]:
     for node in part.nodes:
         if isinstance(node, ast.Expr | ast.AugAssign | ast.Assign | ast.If) and node is not part.root:
             yield part.replace("statement", 3, (node, "pass"))
-        if isinstance(node, FUNCTIONS) and isinstance(node.body[-1], ast.Expr):
-            last = node.body[-1]
-            if not isinstance(last.value, ast.Constant):
-                yield part.replace("return", 1, (last, f"return {part.text.of(last)}"))
-        if isinstance(node, FUNCTIONS) and isinstance(last := node.body[-1], ast.Assign):
-            if isinstance(last.targets[0], ast.Name):
-                yield part.replace("return", 1, (last, f"return {part.text.of(last.value)}"))
+        if isinstance(node, FUNCTIONS):
+            yield from _returned(part, node.body[-1])
+
+
+def _returned(part: Part, last: ast.stmt) -> Iterator[Edit]:
+    is_value = isinstance(last, ast.Expr) and not is_docstring(last)
+    if is_value or (isinstance(last, ast.Assign) and isinstance(last.targets[0], ast.Name)):
+        assert isinstance(last, ast.Expr | ast.Assign)
+        yield part.replace("return", 1, (last, f"return {part.text.of(last.value)}"))

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from os.path import commonprefix
 
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
 SHOWN = 160  # characters of a line in an edit's description
@@ -69,10 +68,15 @@ class Text:
         for start, end, new in sorted(changes, reverse=True):
             written, old = new.encode(), data[start:end]
             if written != old:
-                first = start + len(commonprefix([written, old]))
+                first = start + _same(written, old)
                 data = data[:start] + written + data[end:]
         line = bisect_right(self._starts, first) if data != self._data else 0
         return Edit(kind, tier, line, self.source, data.decode())
+
+
+def _same(a: bytes, b: bytes) -> int:
+    """How many bytes both begin with."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 def _changed(text: str, other: str) -> str:
