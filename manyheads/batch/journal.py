@@ -102,7 +102,7 @@ def run_key(course: Course, plan: GradePlan) -> str:
     roots = [course.root / name for name in SOURCES]
     roots.append(ENGINE)
     files = sorted(path for root in roots for path in _files(root))
-    options = (plan.level, plan.device, str(plan.seed), *plan.exercises)
+    options = (plan.level, plan.device, str(plan.seed), str(plan.lines), *plan.exercises)
     versions = [f"{name} {_version(name)}" for name in PACKAGES]
     secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
     return _hash(

@@ -67,7 +67,7 @@ def start(plan: GradePlan) -> None:
         course = load_course(plan.course)
         box = _state.box.enter_context(open_box(plan.level, course.limits.for_worker(plan.device), course.root))
         prove(box, course, plan.device)
-        settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises)
+        settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
         _state.judge = Judge(course, box, settings)
     except Exception as error:
         _state.problem = error

@@ -18,3 +18,4 @@ class GradePlan:
     seed: int = 0
     device: Device = Device.CPU
     exercises: tuple[str, ...] = ()  # ids; empty: all
+    lines: bool = True  # whether to search for the line that is wrong

@@ -55,8 +55,12 @@ def _annotation(course: Course, exercise: Exercise, result: ExerciseResult, file
 
 
 def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) -> int:
-    """The line in the evidence of the first failed check, else that of the first definition the exercise asks for."""
+    """The line that is proved to be wrong, else the one in the evidence of the first failed check, else that of the first
+    definition the exercise asks for."""
     lines = source.source.splitlines()
+    for proved in result.lines:
+        if proved.line <= len(lines):
+            return proved.line
     first = attempt_words(result).first
     named = _LINE.search(first.evidence) if first is not None else None
     if named is not None and 1 <= int(named[1]) <= len(lines):

@@ -13,8 +13,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..box.names import Device, Level
 from ..course import Assignment, Course
 from ..errors import CourseFault
+from ..lines.search import MOST_LINES
 from ..result import ExerciseResult, Result, result_path, write_result
 from ..submission import Unreadable, read_bytes
+from ..submission.read import LINE_LIMIT
 from .collect import ENDS, Collected
 from .started import Started
 
@@ -58,11 +60,20 @@ def write_artifact(
     """Write FOLDER/<student>/<assignment>.json for every result, and what was graded."""
     folder.mkdir(parents=True, exist_ok=True)
     for result in results:
-        write_result(result, folder)
+        write_result(without_edits(result), folder)
     graded = tuple(result.assignment for result in results)
     names = tuple((*ids, name) for ids, name in started.items())
     about = About(student=collected.student, head=collected.head, device=device, assignments=graded, started=names)
     (folder / ABOUT).write_text(about.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def without_edits(result: Result) -> Result:
+    """The result as a student may read it: with the lines that are wrong, without the edits that prove it."""
+    exercises = []
+    for each in result.exercises:
+        lines = tuple(line.model_copy(update={"edit": ""}) for line in each.lines)
+        exercises.append(each.model_copy(update={"lines": lines}))
+    return result.model_copy(update={"exercises": tuple(exercises)})
 
 
 def read_artifact(folder: Path, course: Course, collected: Collected) -> Artifact:
@@ -98,6 +109,7 @@ def _must_be_possible(result: Result, assignment: Assignment, about: About) -> N
     _demand([e.id for e in result.exercises] == [e.id for e in assignment.exercises], name, "its exercises")
     for exercise, known in zip(result.exercises, assignment.exercises, strict=True):
         _demand(_adds_up(exercise), name, f"its points in {known.id}")
+        _demand(_is_a_place(exercise), name, f"its lines in {known.id}")
         if about.device is Device.CPU:  # a GPU has additional checks
             _demand(_close((exercise.max_score,), (known.points,)), name, f"its points in {known.id}")
     whole = (sum(e.score for e in result.exercises), sum(e.max_score for e in result.exercises))
@@ -112,6 +124,13 @@ def _adds_up(exercise: ExerciseResult) -> bool:
         return False
     sums = (sum(c.score for c in checks), sum(c.max_score for c in checks))
     return _close(sums, (exercise.score, exercise.max_score))
+
+
+def _is_a_place(exercise: ExerciseResult) -> bool:
+    """Whether at most two lines of a file are told, of an attempt that is wrong, and no edit."""
+    lines = exercise.lines
+    allowed = len(lines) <= MOST_LINES and not (lines and exercise.is_done)
+    return allowed and all(line.line <= LINE_LIMIT and not line.edit for line in lines)
 
 
 def _close(a: tuple[float, ...], b: tuple[float, ...]) -> bool:

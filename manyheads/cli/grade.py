@@ -61,6 +61,7 @@ def grade(
     gradebook: Annotated[
         str | None, typer.Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
     ] = None,
+    lines: Annotated[bool, typer.Option(help="Search a wrong attempt for its wrong line, two seconds at most.")] = True,
     regrade: Annotated[bool, typer.Option(help="Grade again what is graded already and has not changed.")] = False,
     course: CourseOption = None,
 ) -> None:
@@ -71,7 +72,7 @@ def grade(
     loaded = instructors_course_of(course, "grade")
     chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
     submissions, refused = find_submissions(loaded, submitted)
-    plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen)
+    plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
     console = Console(highlight=False)
     jobs = jobs or usable()
     if cluster is None and jobs > (most := _most_judges(device)):

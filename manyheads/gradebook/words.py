@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..report.words import where_wrong
 from ..result import CheckResult, ExerciseResult
 
 _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
@@ -17,6 +18,8 @@ def comment(result: ExerciseResult, isolation: str) -> str:
         lines.append("All checks passed.")
     else:
         lines.append(f"{failed[0].title}: {failed[0].evidence}")
+    if where := where_wrong(result):
+        lines.append(where)
     for named in result.diagnosis:
         same = f" (the same numbers come from: {', '.join(named.alternatives)})" if named.alternatives else ""
         lines += [f"{named.title}{same}", f"hint: {named.hint}"]

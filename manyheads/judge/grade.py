@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..diagnosis.diagnose import diagnosed
 from ..diagnosis.table import Table
 from ..errors import CourseFault
 from ..lines.search import Bounds
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
+from ..result import Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
 from .check_run import CheckRun
@@ -32,21 +32,12 @@ from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
 from .stopped_cells import stopped_cells
 from .tables import Tables
+from .verdict import Verdict, all_ended, check_result
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
 
 VERDICTS = 1000  # how many texts' verdicts are remembered
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What is found about one attempt. note: what the student should know about a notebook's cells."""
-
-    outcomes: list[CheckOutcome]
-    diagnosis: tuple[Diagnosed, ...] = ()
-    lines: tuple[ProvedLine, ...] = ()
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,9 +112,9 @@ class Judge:
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             unattempted = self._checks.unattempted(exercise.checks)
-            verdict = Verdict(_all(unattempted, "skipped", FAILED_ITSELF))
+            verdict = Verdict(all_ended(unattempted, "skipped", FAILED_ITSELF))
         self.seconds += time.perf_counter() - started
-        checks = tuple(_check_result(exercise, outcome) for outcome in verdict.outcomes)
+        checks = tuple(check_result(exercise, outcome) for outcome in verdict.outcomes)
         return ExerciseResult(
             id=exercise.id,
             score=sum(c.score for c in checks),
@@ -151,10 +142,10 @@ class Judge:
         path = exercise.checks
         unattempted = self._checks.unattempted(path)
         if source.missing:
-            return Verdict(_all(unattempted, "missing", f"{source.name} was not handed in."))
+            return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
         if source.problem:
-            return Verdict(_all(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
+            return Verdict(all_ended(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
@@ -162,7 +153,7 @@ class Judge:
             raised = attempt.load()
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
-                return Verdict(_all(unattempted, "error", sentence), diagnosed(bank, "load_error"))
+                return Verdict(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
             note = stopped_cells(source, attempt.stopped, explain)
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
@@ -177,16 +168,12 @@ class Judge:
 
             outcomes = run(attempt)
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
-                return Verdict(_all(unattempted, "error", note), diagnosed(bank, "load_error"))
+                return Verdict(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
             seen, dtype = list(attempt.transcript), attempt.dtype
-            diagnosis = (
-                self._diagnosed(exercise, bank, attempt, reference, outcomes, source)
-                if self._settings.diagnoses
-                else ()
-            )
+            diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, source)
         except AttemptEnded as ended:
             outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return Verdict(_all(unattempted, outcome, f"While the file was imported: {ended}"))
+            return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {ended}"))
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
@@ -202,6 +189,8 @@ class Judge:
         outcomes: Sequence[CheckOutcome],
         source: AttemptSource,
     ) -> tuple[Diagnosed, ...]:
+        if not self._settings.diagnoses:
+            return ()
         started = time.perf_counter()
         table, seen = partial(self._table, exercise, reference.memory), list(attempt.transcript)
         replays = reference.memory.replays
@@ -251,20 +240,3 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def _all(unattempted: list[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
-    return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
-
-
-def _check_result(exercise: Exercise, outcome: CheckOutcome) -> CheckResult:
-    passed = outcome.outcome == "passed"
-    return CheckResult(
-        id=outcome.id,
-        title=outcome.title,
-        outcome=outcome.outcome,
-        score=outcome.score,
-        max_score=outcome.points,
-        evidence=sanitize(outcome.evidence),
-        hint="" if passed else outcome.hint or exercise.hint,
-    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 
 from . import calls, gates, names, numbers, operators, statements, swaps
 from .part import Part, parts_of
 from .text import Edit
 
 LONGEST_LINES, LONGEST = 400, 20_000  # the longest text that is edited: lines and characters
+MOST = 4000  # edits that are made of one text: more are not tried
 NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
 _FAMILIES: tuple[Callable[[Part], Iterator[Edit]], ...] = (
     gates.edits,
@@ -29,10 +31,17 @@ def candidates(source: str, targets: Collection[str], raised_on: Collection[int]
     if len(source) > LONGEST or source.count("\n") >= LONGEST_LINES:
         return []
     found: dict[str, Edit] = {}
-    for part in parts_of(source, targets):
-        for family in _FAMILIES:
-            for edit in family(part):
-                if edit.line and (edit.after not in found or edit.tier < found[edit.after].tier):
-                    found[edit.after] = edit
+    try:
+        for edit in islice(_edits(source, targets), MOST):
+            if edit.line and (edit.after not in found or edit.tier < found[edit.after].tier):
+                found[edit.after] = edit
+    except RecursionError:  # an expression of a thousand brackets
+        return []
     near = set(raised_on)
     return sorted(found.values(), key=lambda e: (e.tier - NEAR * (e.line in near), e.line))
+
+
+def _edits(source: str, targets: Collection[str]) -> Iterator[Edit]:
+    for part in parts_of(source, targets):
+        for family in _FAMILIES:
+            yield from family(part)

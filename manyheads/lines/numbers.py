@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .part import Part
 from .text import Edit
 
+LONGEST = 80  # characters of an equation
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
 _BY_WORD = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
 _WORD = re.compile(r"[A-Za-z]\w*")
@@ -55,7 +56,7 @@ def _other_floats(value: float) -> Iterator[float]:
 def _other_words(part: Part, node: ast.Constant, value: str) -> Iterator[Edit]:
     if value.strip("+-") in ("inf", "Inf", "infinity"):
         yield part.replace("sign", 1, (node, '"inf"' if value.startswith("-") else '"-inf"'))
-    elif "->" in value and "\\" not in part.text.of(node):
+    elif "->" in value and len(value) <= LONGEST and "\\" not in part.text.of(node):
         yield from _equations(part, node, part.text.of(node))
 
 

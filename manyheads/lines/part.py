@@ -10,6 +10,7 @@ from ..submission.statements import statements_of
 from .text import Edit, Text
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+NAMES = 40  # of a part, and attributes of a class, that are put in place of others
 _LEFT_OUT = (ast.JoinedStr, ast.Raise, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal)
 _NO_CODE = ("annotation", "returns", "decorator_list", "type_comment", "type_params", "msg")
 
@@ -89,7 +90,7 @@ def _nodes(node: ast.AST, parents: dict[int, ast.AST]) -> Iterator[ast.AST]:
 def _names(root: ast.stmt) -> tuple[str, ...]:
     found = [n.arg for n in ast.walk(root) if isinstance(n, ast.arg)]
     found += [n.id for n in ast.walk(root) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return tuple(n for n in dict.fromkeys(found) if n not in ("self", "_"))
+    return tuple(n for n in dict.fromkeys(found) if n not in ("self", "_"))[:NAMES]
 
 
 def _attributes(text: Text, statement: ast.ClassDef) -> dict[str, str]:
@@ -105,7 +106,7 @@ def _attributes(text: Text, statement: ast.ClassDef) -> dict[str, str]:
         ):
             names = [a.value for a in node.args[:1] if isinstance(a, ast.Constant)]
             found.update({str(name): "register_buffer" for name in names})
-    return found
+    return dict(list(found.items())[:NAMES])
 
 
 def name_of(node: ast.Call) -> str:

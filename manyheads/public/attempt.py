@@ -7,16 +7,20 @@ from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..judge.attempt import AttemptRunner
 from ..judge.stopped_cells import stopped_cells
+from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from .check import check_attempt, unloadable
 from .describe_exception import describe_exception
 from .file import Fingerprints
 from .imports import unavailable_import
+from .lines import WAITED_FOR, prove_own_lines
 
 
-def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
-    """The result of the visible checks. Nothing that the attempt does makes this raise."""
+def check_source(
+    fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits, bounds: Bounds = WAITED_FOR
+) -> ExerciseResult:
+    """The result of the visible checks. Nothing that the attempt does makes this raise. bounds: of the search for its line."""
     if source.missing:
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:
@@ -33,6 +37,9 @@ def check_source(fingerprints: Fingerprints, source: AttemptSource, box: Box, li
         result = check_attempt(fingerprints, attempt, source.source)
         if note and not any(check.outcome == "passed" for check in result.checks):
             return unloadable(fingerprints, "error", note, "load_error")
+        attempt.close()
+        lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
+        result = result.model_copy(update={"lines": lines})
         return result.model_copy(update={"note": " ".join(filter(None, (note, result.note)))})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 
 from ..box.connection import AttemptEnded, End
 from ..checks.implementation import AttemptRaised, CheckFailed
@@ -43,6 +44,14 @@ def check_attempt(
         diagnosis=tuple(diagnosis),
         note=more if passed else "",
     )
+
+
+def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
+    """The results of the visible checks with these ids, one after the other; of all where there are none."""
+    seen: dict[int, Compared] = {}
+    for check in sorted(fingerprints.content.visible, key=lambda c: c.layer):
+        if not ids or check.id in ids:
+            yield _check(fingerprints, check, attempt, seen)
 
 
 def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:

@@ -10,7 +10,7 @@ from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .aspects import Compared
 from .file import Fingerprints, Words
-from .fingerprint import Facet
+from .fingerprint import Facet, ReplyFingerprint
 
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
@@ -28,7 +28,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or function_of(e.call) in empty}
     written = {i: e for i, e in seen.items() if i not in unfinished}
     proven = [name for each in written.values() if (name := _proven(each))]
-    unexplained = {i: e for i, e in written.items() if _differs(fingerprints, i, e)}
+    unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     asked = {call for check in fingerprints.content.checks for call in check.calls}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
@@ -123,8 +123,9 @@ def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared
     return known is None or known.agrees(seen.found, _facets_of(fingerprints, index))
 
 
-def _differs(fingerprints: Fingerprints, index: int, seen: Compared) -> bool:
-    return not seen.found.agrees(seen.right, _facets_of(fingerprints, index))
+def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
+    """Whether a reply to this call is another than the reference's, in what its check asks of it."""
+    return not found.agrees(fingerprints.content.right(index), _facets_of(fingerprints, index))
 
 
 def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..result import CheckResult, ExerciseResult, Result
+from .words import where_wrong
 
 # JUnit's term for each outcome: a failure is a check's verdict, an error means that the attempt gave nothing to judge.
 _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
@@ -126,8 +127,8 @@ def _gradescope(result: Result) -> dict[str, object]:
 def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
     if check.outcome == "passed":
         return []
-    said = [f"{d.title} hint: {d.hint}" for d in exercise.diagnosis]
-    return said or ([f"hint: {check.hint}"] if check.hint else [])
+    said = [f"{d.title} hint: {d.hint}" for d in exercise.diagnosis] or [f"hint: {check.hint}"] * bool(check.hint)
+    return [*filter(None, [where_wrong(exercise)]), *said]
 
 
 def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, check: CheckResult) -> None:

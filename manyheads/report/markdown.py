@@ -78,6 +78,8 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
     if words.first is not None:
         yield from _scored(words.first)
         yield f"  {one_line(words.first.evidence)}"
+    if words.where:
+        yield words.where
     for finding in words.findings:
         yield one_line(finding.title)
         yield f"hint: {one_line(finding.hint)}"

@@ -12,6 +12,7 @@ from ..result import CheckResult, Outcome, Result
 from .aggregate import ExerciseView, class_view
 from .grid import Grid, grids
 from .misconceptions import Ranked, ranked
+from .words import place_of
 
 BINS = 10  # bins of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
@@ -26,6 +27,16 @@ class Trouble:
     outcome: Outcome
     checks: int
     evidence: str
+
+
+@dataclass(frozen=True)
+class WrongLine:
+    """A line that is proved to be wrong, and the edit that proves it."""
+
+    student: str
+    exercise: str
+    place: str
+    edit: str
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,7 @@ class Overview:
     misconceptions: tuple[Ranked, ...]
     unexplained: int
     troubles: tuple[Trouble, ...]
+    lines: tuple[WrongLine, ...]
     facts: tuple[Fact, ...]
     weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
@@ -76,6 +88,7 @@ def _overview(assignment: str, results: Sequence[Result]) -> Overview:
         misconceptions=tuple(ranked(results)),
         unexplained=sum(view.unexplained for view in views),
         troubles=tuple(_troubles(results)),
+        lines=tuple(_lines(results)),
         facts=tuple(_facts(results)),
         weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
     )
@@ -97,6 +110,13 @@ def _troubles(results: Sequence[Result]) -> Iterator[Trouble]:
                 found: list[CheckResult] = [c for c in exercise.checks if c.outcome == outcome]
                 if found:
                     yield Trouble(result.student, exercise.id, outcome, len(found), found[0].evidence)
+
+
+def _lines(results: Sequence[Result]) -> Iterator[WrongLine]:
+    for result in results:
+        for exercise in result.exercises:
+            for line in exercise.lines:
+                yield WrongLine(result.student, exercise.id, place_of(line), line.edit)
 
 
 def _facts(results: Sequence[Result]) -> Iterator[Fact]:

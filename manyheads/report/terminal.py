@@ -90,6 +90,8 @@ def _failures(words: AttemptWords) -> list[RenderableType]:
         return []
     parts: list[RenderableType] = [_line(words.first)]
     parts.append(Padding(Text(words.first.evidence, style="yellow"), (0, 0, 0, 4)))
+    if words.where:
+        parts.append(Padding(Text(words.where, style="bold yellow"), (0, 0, 0, 2)))
     for finding in words.findings:
         parts.append(Padding(Text(finding.title, style="bold"), (0, 0, 0, 2)))
         parts += _hint(finding.hint)

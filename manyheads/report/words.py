@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 
 OUTCOMES: dict[Outcome, str] = {
     "passed": "passed",
@@ -45,6 +45,7 @@ class AttemptWords:
 
     passed: bool
     first: CheckResult | None  # None where all passed
+    where: str  # the line that is wrong, in a sentence; "" where none is proved
     findings: tuple[MisconceptionWords, ...]
     hint: str  # the first failed check's hint, if there is no diagnosis
     rest: tuple[CheckResult, ...]
@@ -59,11 +60,23 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     """The report on an attempt."""
     failed = [c for c in result.checks if c.outcome != "passed"]
     if not failed:
-        return AttemptWords(True, None, (), "", ())
+        return AttemptWords(True, None, "", (), "", ())
     first, rest = failed[0], tuple(failed[1:])
-    return AttemptWords(
-        False, first, tuple(map(_finding, result.diagnosis)), "" if result.diagnosis else first.hint, rest
-    )
+    hint = "" if result.diagnosis else first.hint
+    return AttemptWords(False, first, where_wrong(result), tuple(map(_finding, result.diagnosis)), hint, rest)
+
+
+def where_wrong(result: ExerciseResult) -> str:
+    """The lines that are proved to be wrong, as a place: "line 23, or line 31, is where it goes wrong"."""
+    if not result.lines:
+        return ""
+    first, *others = map(place_of, result.lines)
+    return f"{first}{''.join(f', or {other},' for other in others)} is where it goes wrong"
+
+
+def place_of(proved: ProvedLine) -> str:
+    """line 23, or line 5 of code cell 3."""
+    return f"line {proved.line_in_cell} of code cell {proved.cell}" if proved.cell else f"line {proved.line}"
 
 
 def points(value: float) -> str:
