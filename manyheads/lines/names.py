@@ -5,20 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from .kinds import kinds_of
 from .part import Part, is_of_self
 from .text import Edit
 
 
 def edits(part: Part) -> Iterator[Edit]:
     """Each name and each attribute, with others in its place: those of its kind first."""
-    together = _bound_together(part)
+    together, kinds = _bound_together(part), kinds_of(part)
     for node in part.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in part.names:
             for other in part.names:
-                if other != node.id:
+                if other != node.id and kinds.get(other, kinds.get(node.id)) == kinds.get(node.id, kinds.get(other)):
                     near = any({node.id, other} <= names for names in together) or _look_alike(node.id, other)
                     yield part.replace("name", 2 if near else 4, (node, other))
-            yield from _attributes_for(part, node)
+            if kinds.get(node.id) != "tensor":
+                yield from _attributes_for(part, node)
         elif isinstance(node, ast.Attribute) and is_of_self(node) and node.attr in part.attributes:
             yield from _other_attributes(part, node)
 

@@ -34,7 +34,7 @@ class Trial(Protocol):
 class Bounds:
     """How many edits are tried, how many of them are put to every check, and how many seconds all of it may take."""
 
-    edits: int = 1000
+    edits: int = 1500
     proofs: int = 10
     seconds: float = 2.0
 

@@ -34,7 +34,7 @@ class CountingBox:
 @pytest.fixture
 def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, CountingBox]:
     counted = CountingBox(box)
-    return Judge(tiny, counted, Settings(secret=b"secret")), counted
+    return Judge(tiny, counted, Settings(secret=b"secret", lines=False)), counted
 
 
 def graded(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
