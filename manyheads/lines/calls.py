@@ -65,7 +65,9 @@ def _without(part: Part, node: ast.Call) -> Iterator[Edit]:
     if isinstance(node.func, ast.Attribute) and not _is_module(node.func.value):
         yield part.replace("call", 1, (node, part.text.held(node.func.value)))
     if node.args and not isinstance(node.args[0], ast.Starred):
-        yield part.replace("call", 1, (node, part.text.held(node.args[0])))
+        is_number = isinstance(node.args[0], ast.Constant)  # before a dot it would be another number
+        held = f"({part.text.of(node.args[0])})" if is_number else part.text.held(node.args[0])
+        yield part.replace("call", 1, (node, held))
     for given in node.keywords:
         if given.arg in _KEYWORDS:
             yield _without_keyword(part, node, given)
