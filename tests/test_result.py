@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 import manyheads.result
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, ProvedLine, Result, write_result
 
 SCHEMA = json.loads(Path(manyheads.result.__file__).with_suffix(".schema.json").read_text(encoding="utf-8"))
 
@@ -21,7 +21,8 @@ def result(student: str = "ada", **changes: object) -> Result:
         CheckResult(id="values", title="averages", outcome="failed", score=0, max_score=2.5, evidence="→", hint="?"),
     )
     named = (Diagnosed(id="counts_all", title="You divided by T.", hint="How many?", alternatives=("sum_not_mean",)),)
-    exercise = ExerciseResult(id="running_mean", score=1, max_score=3.5, checks=checks, diagnosis=named)
+    lines = (ProvedLine(line=7, edit="a → b"), ProvedLine(line=9, cell=2, line_in_cell=4))
+    exercise = ExerciseResult(id="running_mean", score=1, max_score=3.5, checks=checks, diagnosis=named, lines=lines)
     fields = {
         "student": student,
         "assignment": "averages",
@@ -45,6 +46,13 @@ def test_what_is_written_is_valid_and_reads_back_as_it_was(tmp_path: Path) -> No
     assert path == tmp_path / "ada" / "averages.json"
     assert errors(json.loads(path.read_text(encoding="utf-8"))) == []
     assert Result.model_validate_json(path.read_bytes()) == result()
+
+
+def test_a_result_from_before_lines_were_told_is_read() -> None:
+    data = json.loads(result().model_dump_json())
+    del data["exercises"][0]["lines"]
+    assert errors(data) == []
+    assert Result.model_validate(data).exercises[0].lines == ()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.IsNot: ("is",),
 }
 _OTHERS: dict[type[ast.operator], tuple[str, ...]] = {
-    ast.Mult: ("/", "@"),
+    ast.Mult: ("/", "//", "@", "+"),
     ast.Div: ("*",),
     ast.FloorDiv: ("*", "%"),
     ast.Mod: ("//",),

@@ -135,8 +135,9 @@ def test_how_it_is_graded_is_in_its_key(tiny_copy: Path, submitted: Path) -> Non
     (first, second, *_), _ = find_submissions(course, submitted)
     plans = [GradePlan(tiny_copy, b"secret"), GradePlan(tiny_copy, b"other"), GradePlan(tiny_copy, b"secret", seed=1)]
     plans.append(GradePlan(tiny_copy, b"secret", exercises=("running_mean",)))
+    plans.append(GradePlan(tiny_copy, b"secret", lines=False))
     keys = {open_journal(tiny_copy, course, plan).key(s) for plan in plans for s in (first, second)}
-    assert len(keys) == 8
+    assert len(keys) == 10
 
 
 def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:

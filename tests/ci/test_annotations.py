@@ -11,7 +11,7 @@ import pytest
 
 from manyheads.ci.annotations import Annotation, annotate, titled
 from manyheads.course import Course
-from manyheads.result import Result
+from manyheads.result import ProvedLine, Result
 
 MakeResult = Callable[..., Result]
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -46,6 +46,26 @@ def test_the_line_is_the_one_that_the_evidence_names(
             f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\nhint: Think.",
         )
     ]
+
+
+def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evidence_names(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    result = make_result("error", evidence="raised NameError on line 9")
+    exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=5, edit="secret → edit"),)})
+    (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
+    assert found.line == 5
+    assert "line 5 is where it goes wrong" in found.message
+    assert "secret" not in found.message
+
+
+def test_a_line_beyond_the_end_of_the_file_is_not_believed(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    result = make_result("error", evidence="raised NameError on line 9")
+    exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=4000),)})
+    (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
+    assert found.line == 9
 
 
 @pytest.mark.parametrize(

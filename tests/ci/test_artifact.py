@@ -13,7 +13,7 @@ from manyheads.box.names import Device
 from manyheads.ci.artifact import Artifact, ArtifactError, read_artifact, write_artifact
 from manyheads.ci.collect import Collected
 from manyheads.course import Course
-from manyheads.result import Result
+from manyheads.result import ProvedLine, Result
 
 MakeResult = Callable[..., Result]
 Forge = Callable[[Path], object]
@@ -29,6 +29,21 @@ def folder(collected: Collected, make_result: MakeResult, tmp_path: Path) -> Pat
 
 def test_what_was_written_is_read(tiny: Course, collected: Collected, make_result: MakeResult, folder: Path) -> None:
     assert read_artifact(folder, tiny, collected) == Artifact([make_result("failed", evidence="no")], STARTED)
+
+
+def test_it_tells_lines_and_never_the_edits_that_prove_them(
+    tiny: Course, collected: Collected, make_result: MakeResult, tmp_path: Path
+) -> None:
+    graded = with_lines(make_result("failed"), ProvedLine(line=7, edit="secret → edit"), ProvedLine(line=9))
+    write_artifact(tmp_path / "results", collected, Device.CPU, [graded], STARTED)
+    assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "results").rglob("*.json"))
+    (read,) = read_artifact(tmp_path / "results", tiny, collected).results
+    assert read == with_lines(graded, ProvedLine(line=7), ProvedLine(line=9))
+
+
+def with_lines(result: Result, *lines: ProvedLine) -> Result:
+    exercises = tuple(exercise.model_copy(update={"lines": lines}) for exercise in result.exercises)
+    return result.model_copy(update={"exercises": exercises})
 
 
 def test_nothing_started_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
@@ -95,6 +110,10 @@ def a_link(folder: Path) -> None:
         pytest.param(result(lambda r: r["exercises"][0].update(checks=r["exercises"][0]["checks"] + [{**r["exercises"][0]["checks"][0], "max_score": 0}] * 300)), "its points", id="three hundred checks"),
         pytest.param(result(lambda r: r.update(more=1)), "schema", id="a field that no result has"),
         pytest.param(result(lambda r: r["exercises"][0]["checks"][0].update(outcome="great")), "schema", id="an outcome that none is"),
+        pytest.param(result(lambda r: r["exercises"][0].update(lines=[{"line": 1, "edit": "a → b"}])), "its lines", id="a line with its edit"),
+        pytest.param(result(lambda r: r["exercises"][0].update(lines=[{"line": n} for n in (1, 2, 3)])), "its lines", id="three lines"),
+        pytest.param(result(lambda r: r["exercises"][0].update(lines=[{"line": 10**7}])), "its lines", id="a line that no file has"),
+        pytest.param(result(lambda r: r["exercises"][0].update(lines=[{"line": 0}])), "schema", id="line 0 told"),
         pytest.param(result(lambda r: r["exercises"][0].update(note="x" * 2**20)), "too large", id="a megabyte of text"),
         pytest.param(lambda f: (f / "ada" / "averages.json").write_text("[" * 10**5), "schema", id="brackets that never close"),
         pytest.param(lambda f: (f / "ada" / "averages.json").write_bytes(b"\xff\0"), "schema", id="bytes that are no text"),

@@ -6,8 +6,10 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Assignment, Course, Exercise
+from manyheads.lines.search import Bounds
 from manyheads.public.attempt import check_source
 from manyheads.public.file import read
+from manyheads.result import ProvedLine
 from manyheads.submission import AttemptSource
 
 
@@ -40,6 +42,49 @@ def test_what_cannot_be_imported_is_told_in_pythons_words(
     result = check_source(fingerprints, attempt, box, tiny.limits.for_worker())
     assert {check.evidence for check in result.checks} == {evidence}
     assert [found.id for found in result.diagnosis] == ["load_error"]
+
+
+WRONG = """\
+import torch
+
+
+def running_mean(x):
+    if x.numel() == 0:
+        raise ValueError("no numbers")
+    counts = torch.arange(0, len(x) + 1, dtype=x.dtype)
+    return x.cumsum(0) / counts
+"""
+PATIENT = Bounds(seconds=60.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(WRONG, 7, id="an exception"),
+        pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("/ counts", "* counts"), 8, id="other numbers"),
+        pytest.param(WRONG.replace("arange(0,", "arange(1,").replace("cumsum(0)", "cumsum(0).detach()"), 8, id="a gradient that is cut"),
+    ],
+)  # fmt: skip
+def test_the_line_that_is_wrong_is_told_without_what_to_write_there(
+    tiny: Course, running_mean: Exercise, box: Box, text: str, line: int
+) -> None:
+    attempt = AttemptSource("01_running_mean.py", text)
+    result = check_source(read(running_mean.fingerprints), attempt, box, tiny.limits.for_worker(), PATIENT)
+    assert result.lines == (ProvedLine(line=line),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(WRONG.replace("arange(0,", "arange(1,"), id="right"),
+        pytest.param(WRONG.replace("== 0", "== 9"), id="two mistakes"),
+        pytest.param("def running_mean(x):\n    raise NotImplementedError\n", id="a stub"),
+    ],
+)
+def test_no_line_is_told_where_none_is_proved(tiny: Course, running_mean: Exercise, box: Box, text: str) -> None:
+    attempt = AttemptSource("01_running_mean.py", text)
+    result = check_source(read(running_mean.fingerprints), attempt, box, tiny.limits.for_worker(), PATIENT)
+    assert result.lines == ()
 
 
 @pytest.mark.parametrize(

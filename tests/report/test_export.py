@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.report.export import FORMATS, gradescope_files
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result, write_result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result, write_result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")
@@ -51,6 +51,20 @@ def test_csv_has_a_row_for_every_student_and_exercise() -> None:
     assert [(r["student"], r["exercise"], r["score"], r["max_score"], r["misconceptions"]) for r in table(
         FORMATS["csv"]([ADA, BEN])
     )] == [("ada", "reshape_dance", "3.25", "3.25", ""), ("ben", "reshape_dance", "2", "3.25", "wrong_view")]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", ["gradescope", "junit"])
+def test_the_line_that_is_wrong_is_told_and_the_edit_is_not(format: str) -> None:
+    exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
+    text = FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
+    assert "line 23 is where it goes wrong" in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_no_format_has_the_edit(format: str) -> None:
+    exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
+    assert "secret" not in FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
 
 
 def test_scores_keep_the_digits_that_a_gradebook_keeps() -> None:

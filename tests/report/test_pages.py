@@ -17,7 +17,7 @@ from manyheads.errors import CourseFault
 from manyheads.report.pages import write_pages
 from manyheads.report.pages.write import page_of
 from manyheads.report.terminal import exercise_report
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 from manyheads.tools.plot import compared
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
@@ -126,6 +126,26 @@ def test_a_students_page_names_nobody_else_and_leads_nowhere(tmp_path: Path) -> 
     page = Seen(tmp_path / "students" / "ada.html")
     assert "ben" not in page.text
     assert page.links() == ["#main"]
+
+
+LINED = BAD.model_copy(
+    update={"lines": (ProvedLine(line=23, edit="q <b> → k"), ProvedLine(line=40, cell=3, line_in_cell=5, edit="a → b"))}
+)
+
+
+def test_a_students_page_has_the_line_and_never_the_edit(tmp_path: Path) -> None:
+    write_pages([graded("ada", LINED)], [], tmp_path)
+    page = tmp_path / "students" / "ada.html"
+    assert "line 23, or line 5 of code cell 3, is where it goes wrong" in Seen(page).text
+    assert "→" not in page.read_text(encoding="utf-8")
+
+
+def test_the_class_page_has_the_edits_where_there_are_any(tmp_path: Path) -> None:
+    page = Seen(write_pages([graded("ada", LINED), graded("ben", GOOD)], [], tmp_path))
+    assert "ada | dance | line 23 | q <b> → k" in page.text
+    assert "ada | dance | line 5 of code cell 3 | a → b" in page.text
+    assert "#lines-1" in page.links()
+    assert "#lines-1" not in Seen(write_pages([graded("ben", GOOD)], [], tmp_path)).links()
 
 
 def test_the_class_page_has_scores_exercises_misconceptions_troubles_and_versions(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from manyheads.report.aggregate import class_view
 from manyheads.report.rows import row_of
 from manyheads.report.terminal import class_table, exercise_report, exercise_view
 from manyheads.report.words import points
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, Result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 
 
 def text(rendered: RenderableType, width: int = 100) -> str:
@@ -82,6 +82,29 @@ def test_a_failure_shows_the_check_its_evidence_the_misconception_a_hint_and_the
         "  hint: view never moves data.",
         "  is undone by merge                                       0 / 1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23 is where it goes wrong", id="one"),
+        pytest.param(
+            (ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31, is where it goes wrong", id="two"
+        ),
+        pytest.param(
+            (ProvedLine(line=40, cell=3, line_in_cell=5),),
+            "line 5 of code cell 3 is where it goes wrong",
+            id="a cell's",
+        ),
+    ],
+)
+def test_the_line_that_is_wrong_stands_before_the_misconception_and_what_to_write_nowhere(
+    lines: tuple[ProvedLine, ...], says: str
+) -> None:
+    failed = exercise(check("split", 0, 2, evidence="head 0 differs"), diagnosis=(VIEW,))
+    report = text(exercise_report(failed.model_copy(update={"lines": lines})))
+    assert report.splitlines()[2:5] == ["    head 0 differs", f"  {says}", "  You viewed straight to (B, nh, T, hd)."]
+    assert "→" not in report
 
 
 def test_without_a_misconception_the_checks_own_hint_is_shown() -> None:
