@@ -11,6 +11,7 @@ from manyheads.authoring.release import write_release
 from manyheads.authoring.strip import SourceError
 from manyheads.authoring.verify.attempts import verify_attempts
 from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.lines import verify_lines
 from manyheads.authoring.verify.mutants import verify_mutants
 from manyheads.authoring.verify.silent import verify_silent
 from manyheads.authoring.verify.structure import verify_structure
@@ -40,6 +41,8 @@ WRONG = "an unlisted wrong attempt fails and gets no diagnosis"
 RIGHT = "every right attempt scores full"
 CHECKED = "every right attempt passes `course check`"
 SILENT = "an attempt that gives no answer passes no check"
+LINE = "the line of a small fault is found"
+NO_LINE = "no line is told where nothing is wrong"
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 YAML = "course.yaml"
@@ -73,6 +76,8 @@ def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
     yield from verify_attempts(course, box, [exercise], 1)
     if pairs is None or (folder / CHECKS).read_bytes() != (TINY / CHECKS).read_bytes():
         yield from verify_silent(course, box, [exercise])
+    if pairs is None:
+        yield from verify_lines(course, box, [exercise])
 
 
 def release(folder: Path) -> None:
@@ -141,6 +146,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         WRONG: (1, 1),
         CHECKED: (3, 3),
         f"{SILENT} (11 ways)": (11, 11),
+        LINE: (10, 10),
+        NO_LINE: (10, 10),
         f"{RIGHT} (3 attempts, 1 seeds, float64)": (3, 3),
         f"{RIGHT} (3 attempts, 1 seeds, float32)": (3, 3),
     }

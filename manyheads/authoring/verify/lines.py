@@ -42,9 +42,9 @@ class Fault:
         return self.edit.after
 
 
-def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise]) -> Iterator[Claim]:
+def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> Iterator[Claim]:
     """The claims about every exercise."""
-    bench = LineBench(course, box, exercises)
+    bench = LineBench(course, box, exercises, bounds)
     for exercise in exercises:
         faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
         told = [(fault, bench.told(exercise, fault)) for fault in faults]
