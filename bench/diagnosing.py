@@ -26,7 +26,7 @@ def main() -> None:
     """Print the share."""
     course = load_course(ROOT)
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
-        judge = Judge(course, box, Settings(b"bench"))
+        judge = Judge(course, box, Settings(b"bench", lines=False))
         _grade(course, judge, 1)
         before, diagnosing_before = judge.seconds, judge.seconds_diagnosing
         _grade(course, judge, SAMPLE)

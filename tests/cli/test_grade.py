@@ -14,6 +14,7 @@ from manyheads.box import nvidia
 from manyheads.box.names import Device
 from manyheads.box.nvidia import Driver, Gpu, Places
 from manyheads.cli import grade as command
+from manyheads.result import Result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 CPUS = os.sched_getaffinity(0)
@@ -91,3 +92,24 @@ def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_us
     monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs: asked.append(jobs) or iter(()))
     command.grade(submitted, submitted.parent / "results", course=tiny_copy)
     assert asked == [1]
+
+
+@pytest.mark.parametrize(("options", "lines"), [((), [4]), (("--no-lines",), [])], ids=["asked", "not asked"])
+def test_the_line_that_is_wrong_is_in_the_result_unless_nobody_wants_it(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, options: tuple[str, ...], lines: list[int]
+) -> None:
+    path = tmp_path / "submitted" / "ada" / "averages" / "01_running_mean.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(WRONG)
+    done = run_course("grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    (exercise,) = Result.model_validate_json((tmp_path / "out" / "ada" / "averages.json").read_bytes()).exercises
+    assert [line.line for line in exercise.lines] == lines
+
+
+WRONG = """\
+import torch
+def running_mean(x):
+    if len(x) == 0: raise ValueError("no numbers")
+    return x.cumsum(0) / torch.arange(2, len(x) + 1, dtype=x.dtype)
+"""
