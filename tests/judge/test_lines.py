@@ -127,12 +127,17 @@ def test_of_a_notebook_the_line_of_its_cell_is_told(judge: Judge, running_mean: 
     assert line == ProvedLine(line=7, cell=2, line_in_cell=4, edit=line.edit)
 
 
+LATE = " + max(0, 20 - len(sys.seen))"
+
+
 def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise) -> None:
-    """It counts how often it is loaded in one process, and answers rightly from the second time on."""
-    remembers = RIGHT.replace("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
-    text = remembers.replace("/ counts", "/ (counts if len(sys.seen) > 1 else 7)")
-    assert text != remembers
-    assert [line for line, _ in told(judge, running_mean, text)] == [9], "whose condition is wrong in any process"
+    """It counts how often it is loaded in one process, and answers rightly from the twentieth time on, whatever is edited."""
+    text = RIGHT.replace("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
+    text = text.replace("dtype=x.dtype)", f"dtype=x.dtype){LATE}").replace(
+        "return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"
+    )
+    assert text.count(LATE) == 2, "so that one edit cannot mend both"
+    assert told(judge, running_mean, text) == []
 
 
 def test_a_fault_of_the_search_takes_no_points(
