@@ -19,7 +19,8 @@ from ...submission import AttemptSource
 from .claim import SECRET, Claim
 
 FAULTS = 10  # for each exercise
-SHARE = 0.95
+SHARE, SHARE_OF_ONE = 0.95, 0.8  # of all exercises' faults, and of one's, where two may be mended on three lines
+MEND = "see docs/diagnosis.md, The line"
 PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
 ANOTHER_SEED = 1
 _LOST = ("timeout", "crashed", "skipped", "missing")  # how no check of a fault may end
@@ -43,18 +44,22 @@ class Fault:
 
 
 def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> Iterator[Claim]:
-    """The claims about every exercise."""
+    """The claims about every exercise, and where there are several, about all of them together."""
     bench = LineBench(course, box, exercises, bounds)
+    held, total = 0, 0
     for exercise in exercises:
         faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
         told = [(fault, bench.told(exercise, fault)) for fault in faults]
         missed = tuple(f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere"))
-        says = "the line of a small fault is found"
-        mend = "see docs/diagnosis.md, The line"
-        yield Claim(exercise.id, says, len(told) - len(missed), len(told), missed, SHARE, mend)
+        found = len(told) - len(missed)
+        yield Claim(exercise.id, "the line of a small fault is found", found, len(told), missed, SHARE_OF_ONE, MEND)
         wrong = tuple(_label(fault) for fault, say in told if say == "wrong")
-        never = "no line is told where nothing is wrong"
-        yield Claim(exercise.id, never, len(told) - len(wrong), len(told), wrong, next=mend)
+        yield Claim(
+            exercise.id, "no line is told where nothing is wrong", len(told) - len(wrong), len(told), wrong, next=MEND
+        )
+        held, total = held + found, total + len(told)
+    if len(exercises) > 1:
+        yield Claim("lines", "the lines of small faults are found", held, total, (), SHARE, MEND)
 
 
 class LineBench:
