@@ -56,7 +56,17 @@ def _hand_in(place: Path, size: int, faulty: float) -> Path:
 
 
 def _grade(place: Path, submitted: Path) -> Cost:
-    command = [sys.executable, "-m", "manyheads", "grade", str(submitted), "--course", str(REPOSITORY), "--regrade"]
+    command = [
+        sys.executable,
+        "-m",
+        "manyheads",
+        "grade",
+        str(submitted),
+        "--course",
+        str(REPOSITORY),
+        "--regrade",
+        "--no-lines",
+    ]
     env = environment(place, Path(sys.executable).parent)
     return Running([*command, "--out", str(place / "results")], place, env).wait()
 
