@@ -19,6 +19,8 @@ from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.catalogue import Catalogue
 
+pytestmark = pytest.mark.journey
+
 SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/checks/test_running_mean.py"
 BANK = "grader/misconceptions/running_mean.py"
