@@ -17,7 +17,7 @@ Changes = dict[str, str]  # what stands in the reference, and what stands there 
 
 @pytest.fixture(scope="module")
 def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"names"))
+    return Judge(load_course(repository), box, Settings(b"names", lines=False))
 
 
 def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:

@@ -66,7 +66,7 @@ MISTAKES = [
 
 @pytest.fixture(scope="module")
 def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"unfinished"))
+    return Judge(load_course(repository), box, Settings(b"unfinished", lines=False))
 
 
 def changed(exercise: Exercise, changes: dict[str, str]) -> str:
