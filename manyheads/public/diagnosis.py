@@ -34,11 +34,11 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
     last = [UNTOUCHED if function_of(e.call) in empty else _proven(e) for e in unfinished.values()]
-    return [
-        *(named(fingerprints, name) for name in dict.fromkeys(proven)),
-        *(named(fingerprints, name, others) for name, others in explained if name not in proven),
-        *(named(fingerprints, name) for name in dict.fromkeys(last) if name not in proven),
-    ]
+    others: dict[str, tuple[str, ...]] = {}
+    for name, same in explained:
+        others.setdefault(name, same)  # two mutants of one misconception may explain two calls
+    order = dict.fromkeys([*proven, *others, *last])
+    return [named(fingerprints, name, () if name in proven else others.get(name, ())) for name in order]
 
 
 def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()) -> Diagnosed:

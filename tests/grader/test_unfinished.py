@@ -139,3 +139,15 @@ def test_two_mistakes_in_two_functions_have_a_name_each(judge: Judge, box: Box, 
     ):
         ids = [d.id for d in result.diagnosis]
         assert ids == ["mask_excludes_self", "mask_reversed"]
+
+
+def test_no_name_is_said_twice(repository: Path, box: Box) -> None:
+    """Where two mutants of one misconception explain two functions each, it is one mistake to whoever reads it."""
+    exercise = EXERCISES["causal_mask"]
+    text = changed(
+        exercise, {"device=device).tril()": "device=device).tril(-1)", "masked_fill(~mask": "masked_fill(mask"}
+    )
+    limits = load_course(repository).limits.for_worker()
+    result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits)
+    ids = [d.id for d in result.diagnosis]
+    assert len(ids) == len(set(ids)) > 1
