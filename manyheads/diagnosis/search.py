@@ -75,7 +75,8 @@ def explain_values(
         return ()
     every, asked = _usable(table, exchanges, part)
     answers = dict(zip(every, replies_of(subject, [table.probes[k].call for k in every]), strict=True))
-    every = [k for k in every if not _says_nothing(answers[k])]
+    if any(out.tensor is not None for reply in answers.values() for out in reply.outputs):
+        every = [k for k in every if not _says_nothing(answers[k])]
     every = [k for k in every if not refuses_in_its_own_way(Exchange("", table.probes[k].call, answers[k]), reference)]
     asked = [k for k in asked if k in every]
     replies = [sketch([answers[k]]) for k in every]
