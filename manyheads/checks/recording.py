@@ -8,8 +8,13 @@ from typing import Protocol
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
-from ..box.worker.messages import Call
+from ..box.worker.messages import Build, Call
 from .implementation import Runner
+
+
+def target_of(call: Call) -> str:
+    """The name of the function that is called, or of the class that is built."""
+    return call.subject.target if isinstance(call.subject, Build) else call.subject
 
 
 @dataclass(frozen=True)

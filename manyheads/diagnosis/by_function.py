@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..checks.local import CachedRunner
-from ..checks.recording import BatchRunner, Exchange
+from ..checks.recording import BatchRunner, Exchange, target_of
 from .agree import agree
 from .bank import Bank
 from .search import Fault, Part, explain_values
-from .table import Table, function_of
+from .table import Table
 
 PAIRS = 0  # a function's calls are too few to tell two faults together from one that nobody has listed
 
@@ -27,14 +27,14 @@ def explain_functions(
     answers as the attempt does. For several functions only: where there is one, its answers are all answers. Raises
     AttemptEnded if a probe ends the attempt's process.
     """
-    asked = {function_of(e.call) for e in exchanges}
+    asked = {target_of(e.call) for e in exchanges}
     functions = [name for name in reference.namespace if name in asked]  # in the order of their definitions
     if len(functions) < 2:
         return None
     found: dict[str, Fault] = {}
     earlier: list[Exchange] = []
     for function in functions:
-        own = [e for e in exchanges if function_of(e.call) == function]
+        own = [e for e in exchanges if target_of(e.call) == function]
         if any(_is_answered(e) for e in own) and not all(agree(e.reply, reference.execute(e.call)) for e in own):
             part = Part(function, tuple(earlier))
             for fault in explain_values(bank, table, subject, reference, own, PAIRS, part) or ():

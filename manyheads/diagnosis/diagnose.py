@@ -11,7 +11,7 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
-from ..checks.recording import BatchRunner, Exchange
+from ..checks.recording import BatchRunner, Exchange, target_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
 from .agree import comparable
@@ -21,7 +21,7 @@ from .by_name import ByName, takes_another_order
 from .own_sizes import works_for_its_own_sizes
 from .search import Fault, explain_values
 from .sizes import has_fixed_size
-from .table import Table, function_of
+from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
@@ -56,9 +56,9 @@ def diagnose(
         return diagnosed(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     transcript, unwritten = list(transcript), unwritten_names(source)
-    empty = {e.check for e in transcript if function_of(e.call) in unwritten}
+    empty = {e.check for e in transcript if target_of(e.call) in unwritten}
     proven = {o.id: UNTOUCHED if o.id in empty else _proven(o) for o in failed}
-    transcript = [e for e in transcript if comparable(e) and function_of(e.call) not in unwritten]
+    transcript = [e for e in transcript if comparable(e) and target_of(e.call) not in unwritten]
     exchanges = _to_explain(failed, proven, transcript)
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):

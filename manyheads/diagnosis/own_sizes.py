@@ -13,7 +13,7 @@ from itertools import combinations, count, islice, product
 from ..box.worker.messages import Build, Call
 from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import Runner
-from ..checks.recording import BatchRunner, Exchange, replies_of
+from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from ..submission.statements import statements_of
 from .agree import agree
 from .resize import Axes, Layout, layouts, sizes_of
@@ -56,7 +56,7 @@ def written_sizes(source: str) -> list[int]:
 def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:
     """Calls that failed in a way that sizes may explain, a few of each function, those with most sizes first."""
     wrong = [e.call for e in exchanges if _may_be_a_matter_of_size(e, reference)]
-    unlike = {(_name(call), sizes_of(call)): call for call in wrong}
+    unlike = {(target_of(call), sizes_of(call)): call for call in wrong}
     found: dict[tuple[str, int], list[Layout]] = {}
     for (name, sizes), call in sorted(unlike.items(), key=lambda item: -len(item[0][1])):
         alike = found.setdefault((name, len(sizes)), [])
@@ -119,7 +119,3 @@ def _is_right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) ->
     rights = [reference.execute(call) for call in calls]
     answered = zip(replies_of(subject, calls), rights, strict=True)
     return any(mine.raised is None and agree(mine, right) for mine, right in answered)
-
-
-def _name(call: Call) -> str:
-    return call.subject.target if isinstance(call.subject, Build) else call.subject

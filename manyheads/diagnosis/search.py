@@ -14,13 +14,13 @@ from ..box.worker.answers import Reply
 from ..checks.explain import is_refusal, is_unfinished, kind_of
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import CachedRunner
-from ..checks.recording import BatchRunner, Exchange, replies_of
+from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
 from .pairs import possible_pairs
 from .sketch import Sketches, sketch
-from .table import Table, combined, function_of
+from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
 OF_ERRORS = 64  # the most pairs if the attempt raised in every call: errors distinguish pairs badly
@@ -127,7 +127,7 @@ def _usable(table: Table, exchanges: Sequence[Exchange], part: Part | None) -> t
         for k, probe in enumerate(table.probes)
         if probe.check in asked
         and (gradients or probe.call.cotangent is None)
-        and (part is None or part.function == function_of(probe.call))
+        and (part is None or part.function == target_of(probe.call))
     ]
     return every, [k for k in every if table.probes[k].nth < asked[table.probes[k].check]]
 

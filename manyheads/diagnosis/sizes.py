@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from ..box.worker.messages import Call
 from ..checks.implementation import Runner
-from ..checks.recording import Exchange
+from ..checks.recording import Exchange, target_of
 from .agree import agree
 
 
@@ -28,7 +27,7 @@ def _an_axis_is_constant(reference: Runner, exchanges: Sequence[Exchange]) -> bo
         wrong = [axis for axis in range(len(mine)) if mine[axis] != right[axis]]
         if len(wrong) == 1:
             axis = wrong[0]
-            sizes[_name(exchange.call), axis - len(mine), len(mine)].append((mine[axis], right[axis]))
+            sizes[target_of(exchange.call), axis - len(mine), len(mine)].append((mine[axis], right[axis]))
     return any(len({m for m, _ in pairs}) == 1 and len({r for _, r in pairs}) > 1 for pairs in sizes.values())
 
 
@@ -49,7 +48,3 @@ def _only_one_rank_works(reference: Runner, exchanges: Sequence[Exchange]) -> bo
 def _shape(outputs: Sequence[object]) -> tuple[int, ...] | None:
     tensor = getattr(outputs[0], "tensor", None) if outputs else None
     return tuple(tensor.shape) if isinstance(tensor, Tensor) else None
-
-
-def _name(call: Call) -> str:
-    return call.subject if isinstance(call.subject, str) else call.subject.target

@@ -34,11 +34,6 @@ class Probe:
     call: Call
 
 
-def function_of(call: Call) -> str:
-    """The name of the function or class that a call is about."""
-    return call.subject if isinstance(call.subject, str) else call.subject.target
-
-
 @dataclass(frozen=True)
 class Pairs:
     """(P,) each: two classes, a probe on which both change something, and the answer of both faults together there."""

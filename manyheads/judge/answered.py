@@ -10,15 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..box.worker.answers import Output
-from ..box.worker.messages import Build, Call
 from ..checks.implementation import AttemptRaised, CheckFailed
-from ..checks.recording import Exchange
+from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import kind_name
-
-
-def target_of(call: Call) -> str:
-    """The name of the function that is called, or of the class that is built."""
-    return call.subject.target if isinstance(call.subject, Build) else call.subject
 
 
 class AsksNothingError(Exception):

@@ -13,13 +13,12 @@ from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call
 from ..checks.implementation import Runner
 from ..checks.outcome import CheckOutcome
-from ..checks.recording import Exchange
+from ..checks.recording import Exchange, target_of
 from ..diagnosis.agree import agree, comparable
 from ..lines.search import Bounds, OutOfTime
 from ..result import ProvedLine
 from ..submission import AttemptSource, proved_line
 from ..submission.unwritten import is_unwritten
-from .answered import target_of
 from .attempt import AttemptRunner
 from .edited import Asked, Questions, mending_edits
 from .memory import Memory

@@ -13,8 +13,8 @@ from ..box.connection import AttemptEnded, End
 from ..checks.explain import explain
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.outcome import FAILED_ITSELF, CheckOutcome
-from ..checks.recording import Exchange
-from .answered import target_of, unanswered
+from ..checks.recording import Exchange, target_of
+from .answered import unanswered
 from .check_run import Check, CheckRun
 from .collect import collect_checks
 from .compare_with_reference import compare_with_reference

@@ -39,8 +39,7 @@ def check_source(
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
-        result = result.model_copy(update={"lines": lines})
-        return result.model_copy(update={"note": " ".join(filter(None, (note, result.note)))})
+        return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (note, result.note)))})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
         return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from ..checks.explain import is_unfinished, kind_of
-from ..diagnosis.table import function_of
+from ..checks.recording import target_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .aspects import Compared
@@ -25,7 +25,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         source: the attempt's text, "" where it is not at hand.
     """
     empty = unwritten_names(source)
-    unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or function_of(e.call) in empty}
+    unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in empty}
     written = {i: e for i, e in seen.items() if i not in unfinished}
     proven = [name for each in written.values() if (name := _proven(each))]
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
@@ -33,7 +33,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
-    last = [UNTOUCHED if function_of(e.call) in empty else _proven(e) for e in unfinished.values()]
+    last = [UNTOUCHED if target_of(e.call) in empty else _proven(e) for e in unfinished.values()]
     others: dict[str, tuple[str, ...]] = {}
     for name, same in explained:
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
@@ -64,13 +64,13 @@ def _by_function(
 
     Functions come in the order of the recorded calls, which is that of their definitions.
     """
-    functions = list(dict.fromkeys(map(function_of, fingerprints.calls)))
+    functions = list(dict.fromkeys(map(target_of, fingerprints.calls)))
     found: dict[str, tuple[str, ...]] = {}
     for place, function in enumerate(functions):
-        own = {i: each for i, each in unexplained.items() if function_of(each.call) == function}
+        own = {i: each for i, each in unexplained.items() if target_of(each.call) == function}
         answered = {i for i, each in written.items() if each.reply.outputs and each.reply.raised is None}
-        calls = {i for i in asked if function_of(fingerprints.calls[i]) == function}
-        before = {i for i in asked & answered if function_of(fingerprints.calls[i]) in functions[:place]}
+        calls = {i for i in asked if target_of(fingerprints.calls[i]) == function}
+        before = {i for i in asked & answered if target_of(fingerprints.calls[i]) in functions[:place]}
         for name, others in _cover(fingerprints, own, calls | before, unexplained):
             found.setdefault(name, others)
     return list(found.items()) if len(functions) > 1 else []

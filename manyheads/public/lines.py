@@ -9,8 +9,7 @@ from ..box.worker import wire
 from ..box.worker.answers import Reply
 from ..box.worker.limits import Limits
 from ..checks.cast import cast
-from ..checks.recording import Exchange
-from ..judge.answered import target_of
+from ..checks.recording import Exchange, target_of
 from ..judge.attempt import AttemptRunner
 from ..judge.edited import Asked, Questions, mending_edits
 from ..judge.lines import lines_of_exceptions, size_of, something_is_unwritten

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call
 from ..checks.marks import Layer
+from ..checks.recording import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
 from ..public.file import Fingerprints
@@ -93,11 +94,6 @@ def _is_extreme(call: Call) -> bool:
     state = call.subject.state if isinstance(call.subject, Build) else None
     given = (*call.args, *call.kwargs.values(), *(state or {}).values())
     return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
-
-
-def target_of(call: Call) -> str:
-    """The name of the function that is called, or of the class that is built."""
-    return call.subject if isinstance(call.subject, str) else call.subject.target
 
 
 def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, Example]]:

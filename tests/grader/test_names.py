@@ -11,8 +11,7 @@ from manyheads.course import load_course
 from manyheads.judge.grade import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
-
-Changes = dict[str, str]  # what stands in the reference, and what stands there instead
+from tests.grader.changes import Changes, changed
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +22,7 @@ def judge(repository: Path, box: Box) -> Judge:
 def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:
     course = load_course(repository)
     wanted = next(e for e in course.exercises if e.id == exercise)
-    source = wanted.solution.read_text(encoding="utf-8")
-    for old, new in changes.items():
-        assert old in source, f"the reference of {exercise} has no line {old!r}"
-        source = source.replace(old, new)
-    return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", source))
+    return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
 
 
 def named(judge: Judge, repository: Path, exercise: str, changes: Changes) -> list[tuple[str, ...]]:

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import Exercise, load_course
+from manyheads.course import load_course
 from manyheads.judge.grade import Judge, Settings
 from manyheads.public.attempt import check_source
 from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
+from tests.grader.changes import Changes, changed
 
 EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 UNFINISHED = {
@@ -69,15 +70,6 @@ def judge(repository: Path, box: Box) -> Judge:
     return Judge(load_course(repository), box, Settings(b"unfinished", lines=False))
 
 
-def changed(exercise: Exercise, changes: dict[str, str]) -> str:
-    """The reference's text, with these changes."""
-    text = exercise.solution.read_text(encoding="utf-8")
-    for old, new in changes.items():
-        assert old in text, f"the reference has no {old!r}"
-        text = text.replace(old, new)
-    return text
-
-
 def unfinished(text: str, first: str, body: str) -> str:
     """The text with this body in all functions from `first` on; without them where it is empty."""
     tree = ast.parse(text)
@@ -99,7 +91,7 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 @pytest.mark.parametrize("way", UNFINISHED)
 @pytest.mark.parametrize(("exercise", "id_", "changes", "first"), MISTAKES)
 def test_it_is_the_only_name_when_graded_and_at_home(
-    judge: Judge, box: Box, repository: Path, exercise: str, id_: str, changes: dict[str, str], first: str, way: str
+    judge: Judge, box: Box, repository: Path, exercise: str, id_: str, changes: Changes, first: str, way: str
 ) -> None:
     wanted = EXERCISES[exercise]
     source = AttemptSource("attempt.py", unfinished(changed(wanted, changes), first, UNFINISHED[way]))

@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.box.connection import Connection
-from manyheads.box.level import Box, Level
-from manyheads.box.worker.limits import Limits
+from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
+from tests.judge.counting_box import CountingBox
 
 NAME = "01_running_mean.py"
 RIGHT = "def running_mean(x):\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
-
-
-class CountingBox:
-    """A box that counts the attempts in it."""
-
-    level, start_seconds = Level.NAMESPACES, 1.0
-
-    def __init__(self, box: Box) -> None:
-        self.attempts = 0
-        self._box = box
-
-    def attempt(self, limits: Limits) -> Connection:
-        self.attempts += 1
-        return self._box.attempt(limits)
 
 
 @pytest.fixture

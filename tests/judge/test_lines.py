@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from manyheads.box.connection import Connection
-from manyheads.box.level import Box, Level
-from manyheads.box.worker.limits import Limits
+from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.judge.grade import Judge, Settings
 from manyheads.judge.lines import GRADED
 from manyheads.result import ExerciseResult, ProvedLine
 from manyheads.submission import AttemptSource
+from tests.judge.counting_box import CountingBox
 
 NAME = "01_running_mean.py"
 RIGHT = """\
@@ -150,17 +149,3 @@ def test_a_fault_of_the_search_takes_no_points(
     result = graded(judge, running_mean, RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"))
     assert (result.score, result.lines) == (3, ())
     assert [fault.endswith("RuntimeError: a bug of ours") for fault in judge.faults] == [True]
-
-
-class CountingBox:
-    """A box that counts the attempts in it."""
-
-    level, start_seconds = Level.NAMESPACES, 1.0
-
-    def __init__(self, box: Box) -> None:
-        self.attempts = 0
-        self._box = box
-
-    def attempt(self, limits: Limits) -> Connection:
-        self.attempts += 1
-        return self._box.attempt(limits)

@@ -19,6 +19,7 @@ from ...result import CheckResult, Diagnosed
 from ..kill_matrix import INPUTS, bits, read_kill_matrix
 from .claim import Claim
 from .families import verify_families
+from .trial import behaviour_of, is_first
 from .unfinished import verify_unfinished
 
 PAIR_SHARE = 0.9
@@ -37,7 +38,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     outcomes = {}
     for mutant in bank.mutants:
         found, diagnosis = trial.run(mutant.namespace)
-        outcomes[id(mutant)] = _behaviour(found)
+        outcomes[id(mutant)] = behaviour_of(found)
         bad = [o.id for o in found if o.outcome != "passed"]
         failed |= set(bad)
         if not bad:
@@ -45,7 +46,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
         rows.append(bits(found))
         visible = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace)).checks
         verdicts += _verdicts(_label(mutant), found, visible)
-        if not _is_first(mutant, diagnosis):
+        if not is_first(mutant.id, diagnosis):
             misnamed.append(f"{_label(mutant)} {_taken_by(diagnosis, bank)}")
     total = len(bank.mutants)
     bank_file = exercise.misconceptions.relative_to(course.root)
@@ -132,7 +133,7 @@ def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, ob
         if namespace is None:
             continue
         outcomes, diagnosis = trial.run(namespace)
-        if _behaviour(outcomes) in (alone[id(first)], alone[id(second)]):
+        if behaviour_of(outcomes) in (alone[id(first)], alone[id(second)]):
             continue
         names = {name for d in diagnosis for name in (d.id, *d.alternatives)}
         if {first.id, second.id} <= names:
@@ -143,20 +144,12 @@ def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, ob
     return Claim(exercise.id, says, held, held + len(failures), tuple(failures), PAIR_SHARE, apart)
 
 
-def _behaviour(outcomes: Sequence[CheckOutcome]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((o.id, o.outcome, o.evidence) for o in outcomes)
-
-
 def _taken_by(diagnosis: Sequence[Diagnosed], bank: Bank) -> str:
     """What the mutant is named instead."""
     if not diagnosis:
         return "is given no name"
     other = next((m for m in bank.mutants if m.id == diagnosis[0].id), None)
     return f"is named {diagnosis[0].id}, as {_label(other)} is" if other else f"is named {diagnosis[0].id}"
-
-
-def _is_first(mutant: Mutant, diagnosis: Sequence[Diagnosed]) -> bool:
-    return bool(diagnosis) and mutant.id in (diagnosis[0].id, *diagnosis[0].alternatives)
 
 
 def _label(mutant: Mutant) -> str:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from ...checks.local import LocalRecordingRunner
-from ...checks.outcome import CheckOutcome
+from ...checks.recording import target_of
 from ...course import Exercise
 from ...diagnosis import Bank
-from ...diagnosis.table import function_of
 from ...public.check import check_attempt
 from ...public.file import Fingerprints
-from ...result import Diagnosed
 from .claim import Claim
-
-Namespace = Mapping[str, object]
-Trial = Callable[[Namespace], tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]]
+from .trial import Namespace, Trial, behaviour_of, is_first
 
 UNFINISHED_SHARE = 0.95
 
@@ -25,7 +21,7 @@ def verify_unfinished(
     exercise: Exercise, bank: Bank, reference: Namespace, fingerprints: Fingerprints, trial: Trial, count: int | None
 ) -> Iterator[Claim]:
     """The claim, tried with `count` mutants, all where it is None. None where there is but one function."""
-    asked = {function_of(call) for call in fingerprints.calls}
+    asked = {target_of(call) for call in fingerprints.calls}
     functions = [name for name in reference if name in asked]  # in the order of their definitions
     if len(functions) < 2:
         return
@@ -34,15 +30,15 @@ def verify_unfinished(
     held, failures = 0, []
     for cut in range(1, len(functions)):
         stubs = dict.fromkeys(functions[cut:], _stub)
-        right = _behaviour(trial({**reference, **stubs})[0])
+        right = behaviour_of(trial({**reference, **stubs})[0])
         for mutant in mutants[:count]:
             attempt = {**mutant.namespace, **stubs}
             outcomes, graded = trial(attempt)
-            if _behaviour(outcomes) == right:
+            if behaviour_of(outcomes) == right:
                 continue  # its fault is in a function that is a stub here
             at_home = check_attempt(fingerprints, LocalRecordingRunner(attempt)).diagnosis
             for told, where in ((graded, "graded"), (at_home, "at home")):
-                if told and mutant.id in (told[0].id, *told[0].alternatives):
+                if is_first(mutant.id, told):
                     held += 1
                 else:
                     names = [d.id for d in told]
@@ -60,7 +56,3 @@ def verify_unfinished(
 
 def _stub(*arguments: object, **named: object) -> None:
     raise NotImplementedError
-
-
-def _behaviour(outcomes: Sequence[CheckOutcome]) -> list[tuple[str, str, str]]:
-    return [(o.id, o.outcome, o.evidence) for o in outcomes]

@@ -1,0 +1,16 @@
+"""Attempts at the real course that differ from the reference in a line or two."""
+
+from __future__ import annotations
+
+from manyheads.course import Exercise
+
+Changes = dict[str, str]  # what stands in the reference, and what stands there instead
+
+
+def changed(exercise: Exercise, changes: Changes) -> str:
+    """The reference's text, with these changes, each of which must find its place."""
+    text = exercise.solution.read_text(encoding="utf-8")
+    for old, new in changes.items():
+        assert old in text, f"the reference of {exercise.id} has no line {old!r}"
+        text = text.replace(old, new)
+    return text

@@ -1,0 +1,21 @@
+"""A box for tests that ask how many processes there were."""
+
+from __future__ import annotations
+
+from manyheads.box.connection import Connection
+from manyheads.box.level import Box, Level
+from manyheads.box.worker.limits import Limits
+
+
+class CountingBox:
+    """A box that counts the attempts in it."""
+
+    level, start_seconds = Level.NAMESPACES, 1.0
+
+    def __init__(self, box: Box) -> None:
+        self.attempts = 0
+        self._box = box
+
+    def attempt(self, limits: Limits) -> Connection:
+        self.attempts += 1
+        return self._box.attempt(limits)
