@@ -17,8 +17,14 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+State = Literal["right", "wrong", "waiting", "unwritten", "undefined", "unseen"]
+
+
 class CheckResult(_Model):
-    """The outcome of one check for one attempt."""
+    """The outcome of one check for one attempt.
+
+    function: the function or class that the check asks; of several the one where it failed, "" where it passed.
+    """
 
     id: str
     title: str
@@ -27,15 +33,40 @@ class CheckResult(_Model):
     max_score: float = Field(ge=0)
     evidence: str = ""
     hint: str = ""
+    function: str = ""
 
 
 class Diagnosed(_Model):
-    """A misconception that explains an attempt's answers. alternatives: ids of others that give the same answers."""
+    """A misconception that explains an attempt's answers.
+
+    alternatives: ids of others that give the same answers; alternative_titles: their titles, which a student reads.
+    function: the function or class where it was found; "" where it is about the whole file.
+    """
 
     id: str
     title: str
     hint: str
     alternatives: tuple[str, ...] = ()
+    alternative_titles: tuple[str, ...] = ()
+    function: str = ""
+
+
+class FunctionResult(_Model):
+    """One of the functions and classes that an exercise asks for.
+
+    state: "waiting" where it fails and uses a function that is wrong or not written; "undefined" where the file has no
+    such name; "unseen" where no check has asked it.
+    waits_for: of one that is waiting, that function.
+    check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw.
+    own_check: what the file's own visible check says of it.
+    """
+
+    name: str
+    state: State
+    waits_for: str = ""
+    check: str = ""
+    evidence: str = ""
+    own_check: str = ""
 
 
 class ProvedLine(_Model):
@@ -52,7 +83,12 @@ class ProvedLine(_Model):
 
 
 class ExerciseResult(_Model):
-    """The result of one attempt. lines: where it goes wrong, as far as that is proved."""
+    """The result of one attempt.
+
+    lines: where it goes wrong, as far as that is proved.
+    functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
+    unseen: how many of the points only grading gives, for `course check` cannot see them; unseen_checks: titles of these.
+    """
 
     id: str
     score: float = Field(ge=0)
@@ -61,11 +97,19 @@ class ExerciseResult(_Model):
     diagnosis: tuple[Diagnosed, ...] = ()
     lines: tuple[ProvedLine, ...] = ()
     note: str = ""  # which file counts, where more than one was handed in
+    functions: tuple[FunctionResult, ...] = ()
+    unseen: float = Field(default=0.0, ge=0)
+    unseen_checks: tuple[str, ...] = ()
 
     @property
     def is_done(self) -> bool:
-        """Whether every check passed."""
-        return all(check.outcome == "passed" for check in self.checks)
+        """Whether every check passed and every function is written."""
+        return all(c.outcome == "passed" for c in self.checks) and not self.unwritten
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """The functions that are not written yet."""
+        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined"))
 
 
 class Result(_Model):

@@ -177,6 +177,11 @@ def is_unfinished(raised: Raised) -> bool:
     return kind_of(raised) in (_UNWRITTEN, _UNDEFINED)
 
 
+def is_undefined(raised: Raised) -> bool:
+    """Whether the file has no such name as was asked for."""
+    return kind_of(raised) is _UNDEFINED
+
+
 def is_dtype_fault(raised: Raised) -> bool:
     """Whether an operation got tensors of different dtypes. Then the answer in the other dtype says more."""
     kind = kind_of(raised)

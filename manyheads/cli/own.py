@@ -43,7 +43,7 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
         seconds_per_call=PATIENCE * limits.seconds_per_call,
         seconds_per_attempt=PATIENCE * limits.seconds_per_attempt,
     )
-    result = check_source(fingerprints, source, box, patient)
+    result = check_source(fingerprints, source, box, patient, exercise=exercise)
     keep(exercise, source, result)
     return result
 

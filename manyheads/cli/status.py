@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from ..course import Course, Exercise
-from ..report.ladder import Rung, ladder
+from ..report.functions import function_reports
+from ..report.ladder import Rung, State, ladder
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import facts, last_result
@@ -56,6 +57,6 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
         asked = tuple((title, False) for _, title in checks)
         return Rung(stem, title, "missing" if source.missing else "untouched", 0, most, asked)
     passed = {check.id for check in result.checks if check.outcome == "passed"}
-    done = result.is_done
     asked = tuple((title, id in passed) for id, title in checks)
-    return Rung(stem, title, "done" if done else "in progress", most if done else result.score, most, asked)
+    state: State = "done" if result.is_done else "in progress"
+    return Rung(stem, title, state, result.score, most, asked, tuple(function_reports(result)), result.unseen)

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
-from ..report.words import where_wrong
+from ..report.functions import FunctionReport
+from ..report.words import attempt_words
 from ..result import CheckResult, ExerciseResult
 
 _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 
 
 def comment(result: ExerciseResult, isolation: str) -> str:
-    """The comment on an attempt: the first failure, the diagnosis, a hint."""
-    failed = [c for c in result.checks if c.outcome != "passed"]
+    """The comment on an attempt, function by function: what the student did, what was seen, a hint."""
+    words = attempt_words(result)
     lines = [result.note] if result.note else []
-    if not failed:
+    if words.passed:
         lines.append("All checks passed.")
     else:
-        lines.append(f"{failed[0].title}: {failed[0].evidence}")
-    if where := where_wrong(result):
-        lines.append(where)
-    for named in result.diagnosis:
-        same = f" (the same numbers come from: {', '.join(named.alternatives)})" if named.alternatives else ""
-        lines += [f"{named.title}{same}", f"hint: {named.hint}"]
-    if failed and not result.diagnosis and failed[0].hint:
-        lines.append(f"hint: {failed[0].hint}")
+        lines += [line for function in words.functions for line in _said(function)]
+    if words.hint:
+        lines.append(f"hint: {words.hint}")
     lines.append(f"(isolation: {isolation})")
     return "\n".join(_INDENT + line for text in lines for line in text.splitlines())
+
+
+def _said(function: FunctionReport) -> Iterator[str]:
+    if function.head:
+        yield f"{function.mark} {function.head}" if function.name else function.head
+    if function.check:
+        yield f"{function.check}: {function.evidence}"
+    if function.hint:
+        yield f"hint: {function.hint}"
+    if function.next:
+        yield f"Next: {function.next}"
 
 
 def group_report(result: ExerciseResult, checks: Collection[str]) -> str:

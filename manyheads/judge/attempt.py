@@ -12,7 +12,7 @@ from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Call, Load
 from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
-from ..checks.recording import Exchange, Question
+from ..checks.recording import Exchange, Question, target_of
 from ..submission import AttemptSource
 from .memory import Memory
 from .validate_reply import validate_reply, without_impossible_lines
@@ -43,6 +43,7 @@ class AttemptRunner:
         self.device = device
         self.check = ""  # the id of the check that calls `execute`
         self.transcript: list[Exchange] = []
+        self.ended: dict[str, str] = {}  # by the id of a check, the function whose call ended the process
         self.stopped: tuple[Raised, ...] = ()  # of a notebook, the exceptions of cells that did not run to their end
         self.dtype = dtype
         self._box, self._source, self._limits = box, source, limits
@@ -101,8 +102,13 @@ class AttemptRunner:
 
     def _final_reply(self, question: Question, reply: Reply | None = None, in_single: Reply | None = None) -> Reply:
         """Choose and record the reply. Replies that are known already, in its dtype and in float32, are not asked again."""
-        call = question.call
-        reply = reply or self._execute_as(call, call.dtype or self.dtype)
+        call, ends = question.call, self._ends
+        try:
+            reply = reply or self._execute_as(call, call.dtype or self.dtype)
+        except AttemptEnded:
+            if self._ends > ends:  # else an earlier call has used up the time
+                self.ended[question.check] = target_of(call)
+            raise
         if self._is_doubtful(call, reply):
             in_single = in_single or self._execute_as(call, "float32")
             if in_single.raised is None:

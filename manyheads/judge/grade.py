@@ -26,13 +26,14 @@ from ..lines.search import Bounds
 from ..result import Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
+from .by_function import Asked, by_function
 from .check_run import CheckRun
 from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
 from .stopped_cells import stopped_cells
 from .tables import Tables
-from .verdict import Verdict, all_ended, check_result
+from .verdict import Verdict, all_ended, of_the_file
 
 RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
@@ -114,16 +115,7 @@ class Judge:
             unattempted = self._checks.unattempted(exercise.checks)
             verdict = Verdict(all_ended(unattempted, "skipped", FAILED_ITSELF))
         self.seconds += time.perf_counter() - started
-        checks = tuple(check_result(exercise, outcome) for outcome in verdict.outcomes)
-        return ExerciseResult(
-            id=exercise.id,
-            score=sum(c.score for c in checks),
-            max_score=sum(c.max_score for c in checks),
-            checks=checks,
-            diagnosis=verdict.diagnosis,
-            lines=verdict.lines,
-            note=" ".join(filter(None, (source.note, verdict.note))),
-        )
+        return verdict.result(exercise, source.note)
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
         """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""
@@ -145,7 +137,7 @@ class Judge:
             return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
         bank = load_bank(exercise)
         if source.problem:
-            return Verdict(all_ended(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
+            return of_the_file(all_ended(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
         limits = self._course.limits.for_worker(self._settings.device)
         memory = self._memory(exercise, seed)
         attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
@@ -153,7 +145,7 @@ class Judge:
             raised = attempt.load()
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain(raised)}."
-                return Verdict(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
+                return of_the_file(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
             note = stopped_cells(source, attempt.stopped, explain)
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
@@ -168,7 +160,7 @@ class Judge:
 
             outcomes = run(attempt)
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
-                return Verdict(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
+                return of_the_file(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
             seen, dtype = list(attempt.transcript), attempt.dtype
             diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, source)
         except AttemptEnded as ended:
@@ -178,7 +170,9 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
-        return Verdict(outcomes, diagnosis, lines, note)
+        asked = Asked(seen, attempt.ended, source.source)
+        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked)
+        return Verdict(outcomes, functions, lines, note)
 
     def _diagnosed(
         self,

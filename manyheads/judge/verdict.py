@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Exercise
-from ..result import CheckResult, Diagnosed, Outcome, ProvedLine
+from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine
+from .by_function import ByFunction
+from .located import with_start
 
 
 @dataclass(frozen=True)
@@ -16,9 +18,28 @@ class Verdict:
     """What is found about one attempt. note: what the student should know about a notebook's cells."""
 
     outcomes: Sequence[CheckOutcome]
-    diagnosis: tuple[Diagnosed, ...] = ()
+    by_function: ByFunction = field(default_factory=ByFunction)
     lines: tuple[ProvedLine, ...] = ()
     note: str = ""
+
+    def result(self, exercise: Exercise, note: str) -> ExerciseResult:
+        """The result of this exercise. note: what the student should know of the file that was read."""
+        checks = tuple(_check_result(o, self.by_function.places.get(o.id, "")) for o in self.outcomes)
+        return ExerciseResult(
+            id=exercise.id,
+            score=sum(c.score for c in checks),
+            max_score=sum(c.max_score for c in checks),
+            checks=checks,
+            diagnosis=with_start(self.by_function.diagnosis, exercise.hint),
+            lines=self.lines,
+            note=" ".join(filter(None, (note, self.note))),
+            functions=self.by_function.functions,
+        )
+
+
+def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: tuple[Diagnosed, ...] = ()) -> Verdict:
+    """A verdict on the whole file, of which no function could be asked."""
+    return Verdict(outcomes, ByFunction(diagnosis=diagnosis))
 
 
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
@@ -26,9 +47,7 @@ def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: s
     return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
 
 
-def check_result(exercise: Exercise, outcome: CheckOutcome) -> CheckResult:
-    """The outcome as it stands in a result."""
-    passed = outcome.outcome == "passed"
+def _check_result(outcome: CheckOutcome, function: str) -> CheckResult:
     return CheckResult(
         id=outcome.id,
         title=outcome.title,
@@ -36,5 +55,6 @@ def check_result(exercise: Exercise, outcome: CheckOutcome) -> CheckResult:
         score=outcome.score,
         max_score=outcome.points,
         evidence=sanitize(outcome.evidence),
-        hint="" if passed else outcome.hint or exercise.hint,
+        hint="" if outcome.outcome == "passed" else outcome.hint,
+        function=function,
     )

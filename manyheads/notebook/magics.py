@@ -91,7 +91,7 @@ class Magics:
 
     def _result(self, found: NotebookExercise) -> ExerciseResult:
         with preserved_rng_state():
-            return check_attempt(found.fingerprints, LocalRecordingRunner(self._shell.user_ns))
+            return check_attempt(found.fingerprints, LocalRecordingRunner(self._shell.user_ns), exercise=found.exercise)
 
     def _cells(self) -> Cells:
         def name_of(file: str) -> str | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import Limits
+from ..course import Exercise
 from ..judge.attempt import AttemptRunner
 from ..judge.stopped_cells import stopped_cells
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
-from .check import check_attempt, unloadable
+from .check import check_attempt, told_of, unloadable
 from .describe_exception import describe_exception
 from .file import Fingerprints
 from .imports import unavailable_import
@@ -18,9 +19,24 @@ from .lines import WAITED_FOR, prove_own_lines
 
 
 def check_source(
-    fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits, bounds: Bounds = WAITED_FOR
+    fingerprints: Fingerprints,
+    source: AttemptSource,
+    box: Box,
+    limits: Limits,
+    bounds: Bounds = WAITED_FOR,
+    exercise: Exercise | None = None,
 ) -> ExerciseResult:
-    """The result of the visible checks. Nothing that the attempt does makes this raise. bounds: of the search for its line."""
+    """The result of the visible checks. Nothing that the attempt does makes this raise.
+
+    bounds: of the search for its line. exercise: its row of course.yaml.
+    """
+    result = _checked(fingerprints, source, box, limits, bounds)
+    return told_of(fingerprints, result, exercise)
+
+
+def _checked(
+    fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits, bounds: Bounds
+) -> ExerciseResult:
     if source.missing:
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:

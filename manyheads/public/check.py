@@ -8,26 +8,34 @@ from collections.abc import Iterator, Sequence
 from ..box.connection import AttemptEnded, End
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.local import LocalRecordingRunner
+from ..checks.recording import target_of
 from ..checks.sanitize import sanitize
+from ..course import Exercise
 from ..judge.attempt import AttemptRunner
+from ..judge.located import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .aspects import Compared, compare, compared
 from .describe_exception import describe_exception
 from .diagnosis import diagnose_from_recordings, named
 from .file import Fingerprints, PublicCheck
+from .functions import functions_of
 
 
 def check_attempt(
-    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, source: str = ""
+    fingerprints: Fingerprints,
+    attempt: AttemptRunner | LocalRecordingRunner,
+    source: str = "",
+    exercise: Exercise | None = None,
 ) -> ExerciseResult:
-    """The result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty."""
+    """The result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
+
+    exercise: its row of course.yaml; None where only the recorded checks are known.
+    """
     content = fingerprints.content
     seen: dict[int, Compared] = {}
     checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
     passed = all(result.outcome == "passed" for result in checks)
-    others = len(content.checks) - len(content.visible)
-    more = f"{others} more check{'s are' if others > 1 else ' is'} asked when it is graded." if others else ""
     if not any(result.outcome == "passed" for result in checks) and is_unwritten(source):
         diagnosis = [named(fingerprints, UNTOUCHED)]
     elif passed:
@@ -36,13 +44,27 @@ def check_attempt(
         _ask_the_rest(fingerprints, attempt, seen)
         diagnosis = diagnose_from_recordings(fingerprints, seen, source)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
-    return ExerciseResult(
-        id=content.exercise,
-        score=sum(r.score for r in results),
-        max_score=sum(r.max_score for r in results),
-        checks=results,
-        diagnosis=tuple(diagnosis),
-        note=more if passed else "",
+    functions, placed = functions_of(fingerprints, seen, results, diagnosis, source)
+    found = ExerciseResult(
+        id=content.exercise, score=0, max_score=0, checks=results, diagnosis=placed, functions=functions
+    )
+    return told_of(fingerprints, found, exercise)
+
+
+def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
+    """The result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start."""
+    checks = fingerprints.content.checks
+    visible = sum(check.max_score for check in result.checks)
+    whole = max(visible, sum(check.points for check in checks) if exercise is None else exercise.points)
+    hint = exercise.hint if exercise else ""
+    return result.model_copy(
+        update={
+            "score": sum(check.score for check in result.checks),
+            "max_score": whole,
+            "unseen": round(whole - visible, 9),
+            "unseen_checks": tuple(check.title for check in checks if not check.asks),
+            "diagnosis": with_start(result.diagnosis, hint),
+        }
     )
 
 
@@ -58,13 +80,8 @@ def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misc
     """The result of an attempt that cannot be imported."""
     checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.visible)
     diagnosis = (named(fingerprints, misconception),) if misconception else ()
-    return ExerciseResult(
-        id=fingerprints.content.exercise,
-        score=0,
-        max_score=sum(c.max_score for c in checks),
-        checks=checks,
-        diagnosis=diagnosis,
-    )
+    result = ExerciseResult(id=fingerprints.content.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
+    return told_of(fingerprints, result)
 
 
 def _check(
@@ -75,19 +92,23 @@ def _check(
 ) -> CheckResult:
     """One visible check, aspect by aspect."""
     attempt.check = check.id
+    targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
+    place = ""
     try:
         for index in check.calls:
+            place = target_of(fingerprints.calls[index])
             seen[index] = _see(fingerprints, index, attempt)
         for ask in check.asks:
             for group in ask.calls:
+                place = target_of(fingerprints.calls[group[0]])
                 compare(ask.aspect, [seen[index] for index in group])
     except AttemptEnded as ended:
-        return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended))
+        return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
     except AttemptRaised as error:
-        return _result(check, "error", describe_exception(error.raised))
+        return _result(check, "error", describe_exception(error.raised), place)
     except CheckFailed as error:
-        return _result(check, "failed", str(error))
-    return _result(check, "passed", "")
+        return _result(check, "failed", str(error), place)
+    return _result(check, "passed", "", targets[0] if len(targets) == 1 else "")
 
 
 def _ask_the_rest(
@@ -106,7 +127,7 @@ def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalR
     return compared(call, right, fingerprints.expected[index], attempt.execute(call))
 
 
-def _result(check: PublicCheck, outcome: Outcome, evidence: str) -> CheckResult:
+def _result(check: PublicCheck, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:
     passed = outcome == "passed"
     return CheckResult(
         id=check.id,
@@ -116,4 +137,5 @@ def _result(check: PublicCheck, outcome: Outcome, evidence: str) -> CheckResult:
         max_score=check.points,
         evidence=sanitize(evidence),
         hint="" if passed else check.hint,
+        function=function,
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..result import CheckResult, ExerciseResult, Result
-from .words import where_wrong
+from .words import attempt_words
 
 # JUnit's term for each outcome: a failure is a check's verdict, an error means that the attempt gave nothing to judge.
 _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
@@ -127,8 +127,10 @@ def _gradescope(result: Result) -> dict[str, object]:
 def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
     if check.outcome == "passed":
         return []
-    said = [f"{d.title} hint: {d.hint}" for d in exercise.diagnosis] or [f"hint: {check.hint}"] * bool(check.hint)
-    return [*filter(None, [where_wrong(exercise)]), *said]
+    about = next((f for f in attempt_words(exercise).functions if check in f.failed), None)
+    if about is None:
+        return []
+    return [*filter(None, [about.says]), *([f"hint: {about.hint}"] if about.hint else [])]
 
 
 def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, check: CheckResult) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from .functions import RIGHT, WRONG, FunctionReport
 from .words import points
 
 State = Literal["done", "in progress", "untouched", "missing"]
@@ -19,11 +20,16 @@ _MARKS: dict[State, tuple[str, str]] = {
     "untouched": ("·", "bright_black"),
     "missing": ("?", "red"),
 }
+_STYLES = {RIGHT: "green", WRONG: "red"}
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One exercise. `checklist`: the title of each visible check, and whether the attempt passes it."""
+    """One exercise.
+
+    score: the points that are seen here. unseen: those that only grading sees.
+    checklist: the title of each visible check, and whether the attempt passes it. functions: what is said of each.
+    """
 
     stem: str
     title: str
@@ -31,15 +37,19 @@ class Rung:
     score: float
     max_score: float
     checklist: tuple[tuple[str, bool], ...] = ()
+    functions: tuple[FunctionReport, ...] = ()
+    unseen: float = 0.0
 
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
     """Every exercise, the points so far, and the checklist of the first exercise that is not done."""
     total = f"{points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
-    parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks", style="bold")]
+    unseen = sum(r.unseen for r in rungs)
+    beside = f"; {points(unseen)} more for what only grading sees" if unseen else ""
+    parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]
     upcoming = next((rung for rung in rungs if rung.state != "done"), None)
     if upcoming is not None:
-        parts += _checklist(upcoming)
+        parts += [*_functions(upcoming), *_checklist(upcoming)]
     return Group(*parts)
 
 
@@ -74,10 +84,22 @@ def _table(rungs: Sequence[Rung], *, titles: bool) -> Table:
     return table
 
 
+def _functions(rung: Rung) -> list[RenderableType]:
+    """A line for each function of an exercise that is started."""
+    if rung.state != "in progress" or not rung.functions:
+        return []
+    lines = [_row(f"  {each.mark}", each.head, _STYLES.get(each.mark, "")) for each in rung.functions]
+    return [Text(""), Text(f"{rung.stem}, function by function:", style="bold"), *lines]
+
+
+def _row(mark: str, sentence: str, style: str) -> RenderableType:
+    line = Table.grid(padding=(0, 1, 0, 0))
+    line.add_row(mark, Text(sentence), style=style)
+    return line
+
+
 def _checklist(rung: Rung) -> list[RenderableType]:
     lines: list[RenderableType] = [Text(""), Text(f"The checklist of {rung.stem}: it …", style="bold")]
     for title, does in rung.checklist:
-        line = Table.grid(padding=(0, 1, 0, 0))
-        line.add_row("  ✓" if does else "  ☐", title, style="green" if does else "")
-        lines.append(line)
+        lines.append(_row("  ✓" if does else "  ☐", title, "green" if does else ""))
     return lines

@@ -14,7 +14,8 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
 from ..result import CheckResult, ExerciseResult, Result
-from .words import attempt_words, out_of, points
+from .functions import FunctionReport
+from .words import attempt_words, counted, out_of, points, waiting_line
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title
@@ -75,27 +76,45 @@ def _details(result: ExerciseResult, *, first: bool) -> str:
 
 def _lines(result: ExerciseResult) -> Iterator[str]:
     words = attempt_words(result)
-    if words.first is not None:
-        yield from _scored(words.first)
-        yield f"  {one_line(words.first.evidence)}"
-    if words.where:
-        yield words.where
-    for finding in words.findings:
-        yield one_line(finding.title)
-        yield f"hint: {one_line(finding.hint)}"
+    for function in words.functions:
+        yield from _function(function)
     if words.hint:
         yield f"hint: {one_line(words.hint)}"
+    if words.waiting:
+        yield from _scored(waiting_line(words.waiting), words.waiting)
+    if words.passed_checks:
+        yield from _scored(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks)
     if result.note:
         yield one_line(result.note)
-    for check in words.rest:
-        yield from _scored(check)
 
 
-def _scored(check: CheckResult) -> Iterator[str]:
-    """A check's title, with its points at the right of the first line."""
-    first, *more = textwrap.wrap(one_line(check.title), SENTENCE) or [""]
-    yield f"{first:<{SENTENCE}}  {out_of(check):>10}"
-    yield from more
+def _function(function: FunctionReport) -> Iterator[str]:
+    """What is said of a function, and below it, deeper, what was seen."""
+    deep = "  " if function.name else ""
+    if function.head:
+        yield one_line(f"{function.mark} {function.head}" if function.name else function.head)
+    first = [check for check in function.failed[:1] if check.title == function.check]
+    if first:
+        yield from _scored(function.check, first, deep)
+    elif function.check:
+        yield f"{deep}{one_line(function.check)}"
+    for text in filter(None, (function.evidence, function.own_check)):
+        yield f"{deep}  {one_line(text)}"
+    if function.hint:
+        yield f"{deep}hint: {one_line(function.hint)}"
+    if function.next:
+        yield f"{deep}Next: {function.next}"
+    for check in function.failed[len(first) :]:
+        yield from _scored(check.title, [check], deep)
+
+
+def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
+    """A sentence, with the points of these checks at the right of its first line."""
+    wide = SENTENCE - len(deep)
+    first, *more = textwrap.wrap(one_line(sentence), wide) or [""]
+    scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"
+    yield f"{deep}{first:<{wide}}  {scored:>10}"
+    yield from (f"{deep}{line}" for line in more)
 
 
 def _wrapped(line: str) -> list[str]:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ..result import ExerciseResult
 from .terminal import exercise_report
+from .words import attempt_words
 
 WIDTH = 96
 # With a contrast of at least 4.5 : 1 on white: black, red, green, yellow, blue, magenta, cyan, grey.
@@ -39,16 +40,11 @@ def shown(*parts: RenderableType | NotebookView) -> NotebookView:
 
 def checked(result: ExerciseResult) -> NotebookView:
     """What `course check` prints about an attempt, with collapsed hints."""
-    bare = result.model_copy(
-        update={
-            "checks": tuple(check.model_copy(update={"hint": ""}) for check in result.checks),
-            "diagnosis": tuple(named.model_copy(update={"hint": ""}) for named in result.diagnosis),
-        }
+    words = attempt_words(result)
+    hints = [hint for hint in (words.hint, *(each.hint for each in words.functions)) if hint]
+    return NotebookView(
+        _rendered(exercise_report(result, hints=False)).html + folded(hints), _rendered(exercise_report(result)).text
     )
-    hints = [named.hint for named in result.diagnosis if named.hint]
-    if not result.diagnosis:
-        hints = [check.hint for check in result.checks if check.outcome != "passed" and check.hint][:1]
-    return NotebookView(_rendered(exercise_report(bare)).html + folded(hints), _rendered(exercise_report(result)).text)
 
 
 def folded(hints: Sequence[str]) -> str:

@@ -10,9 +10,9 @@ from statistics import mean, median
 from ..box.names import Level
 from ..result import CheckResult, Outcome, Result
 from .aggregate import ExerciseView, class_view
+from .functions import place_of
 from .grid import Grid, grids
 from .misconceptions import Ranked, ranked
-from .words import place_of
 
 BINS = 10  # bins of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")

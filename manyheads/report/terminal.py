@@ -15,8 +15,9 @@ from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, MisconceptionCount
+from .functions import LATER, RIGHT, WRONG, FunctionReport
 from .rows import Cell, Row
-from .words import MARKS, NOTED, OUTCOMES, AttemptWords, attempt_words, points
+from .words import MARKS, NOTED, OUTCOMES, PROGRESS, attempt_words, counted, points, waiting_line, without_hints
 
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 _WHOLE = ("error", "timeout", "crashed", "missing")  # how a whole attempt can end
@@ -75,44 +76,87 @@ def _or_else(shared: MisconceptionCount) -> str:
     return f" ({'; '.join(others)})" if others else ""
 
 
-def exercise_report(result: ExerciseResult) -> RenderableType:
-    """One attempt: the first broken layer's checks, the diagnosis, a hint, and what else its student should know."""
-    words = attempt_words(result)
-    head = _Scored(
-        f"{words.mark} ", result.id, result.score, result.max_score, "bold green" if words.passed else "bold red"
-    )
-    note = [Padding(Text(result.note, style="dim"), (0, 0, 0, 2))] if result.note else []
-    return Group(head, *_failures(words), *note)
+def exercise_report(result: ExerciseResult, *, hints: bool = True) -> RenderableType:
+    """One attempt, function by function: what the student did, what was seen, a hint; then the other checks.
+
+    hints: False where they are shown otherwise.
+    """
+    words = attempt_words(result) if hints else without_hints(attempt_words(result))
+    head = _Scored(f"{words.mark} ", result.id, result.score, result.max_score, _STYLES[words.mark])
+    parts: list[RenderableType] = [head]
+    for function in words.functions if not words.passed else ():
+        parts += _function(function)
+    parts += _hint(words.hint, 2)
+    if words.waiting:
+        parts.append(_folded(waiting_line(words.waiting), words.waiting))
+    if words.passed_checks and not words.passed:
+        parts.append(_folded(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks))
+    parts += [_indented(text, 2, "dim") for text in (words.total, result.note) if text]
+    return Group(*parts)
 
 
-def _failures(words: AttemptWords) -> list[RenderableType]:
-    if words.first is None:
-        return []
-    parts: list[RenderableType] = [_line(words.first)]
-    parts.append(Padding(Text(words.first.evidence, style="yellow"), (0, 0, 0, 4)))
-    if words.where:
-        parts.append(Padding(Text(words.where, style="bold yellow"), (0, 0, 0, 2)))
-    for finding in words.findings:
-        parts.append(Padding(Text(finding.title, style="bold"), (0, 0, 0, 2)))
-        parts += _hint(finding.hint)
-    return [*parts, *_hint(words.hint), *_others(words.first, words.rest)]
+_STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", LATER: ""}
 
 
-def _others(first: CheckResult, rest: Sequence[CheckResult]) -> list[RenderableType]:
-    """The other checks that failed; a single line if the whole attempt ended before them."""
-    ended = first.outcome in _WHOLE and all((c.outcome, c.evidence) == (first.outcome, first.evidence) for c in rest)
+def _function(function: FunctionReport) -> list[RenderableType]:
+    """A line for the function; below it, deeper, what is wrong with it."""
+    deep = 4 if function.name else 2
+    parts: list[RenderableType] = []
+    if function.name:
+        parts.append(_Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
+    elif function.says:
+        parts.append(_indented(function.says, 2, "bold"))
+    first = [check for check in function.failed[:1] if check.title == function.check]
+    if first:
+        parts.append(_line(first[0], deep))
+    elif function.check:
+        parts.append(_indented(function.check, deep, ""))
+    if function.evidence:
+        parts.append(_indented(function.evidence, deep + 2, "yellow"))
+    if function.own_check:
+        parts.append(_indented(function.own_check, deep + 2, "yellow"))
+    parts += _hint(function.hint, deep)
+    if function.next:
+        parts.append(_indented(f"Next: {function.next}", deep, "cyan"))
+    return [*parts, *_others(function, function.failed[len(first) :], deep)]
+
+
+def _others(function: FunctionReport, rest: Sequence[CheckResult], deep: int) -> list[RenderableType]:
+    """The other checks that failed there; a single line if the whole attempt ended before them."""
+    ended = all(c.outcome in _WHOLE and c.evidence == function.evidence for c in rest)
     if not ended or len(rest) < 2:
-        return [_line(check) for check in rest]
-    most = sum(check.max_score for check in rest)
-    return [_Scored("  ", f"and {len(rest)} other checks, which wait for that", sum(c.score for c in rest), most)]
+        return [_line(check, deep) for check in rest]
+    return [_folded(f"and {len(rest)} other checks, which wait for that", rest, deep)]
 
 
-def _hint(hint: str) -> list[RenderableType]:
-    return [Padding(Text(f"hint: {hint}", style="cyan"), (0, 0, 0, 2))] if hint else []
+def _hint(hint: str, deep: int) -> list[RenderableType]:
+    return [_indented(f"hint: {hint}", deep, "cyan")] if hint else []
 
 
-def _line(check: CheckResult) -> RenderableType:
-    return _Scored("  ", check.title, check.score, check.max_score)
+def _indented(text: str, deep: int, style: str) -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, deep))
+
+
+def _line(check: CheckResult, deep: int) -> RenderableType:
+    return _Scored(" " * deep, check.title, check.score, check.max_score)
+
+
+def _folded(sentence: str, checks: Sequence[CheckResult], deep: int = 2) -> RenderableType:
+    return _Scored(" " * deep, sentence, sum(c.score for c in checks), sum(c.max_score for c in checks))
+
+
+@dataclass(frozen=True)
+class _Hanging:
+    """A sentence behind a mark, whose further lines stand below its first."""
+
+    before: str
+    sentence: str
+    style: str = ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = max(options.max_width - len(self.before), 12)
+        first, *more = textwrap.wrap(self.sentence, wide) or [""]
+        yield Text("\n".join([f"{self.before}{first}", *(" " * len(self.before) + line for line in more)]), self.style)
 
 
 @dataclass(frozen=True)
@@ -127,9 +171,9 @@ class _Scored:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         scored = f"{points(self.score):>6} / {points(self.max_score)}"
-        wide = max(min(_SENTENCE, options.max_width - len(self.before) - _POINTS), 12)
+        wide = max(min(_SENTENCE + 2, options.max_width - _POINTS) - len(self.before), 10)
         first, *more = textwrap.wrap(self.sentence, wide) or [""]
-        lines = [f"{self.before}{first:<{wide}}{scored}", *(f"  {line}" for line in more)]
+        lines = [f"{self.before}{first:<{wide}}{scored}", *(" " * len(self.before) + line for line in more)]
         yield Text("\n".join(lines), style=self.style)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
+from ..result import CheckResult, ExerciseResult, Outcome, Result
+from ..submission.unwritten import UNTOUCHED
+from .functions import RIGHT, WRONG, FunctionReport, function_reports, waiting_checks
+
+PROGRESS = "…"
 
 OUTCOMES: dict[Outcome, str] = {
     "passed": "passed",
@@ -32,51 +37,60 @@ NOTED: tuple[Outcome, ...] = (
 
 
 @dataclass(frozen=True)
-class MisconceptionWords:
-    """A misconception's title, with its alternatives. The hint may be empty."""
-
-    title: str
-    hint: str
-
-
-@dataclass(frozen=True)
 class AttemptWords:
-    """The report on one attempt. The first failed check is shown with its evidence, the others are listed below it."""
+    """The report on one attempt, function by function.
 
+    mark: ✓ where it is done, … where all that is written is right, else ✗.
+    functions: those of the file, in its order; without a name what is about the whole file.
+    waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
+    total: how many points are seen here, where grading sees more.
+    """
+
+    mark: str
     passed: bool
-    first: CheckResult | None  # None where all passed
-    where: str  # the line that is wrong, in a sentence; "" where none is proved
-    findings: tuple[MisconceptionWords, ...]
-    hint: str  # the first failed check's hint, if there is no diagnosis
-    rest: tuple[CheckResult, ...]
+    functions: tuple[FunctionReport, ...]
+    waiting: tuple[CheckResult, ...]
+    passed_checks: tuple[CheckResult, ...]
+    hint: str  # to get started, where nothing is written
+    total: str
 
     @property
-    def mark(self) -> str:
-        """✓ or ✗."""
-        return MARKS["passed" if self.passed else "failed"]
+    def first(self) -> FunctionReport | None:
+        """The first that is wrong, None where there is none."""
+        return next((each for each in self.functions if each.mark == WRONG), None)
 
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
     """The report on an attempt."""
-    failed = [c for c in result.checks if c.outcome != "passed"]
-    if not failed:
-        return AttemptWords(True, None, "", (), "", ())
-    first, rest = failed[0], tuple(failed[1:])
-    hint = "" if result.diagnosis else first.hint
-    return AttemptWords(False, first, where_wrong(result), tuple(map(_finding, result.diagnosis)), hint, rest)
+    functions = tuple(function_reports(result))
+    wrong = any(each.mark == WRONG for each in functions)
+    passed = tuple(check for check in result.checks if check.outcome == "passed")
+    mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
+    hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
+    return AttemptWords(mark, result.is_done, functions, waiting_checks(result), passed, hint, _total(result))
 
 
-def where_wrong(result: ExerciseResult) -> str:
-    """The lines that are proved to be wrong, as a place: "line 23, or line 31, is where it goes wrong"."""
-    if not result.lines:
+def without_hints(words: AttemptWords) -> AttemptWords:
+    """The same, where hints are shown otherwise."""
+    return replace(words, hint="", functions=tuple(replace(each, hint="") for each in words.functions))
+
+
+def waiting_line(checks: Sequence[CheckResult]) -> str:
+    """One line for the checks that wait."""
+    return f"{counted(len(checks), 'check waits', 'checks wait')} for what is not right or written yet"
+
+
+def counted(number: int, one: str, more: str) -> str:
+    """1 check passes, 2 checks pass."""
+    return f"{number} {one if number == 1 else more}"
+
+
+def _total(result: ExerciseResult) -> str:
+    if not result.unseen:
         return ""
-    first, *others = map(place_of, result.lines)
-    return f"{first}{''.join(f', or {other},' for other in others)} is where it goes wrong"
-
-
-def place_of(proved: ProvedLine) -> str:
-    """line 23, or line 5 of code cell 3."""
-    return f"line {proved.line_in_cell} of code cell {proved.cell}" if proved.cell else f"line {proved.line}"
+    seen = f"{points(result.max_score - result.unseen)} of {points(result.max_score)} points are seen here"
+    about = f": {'; '.join(result.unseen_checks)}" if result.unseen_checks else ""
+    return f"{seen}; {points(result.unseen)} is for what only grading sees{about}."
 
 
 def points(value: float) -> str:
@@ -93,8 +107,3 @@ def score_note(result: ExerciseResult) -> Outcome | None:
     """The gravest outcome to note beside a score; None if there is none."""
     outcomes = {c.outcome for c in result.checks}
     return next((outcome for outcome in NOTED if outcome in outcomes), None)
-
-
-def _finding(diagnosed: Diagnosed) -> MisconceptionWords:
-    same = f" (the same numbers come from: {', '.join(diagnosed.alternatives)})" if diagnosed.alternatives else ""
-    return MisconceptionWords(diagnosed.title + same, diagnosed.hint)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..public.file import Content
 from ..result import ExerciseResult, Outcome
+from ..submission.unwritten import UNTOUCHED
 
 Steps = tuple[str, ...]
 _ENDED: dict[Outcome, Steps] = {  # for attempts that no check could examine
@@ -20,6 +21,10 @@ _ENDED: dict[Outcome, Steps] = {  # for attempts that no check could examine
         "Run the file by itself: python says where. Look for exit, abort, and shapes far too large.",
     ),
 }
+_UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would lead astray
+    "course trace {exercise} shows what each line makes. Which is the first line that surprises you?",
+    "Take the smallest input that you can work out by hand, and print what each line makes of it.",
+)
 
 
 @dataclass(frozen=True)
@@ -31,27 +36,33 @@ class Hint:
     last: bool
 
 
-def next_hint(content: Content, result: ExerciseResult, fallback: str, note: Path, *, again: bool = False) -> Hint:
-    """The next hint for an attempt that fails a check.
+def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, *, again: bool = False) -> Hint:
+    """The next hint for an attempt that is not done.
 
-    fallback: the exercise's own hint. note: the file that records which steps were shown.
+    start: the exercise's own hint, for an attempt of which nothing is written. note: the file that records which steps were shown.
     """
-    about, title, steps = _steps(content, result, fallback)
+    about, title, steps = _steps(content, result, start)
     given = next_step(note, content.exercise, about, len(steps), again=again)
     return Hint(title, f"Hint {given} of {len(steps)}: {steps[given - 1]}", given == len(steps))
 
 
-def _steps(content: Content, result: ExerciseResult, fallback: str) -> tuple[str, str, Steps]:
-    """The id, the title and the steps: of the misconception, or of the first failing check."""
+def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
+    """The id, the title and the steps: of the first misconception, of the first that is wrong without one, or of a start."""
+    if result.functions and len(result.unwritten) == len(result.functions):
+        return "start", "Nothing is written here yet.", (start,)
+    wrong = next((each for each in result.functions if each.state == "wrong"), None)
     for named in result.diagnosis:
         words = content.words.get(named.id)
-        if words:
-            return named.id, named.title, words.hints
-    first = next(check for check in result.checks if check.outcome != "passed")
-    if first.outcome in _ENDED:
+        if words and named.id != UNTOUCHED:
+            return named.id, f"{f'{named.function}: ' if len(result.functions) > 1 else ''}{named.title}", words.hints
+    first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
+    if first and first.outcome in _ENDED:
         return first.outcome, first.evidence, _ENDED[first.outcome]
-    steps = tuple(dict.fromkeys(step for step in (first.hint, fallback) if step))
-    return first.id, f"Not yet so: {first.title}", steps
+    if wrong or (first and not result.unwritten):
+        title = wrong.check if wrong else first.title if first else ""
+        about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
+        return title, f"Not yet so: {about}{title}", tuple(step.format(exercise=result.id) for step in _UNEXPLAINED)
+    return UNTOUCHED, f"{result.unwritten[0]} is not written yet.", content.words[UNTOUCHED].hints
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:

@@ -57,7 +57,7 @@ def _of(cell: Any) -> dict[str, str]:
 def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[str, dict[str, str]]) -> None:
     text, html = shown["check"]["text/plain"], shown["check"]["text/html"]
     assert text.startswith("✗ running_mean")
-    assert "  You divided by the length of x everywhere." in text.splitlines()
+    assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
     assert "<details" in html
     assert html.index("<summary") < html.index("How many numbers are in the mean at position 0?")
 

@@ -37,7 +37,9 @@ def test_wrong_answers_are_an_error_whose_text_is_the_report() -> None:
 
 
 def test_a_misconception_is_named() -> None:
-    with pytest.raises(VisibleCheckFailed, match=r"You divided by the length of x everywhere\.\s+hint: "):
+    with pytest.raises(
+        VisibleCheckFailed, match=r"(?s)✗ running_mean: You divided by the length of x everywhere\..*hint: "
+    ):
         check_notebook("running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)})
 
 

@@ -277,5 +277,6 @@ def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_i
     )
     fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
     result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
-    assert (result.score, result.max_score) == (3, 3)
-    assert result.note == "1 more check is asked when it is graded."
+    assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
+    assert result.unseen_checks == ("lets gradients through",)
+    assert result.is_done

@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from manyheads.report.export import FORMATS, gradescope_files
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result, write_result
+from manyheads.result import (
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+    Result,
+    write_result,
+)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")
@@ -57,7 +66,7 @@ def test_csv_has_a_row_for_every_student_and_exercise() -> None:
 def test_the_line_that_is_wrong_is_told_and_the_edit_is_not(format: str) -> None:
     exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
     text = FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
-    assert "line 23 is where it goes wrong" in text
+    assert "You viewed straight to the shape (line 23)." in text
     assert "secret" not in text
 
 
@@ -65,6 +74,18 @@ def test_the_line_that_is_wrong_is_told_and_the_edit_is_not(format: str) -> None
 def test_no_format_has_the_edit(format: str) -> None:
     exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
     assert "secret" not in FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
+
+
+@pytest.mark.parametrize("format_", ["gradescope", "junit"])
+def test_a_check_is_told_what_was_found_in_its_own_function_alone(format_: str) -> None:
+    functions = tuple(FunctionResult(name=name, state="wrong", check=f"checks {name}") for name in ("split", "merge"))
+    checks = [check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")]
+    cat = graded("cat", *checks, named=(VIEW.model_copy(update={"function": "merge"}),))
+    text = FORMATS[format_](
+        [cat.model_copy(update={"exercises": (cat.exercises[0].model_copy(update={"functions": functions}),)})]
+    )
+    assert text.count(VIEW.title) == 1
+    assert text.index("checks merge") < text.index(VIEW.title)
 
 
 def test_scores_keep_the_digits_that_a_gradebook_keeps() -> None:
@@ -118,7 +139,7 @@ def test_gradescope_gets_one_results_json_for_every_submission() -> None:
         "passed",
         "1.2",
     )
-    assert failed["output"] == "head 0 differs\nYou viewed straight to the shape. hint: Which axis first?"
+    assert failed["output"] == "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"
     assert passed["output"] == ""
 
 
@@ -140,7 +161,7 @@ def test_junit_tells_failures_errors_and_skips_apart() -> None:
     failure = suites[1].find("testcase/failure")
     assert failure is not None
     assert failure.get("message") == "head 0 differs"
-    assert failure.text == "You viewed straight to the shape. hint: Which axis first?"
+    assert failure.text == "You viewed straight to the shape.\nhint: Which axis first?"
 
 
 def test_markup_in_evidence_stays_text() -> None:
@@ -150,9 +171,9 @@ def test_markup_in_evidence_stays_text() -> None:
     assert failure.get("message") == '<failure message="]]>">'
 
 
-def test_without_a_diagnosis_the_checks_own_hint_is_given() -> None:
+def test_without_a_diagnosis_no_hint_is_given() -> None:
     (shown,) = gradescope_files([graded("ada", check("split", 0, 1))]).values()
-    assert json.loads(shown)["tests"][0]["output"] == "head 0 differs\nhint: Look again."
+    assert json.loads(shown)["tests"][0]["output"] == "head 0 differs"
 
 
 # The command

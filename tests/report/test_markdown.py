@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from manyheads.report.markdown import escaped, one_line, results_section, text_block
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Result
 
 ATTACKS = [
     pytest.param("@teacher look", id="a mention"),
@@ -74,12 +74,15 @@ def result(text: str) -> Result:
     check = CheckResult(id="c", title=text, outcome="failed", score=0, max_score=2, evidence=text, hint=text)
     other = check.model_copy(update={"id": "d"})
     named = Diagnosed(id="m", title=text, hint=text, alternatives=(text,))
-    exercise = ExerciseResult(
+    whole = ExerciseResult(
         id="reshape_dance", score=0, max_score=4, checks=(check, other), diagnosis=(named,), note=text
     )
+    function = FunctionResult(name=text, state="wrong", check=text, evidence=text, own_check=text)
+    waits = FunctionResult(name=f"{text}.", state="waiting", waits_for=text)
+    exercise = whole.model_copy(update={"functions": (function, waits), "unseen": 1.0, "unseen_checks": (text,)})
     return Result(
         student=text, assignment="a", score=0, max_score=4, device="cpu", isolation="namespaces", seed=0,
-        versions={"torch": text}, exercises=(exercise, exercise),
+        versions={"torch": text}, exercises=(whole, exercise),
     )  # fmt: skip
 
 
@@ -108,12 +111,19 @@ def test_what_is_broken_up_still_reads_the_same() -> None:
 def test_feedback_reads_as_in_a_terminal() -> None:
     failed = CheckResult(
         id="split", title="splits channels into heads", outcome="failed", score=0, max_score=2,
-        evidence="head 0, position 1 should hold channels 0…3 of position 1", hint="Look.",
+        evidence="head 0, position 1 should hold channels 0…3 of position 1", hint="Look.", function="split_heads",
     )  # fmt: skip
-    named = Diagnosed(id="wrong_view", title="You viewed straight to (B, n_head, T, head_dim).", hint="Which axis?")
+    title = "You viewed straight to (B, n_head, T, head_dim)."
+    named = Diagnosed(id="wrong_view", title=title, hint="Which axis?", function="split_heads")
     passed = failed.model_copy(update={"id": "merge", "outcome": "passed", "score": 4, "max_score": 4, "evidence": ""})
     right = ExerciseResult(id="causal_mask", score=4, max_score=4, checks=(passed,))
-    wrong = ExerciseResult(id="reshape_dance", score=4, max_score=6, checks=(failed, passed), diagnosis=(named,))
+    functions = (
+        FunctionResult(name="split_heads", state="wrong", check=failed.title, evidence=failed.evidence),
+        FunctionResult(name="merge_heads", state="right"),
+    )
+    wrong = ExerciseResult(
+        id="reshape_dance", score=4, max_score=6, checks=(failed, passed), diagnosis=(named,), functions=functions
+    )
     empty = ExerciseResult(
         id="fused_qkv", score=0, max_score=6, checks=(failed.model_copy(update={"outcome": "missing"}),)
     )
@@ -133,10 +143,12 @@ def test_feedback_reads_as_in_a_terminal() -> None:
         "<details open><summary>✗ <code>reshape_dance</code> 4 / 6</summary>\n"
         "\n"
         "<pre>\n"
-        "splits channels into heads                                             0 / 2\n"
-        "  head 0, position 1 should hold channels 0…3 of position 1\n"
-        "You viewed straight to (B, n_head, T, head_dim).\n"
-        "hint: Which axis?\n"
+        "✗ split_heads: You viewed straight to (B, n_head, T, head_dim).\n"
+        "  splits channels into heads                                           0 / 2\n"
+        "    head 0, position 1 should hold channels 0…3 of position 1\n"
+        "  hint: Which axis?\n"
+        "✓ merge_heads\n"
+        "1 check passes                                                         4 / 4\n"
         "</pre>\n"
         "\n"
         "</details>"

@@ -11,7 +11,15 @@ from manyheads.report.aggregate import class_view
 from manyheads.report.rows import row_of
 from manyheads.report.terminal import class_table, exercise_report, exercise_view
 from manyheads.report.words import points
-from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
+from manyheads.result import (
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+    Result,
+)
 
 
 def text(rendered: RenderableType, width: int = 100) -> str:
@@ -76,49 +84,122 @@ def test_a_failure_shows_the_check_its_evidence_the_misconception_a_hint_and_the
     )
     assert text(exercise_report(failed)).splitlines() == [
         "✗ reshape_dance                                            3 / 6",
+        "  You viewed straight to (B, nh, T, hd).",
         "  splits channels into heads                               0 / 2",
         "    head 0 holds channels 4…7",
-        "  You viewed straight to (B, nh, T, hd).",
         "  hint: view never moves data.",
         "  is undone by merge                                       0 / 1",
+        "  1 check passes                                           3 / 3",
+    ]
+
+
+def test_the_report_goes_by_function_and_every_misconception_stands_with_its_own() -> None:
+    scale = Diagnosed(id="scale_missing", title="You did not scale.", hint="How large are they?", function="scores")
+    axis = Diagnosed(id="axis", title="You took the wrong axis.", hint="Which sums to 1?", function="weights")
+    checks = (
+        check("shape", 0, 1, evidence="raised NotImplementedError").model_copy(update={"function": "attend"}),
+        check("scales", 0, 2, evidence="too large").model_copy(update={"function": "scores"}),
+        check("shares", 0, 2, evidence="not 1").model_copy(update={"function": "weights"}),
+        check("simple", 1, 1),
+    )
+    functions = (
+        FunctionResult(name="simple", state="right"),
+        FunctionResult(name="scores", state="wrong", check="scales", evidence="too large"),
+        FunctionResult(name="weights", state="wrong", check="shares", evidence="not 1"),
+        FunctionResult(name="attend", state="unwritten"),
+    )
+    failed = exercise(*checks, diagnosis=(scale, axis), id_="attention").model_copy(update={"functions": functions})
+    assert text(exercise_report(failed)).splitlines() == [
+        "✗ attention                                                1 / 6",
+        "  ✓ simple",
+        "  ✗ scores: You did not scale.",
+        "    scales                                                 0 / 2",
+        "      too large",
+        "    hint: How large are they?",
+        "  ✗ weights: You took the wrong axis.",
+        "    shares                                                 0 / 2",
+        "      not 1",
+        "    hint: Which sums to 1?",
+        "  · attend: not written yet",
+        "  1 check waits for what is not right or written yet       0 / 1",
+        "  1 check passes                                           1 / 1",
     ]
 
 
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23 is where it goes wrong", id="one"),
-        pytest.param(
-            (ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31, is where it goes wrong", id="two"
-        ),
-        pytest.param(
-            (ProvedLine(line=40, cell=3, line_in_cell=5),),
-            "line 5 of code cell 3 is where it goes wrong",
-            id="a cell's",
-        ),
+        pytest.param((ProvedLine(line=23, edit="a → b"),), "line 23", id="one"),
+        pytest.param((ProvedLine(line=23), ProvedLine(line=31)), "line 23, or line 31", id="two"),
+        pytest.param((ProvedLine(line=40, cell=3, line_in_cell=5),), "line 5 of code cell 3", id="a cell's"),
     ],
 )
-def test_the_line_that_is_wrong_stands_before_the_misconception_and_what_to_write_nowhere(
+def test_the_line_that_is_wrong_stands_with_the_misconception_and_what_to_write_nowhere(
     lines: tuple[ProvedLine, ...], says: str
 ) -> None:
     failed = exercise(check("split", 0, 2, evidence="head 0 differs"), diagnosis=(VIEW,))
     report = text(exercise_report(failed.model_copy(update={"lines": lines})))
-    assert report.splitlines()[2:5] == ["    head 0 differs", f"  {says}", "  You viewed straight to (B, nh, T, hd)."]
+    assert report.splitlines()[1] == f"  You viewed straight to (B, nh, T, hd) ({says})."
     assert "→" not in report
 
 
-def test_without_a_misconception_the_checks_own_hint_is_shown() -> None:
+def test_without_a_misconception_no_hint_is_shown_but_what_to_do_next() -> None:
     report = text(exercise_report(exercise(check("split", 0, 2, evidence="it differs", hint="Try arange."))))
-    assert report.splitlines()[2:] == ["    it differs", "  hint: Try arange."]
+    assert report.splitlines()[2:] == ["    it differs", "  Next: course trace reshape_dance"]
 
 
-def test_every_misconception_has_its_line_and_names_what_gives_the_same_numbers() -> None:
-    other = Diagnosed(id="scale_no_sqrt", title="You divided by hd.", hint="", alternatives=("scale_twice", "x"))
+def test_a_pair_is_told_with_one_hint_and_the_titles_of_what_gives_the_same_numbers() -> None:
+    other = Diagnosed(
+        id="no_sqrt",
+        title="You divided by hd.",
+        hint="Not shown.",
+        alternatives=("twice",),
+        alternative_titles=("You scaled twice.",),
+    )
     report = text(exercise_report(exercise(check("split", 0, 2, evidence="e"), diagnosis=(VIEW, other))))
-    assert report.splitlines()[3:] == [
-        "  You viewed straight to (B, nh, T, hd).",
+    assert report.splitlines()[1:] == [
+        "  You viewed straight to (B, nh, T, hd). You divided by hd. Or: You scaled twice.",
+        "  splits channels into heads                               0 / 2",
+        "    e",
         "  hint: view never moves data.",
-        "  You divided by hd. (the same numbers come from: scale_twice, x)",
+    ]
+
+
+STUB = Diagnosed(id="stub_untouched", title="Nothing is written here yet.", hint="Draw it first.")
+
+
+def test_where_nothing_is_written_the_hint_is_about_a_start_and_nothing_is_called_wrong() -> None:
+    empty = exercise(
+        check("split", 0, 2, "error", "raised NotImplementedError").model_copy(update={"function": "split_heads"}),
+        diagnosis=(STUB,),
+    ).model_copy(update={"functions": (FunctionResult(name="split_heads", state="unwritten"),)})
+    assert text(exercise_report(empty)).splitlines() == [
+        "… reshape_dance                                            0 / 2",
+        "  · split_heads: not written yet",
+        "  hint: Draw it first.",
+        "  1 check waits for what is not right or written yet       0 / 2",
+    ]
+
+
+def test_what_is_not_written_yet_keeps_an_attempt_from_being_done() -> None:
+    half = exercise(check("split", 2, 2)).model_copy(
+        update={"functions": (FunctionResult(name="a", state="right"), FunctionResult(name="b", state="unwritten"))}
+    )
+    assert not half.is_done
+    assert text(exercise_report(half)).splitlines()[:3] == [
+        "… reshape_dance                                            2 / 2",
+        "  ✓ a",
+        "  · b: not written yet",
+    ]
+
+
+def test_beside_the_total_stands_what_only_grading_sees() -> None:
+    seen = exercise(check("split", 2, 2)).model_copy(
+        update={"max_score": 2.25, "unseen": 0.25, "unseen_checks": ("drops weights",)}
+    )
+    assert text(exercise_report(seen)).splitlines() == [
+        "✓ reshape_dance                                            2 / 2.25",
+        "  2 of 2.25 points are seen here; 0.25 is for what only grading sees: drops weights.",
     ]
 
 
@@ -133,7 +214,7 @@ def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     named = Diagnosed(id="x", title=MARKUP, hint=MARKUP)
     result = exercise(check(MARKUP, 0, 2, evidence=MARKUP), diagnosis=(named,))
     report = text(exercise_report(result))
-    assert report.count(MARKUP) == 4
+    assert report.count(MARKUP) == 4, report
     assert MARKUP.split()[0] in text(table_of([graded(MARKUP, result)]))
 
 
@@ -189,7 +270,7 @@ def test_a_score_counts_among_the_shares_that_it_reaches(score: float, where: in
 def test_what_could_not_begin_is_one_line() -> None:
     gone = [check(f"c{i}", 0, 0.5, outcome="error", evidence="It raised SyntaxError.") for i in range(4)]
     lines = text(exercise_report(exercise(*gone))).splitlines()
-    assert [line.split() for line in lines[1:4:2]] == [
+    assert [line.split() for line in lines[1::2]] == [
         "c0 0 / 0.5".split(),
         "and 3 other checks, which wait for that 0 / 1.5".split(),
     ]

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..aggregate import SHARES, share
-from ..words import MARKS, NOTED, OUTCOMES, attempt_words, out_of, points, score_note
+from ..words import (
+    MARKS,
+    NOTED,
+    OUTCOMES,
+    PROGRESS,
+    attempt_words,
+    counted,
+    out_of,
+    points,
+    score_note,
+    waiting_line,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,7 +55,10 @@ def environment() -> Environment:
         "OUTCOMES": OUTCOMES,
         "NOTED": NOTED,
         "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
+        "PROGRESS": PROGRESS,
         "attempt_words": attempt_words,
+        "counted": counted,
+        "waiting_line": waiting_line,
         "score_note": score_note,
         "share": share,
         "out_of": out_of,

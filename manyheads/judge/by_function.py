@@ -1,0 +1,71 @@
+"""The verdict on one attempt, function by function: where each check failed, and where each misconception was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..checks.implementation import LocalRunner
+from ..checks.local import Replays
+from ..checks.outcome import CheckOutcome
+from ..checks.recording import Exchange, target_of
+from ..diagnosis import Bank
+from ..diagnosis.agree import agree, comparable
+from ..result import Diagnosed, FunctionResult
+from .functions import IsRight, asked_alone, failed_in, function_results, seen_by_checks, written_and_wrong
+from .located import located, proven_in, ways_of, with_titles
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an attempt was asked. ended: the function whose call ended the process, by the id of the check."""
+
+    transcript: Sequence[Exchange]
+    ended: Mapping[str, str]
+    source: str
+
+
+@dataclass(frozen=True)
+class ByFunction:
+    """places: the function of each check, by the check's id; "" where it asks several and passed."""
+
+    functions: tuple[FunctionResult, ...] = ()
+    diagnosis: tuple[Diagnosed, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+def by_function(
+    bank: Bank,
+    reference: LocalRunner,
+    replays: Replays,
+    outcomes: Sequence[CheckOutcome],
+    diagnosis: Sequence[Diagnosed],
+    asked: Asked,
+) -> ByFunction:
+    """What is known of each function that the checks ask."""
+
+    def is_right(exchange: Exchange) -> bool:
+        return agree(exchange.reply, reference.execute(exchange.call))
+
+    places = _places(outcomes, asked, is_right)
+    targets = {*(target_of(e.call) for e in asked.transcript), *asked.ended.values()}
+    names = [name for name in reference.namespace if name in targets]  # in the order of their definitions
+    seen = seen_by_checks(names, outcomes, places, asked.transcript)
+    wrong = written_and_wrong(seen, asked.source)
+    differing = [e for e in asked.transcript if comparable(e) and not is_right(e)] if len(wrong) > 1 else []
+    ways = ways_of(bank, reference, replays, differing)
+    titles = {id_: text.title for id_, text in bank.texts.items()}
+    placed = with_titles(located(diagnosis, wrong, proven_in(outcomes, places), ways), titles)
+    return ByFunction(function_results(seen, asked.source, {d.function for d in placed}), placed, places)
+
+
+def _places(outcomes: Sequence[CheckOutcome], asked: Asked, is_right: IsRight) -> dict[str, str]:
+    exchanges: dict[str, list[Exchange]] = {}
+    for exchange in asked.transcript:
+        exchanges.setdefault(exchange.check, []).append(exchange)
+    return {
+        o.id: asked_alone(exchanges.get(o.id, []))
+        if o.outcome == "passed"
+        else failed_in(exchanges.get(o.id, []), asked.ended.get(o.id, ""), is_right)
+        for o in outcomes
+    }

@@ -1,0 +1,136 @@
+"""What is known of each function that an exercise asks for: it is right, wrong, not written, or waits for another.
+
+The judge knows it from the calls of the hidden checks, a student's machine from recorded ones; what follows is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..checks.explain import is_undefined
+from ..checks.outcome import CheckOutcome
+from ..checks.recording import Exchange, target_of
+from ..checks.sanitize import sanitize
+from ..diagnosis.agree import comparable
+from ..result import FunctionResult, State
+from ..submission.unwritten import unwritten_names
+from ..submission.uses import uses
+
+IsRight = Callable[[Exchange], bool]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of one function. check, evidence: of the first check that failed there."""
+
+    name: str
+    is_asked: bool = False
+    is_undefined: bool = False
+    is_empty: bool = False  # it was called, and nothing is written there
+    is_wrong: bool = False
+    check: str = ""
+    evidence: str = ""
+
+
+def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
+    """The results, in the order of `seen`, which is that of the file.
+
+    Args:
+        source: the attempt's text, "" where it is not at hand.
+        explained: the functions in which a misconception was found: what they do does not follow from others alone.
+    """
+    unwritten, used = unwritten_names(source), uses(source)
+    found: dict[str, FunctionResult] = {}
+    for each in seen:
+        waits_for = next((n for n in found if n in used.get(each.name, ()) and found[n].state not in _FINE), "")
+        state = _state(each, unwritten, bool(waits_for) and each.name not in explained)
+        found[each.name] = FunctionResult(
+            name=each.name,
+            state=state,
+            waits_for=waits_for if state == "waiting" else "",
+            check=each.check if state in ("wrong", "waiting") else "",
+            evidence=sanitize(each.evidence) if state in ("wrong", "waiting") else "",
+        )
+    return tuple(found.values())
+
+
+def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
+    """The functions that fail a check and have something in them, in which a misconception can be."""
+    unwritten = unwritten_names(source)
+    return [each.name for each in seen if each.is_wrong and not each.is_undefined and each.name not in unwritten]
+
+
+_FINE = ("right", "unseen")
+
+
+def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool) -> State:
+    if seen.is_undefined:
+        return "undefined"
+    if seen.name in unwritten:
+        return "unwritten"
+    if seen.is_wrong:
+        return "waiting" if is_waiting else "unwritten" if seen.is_empty else "wrong"
+    return "right" if seen.is_asked else "unseen"
+
+
+def failed_in(exchanges: Sequence[Exchange], ended: str, is_right: IsRight) -> str:
+    """The function at which a check failed; "" where it made no call.
+
+    A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
+    rightly, it was given what an earlier one had answered wrongly.
+
+    Args:
+        exchanges: the calls of this check, with their replies.
+        ended: the function whose call ended the process, "" where none did.
+    """
+    if ended or not exchanges:
+        return ended
+    last = target_of(exchanges[-1].call)
+    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (comparable(e) and not is_right(e))]
+    return wrong[0] if wrong and last not in wrong else last
+
+
+def asked_alone(exchanges: Sequence[Exchange]) -> str:
+    """The function that a check asks; "" where it asks several."""
+    targets = {target_of(e.call) for e in exchanges}
+    return targets.pop() if len(targets) == 1 else ""
+
+
+def seen_by_checks(
+    names: Sequence[str],
+    outcomes: Sequence[CheckOutcome],
+    places: Mapping[str, str],
+    transcript: Sequence[Exchange],
+) -> list[Seen]:
+    """What the hidden checks have seen of these functions. places: the function of each check, by the check's id."""
+    failed: dict[str, CheckOutcome] = {}
+    for outcome in outcomes:
+        if outcome.outcome not in ("passed", "skipped"):
+            failed.setdefault(places.get(outcome.id, ""), outcome)
+    asked = {target_of(e.call) for e in transcript}
+    undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
+    empty = {name for name in asked if all(_is_stub(e) for e in transcript if target_of(e.call) == name)}
+    return [
+        Seen(
+            name,
+            is_asked=name in asked,
+            is_undefined=name in undefined,
+            is_empty=name in empty,
+            is_wrong=name in failed,
+            check=failed[name].title if name in failed else "",
+            evidence=failed[name].evidence if name in failed else "",
+        )
+        for name in names
+    ]
+
+
+def _has_no_such_name(exchange: Exchange) -> bool:
+    """Whether the file lacks what was called; what a call is given may be lacking, too."""
+    raised = exchange.reply.raised
+    return raised is not None and is_undefined(raised) and raised.message.startswith(f"{target_of(exchange.call)} ")
+
+
+def _is_stub(exchange: Exchange) -> bool:
+    raised = exchange.reply.raised
+    return raised is not None and raised.type == "NotImplementedError"

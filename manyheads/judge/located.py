@@ -1,0 +1,94 @@
+"""In which function each misconception was found, and what a student reads of those that give the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ..checks.explain import kind_of
+from ..checks.implementation import LocalRunner
+from ..checks.local import ReplayRunner, Replays
+from ..checks.outcome import CheckOutcome
+from ..checks.recording import Exchange, target_of
+from ..diagnosis.agree import agree
+from ..diagnosis.bank import Bank
+from ..result import Diagnosed
+from ..submission.unwritten import UNTOUCHED
+
+LOOKED_AT = 4  # of the calls that a function answered wrongly
+A_NUMBER = 1.7  # for a family of mutants: where it shows itself does not depend on the number
+
+Shows = Callable[[str, str], bool]  # whether a misconception shows itself in a function
+
+
+def located(
+    diagnosis: Sequence[Diagnosed], wrong: Sequence[str], proven: Mapping[str, str], shows: Sequence[Shows]
+) -> tuple[Diagnosed, ...]:
+    """The same, each with its function.
+
+    Args:
+        wrong: the functions that are wrong, in the order of the file.
+        proven: by a misconception's id, the function of a check or an exception that proves it.
+        shows: ways to recognise a misconception in a function, the surest first.
+    """
+    return tuple(each.model_copy(update={"function": _place(each.id, wrong, proven, shows)}) for each in diagnosis)
+
+
+def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, str], shows: Sequence[Shows]) -> str:
+    if id_ == UNTOUCHED:
+        return ""
+    if id_ in proven or len(wrong) < 2:
+        return proven.get(id_) or next(iter(wrong), "")
+    return next((name for does in shows for name in wrong if does(id_, name)), wrong[0])
+
+
+def proven_in(outcomes: Sequence[CheckOutcome], places: Mapping[str, str]) -> dict[str, str]:
+    """By the id of each misconception that a failed check proves by itself, the function where it failed."""
+    found: dict[str, str] = {}
+    for outcome in outcomes:
+        kind = kind_of(outcome.raised) if outcome.raised is not None else None
+        for name in (outcome.suspect, kind.misconception if kind else None):
+            if name and outcome.outcome != "passed":
+                found.setdefault(name, places.get(outcome.id, ""))
+    return found
+
+
+def ways_of(bank: Bank, reference: LocalRunner, replays: Replays, wrong: Sequence[Exchange]) -> tuple[Shows, Shows]:
+    """Whether a mutant answers a function's wrong calls as the attempt did, and whether it answers them wrongly at all:
+    of two faults in one function neither answers as both do together.
+
+    wrong: the calls that the attempt answered wrongly.
+    """
+
+    def pairs(id_: str, function: str) -> Iterator[tuple[Exchange, LocalRunner]]:
+        calls = [e for e in wrong if target_of(e.call) == function][:LOOKED_AT]
+        yield from ((e, mutant) for mutant in _mutants(bank, id_, replays) for e in calls)
+
+    def answers_alike(id_: str, function: str) -> bool:
+        return any(agree(e.reply, mutant.execute(e.call)) for e, mutant in pairs(id_, function))
+
+    def answers_wrongly(id_: str, function: str) -> bool:
+        return any(not agree(mutant.execute(e.call), reference.execute(e.call)) for e, mutant in pairs(id_, function))
+
+    return answers_alike, answers_wrongly
+
+
+def _mutants(bank: Bank, id_: str, replays: Replays) -> Iterator[LocalRunner]:
+    for mutant in bank.mutants:
+        if mutant.id == id_:
+            yield ReplayRunner(mutant.namespace, only_values=True, replays=replays)
+    for family in bank.families:
+        if family.id == id_:
+            yield LocalRunner(family.make(**family.knobs(A_NUMBER)), only_values=True)
+
+
+def with_titles(diagnosis: Sequence[Diagnosed], titles: Mapping[str, str]) -> tuple[Diagnosed, ...]:
+    """The same, with the titles of the alternatives that have one."""
+    return tuple(
+        each.model_copy(update={"alternative_titles": tuple(titles[a] for a in each.alternatives if titles.get(a))})
+        for each in diagnosis
+    )
+
+
+def with_start(diagnosis: Sequence[Diagnosed], hint: str) -> tuple[Diagnosed, ...]:
+    """The same; where nothing is written, the hint is the exercise's own, which is about getting started."""
+    return tuple(d.model_copy(update={"hint": hint}) if hint and d.id == UNTOUCHED else d for d in diagnosis)

@@ -1,0 +1,130 @@
+"""What is said of each function of an attempt. Every renderer shows these words, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, ProvedLine
+from ..submission.unwritten import UNTOUCHED
+
+RIGHT, WRONG, LATER = "✓", "✗", "·"
+_STOPPED = {"timeout", "crashed", "missing", "skipped"}  # nothing can be traced where all checks end so
+_WHOLE = {*_STOPPED, "error"}  # the same for a whole file
+_NOT_THERE = ("unwritten", "undefined")
+
+
+@dataclass(frozen=True)
+class FunctionReport:
+    """One function or class; a class is one function here. The name is "" where it is about the whole file.
+
+    says: what stands beside the name: "not written yet", or what the student did, and on which line.
+    check, evidence: what was seen: the title of the first check that failed here, and what it saw.
+    own_check: what the file's own visible check said.
+    hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
+    failed: the checks that failed here, the first of them the one above if it is among them.
+    """
+
+    name: str
+    mark: str
+    says: str = ""
+    check: str = ""
+    evidence: str = ""
+    own_check: str = ""
+    hint: str = ""
+    next: str = ""
+    failed: tuple[CheckResult, ...] = ()
+
+    @property
+    def head(self) -> str:
+        """attention_scores: You did not scale (line 88)."""
+        return ": ".join(filter(None, (self.name, self.says)))
+
+
+def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
+    """Every function, in the order of the file; what is about the whole file comes first."""
+    failed = [check for check in result.checks if check.outcome != "passed"]
+    names = {each.name for each in result.functions}
+    about_all = [d for d in result.diagnosis if d.function not in names and d.id != UNTOUCHED]
+    if not result.functions or about_all:
+        own = [check for check in failed if check.function not in names]
+        if failed and (own or about_all or not result.functions):
+            yield _of_the_file(result, own, about_all)
+    wrong = next((each.name for each in result.functions if each.state == "wrong"), "")
+    for each in result.functions:
+        lines = result.lines if each.name == wrong else ()
+        yield _of_a_function(result, each, [c for c in failed if c.function == each.name], lines)
+
+
+def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
+    """The failed checks that wait for a function that is not written, or for another one that is wrong."""
+    states = {each.name: each.state for each in result.functions}
+    failed = (check for check in result.checks if check.outcome != "passed")
+    return tuple(c for c in failed if result.functions and states.get(c.function, "unseen") != "wrong" and states)
+
+
+def where_wrong(lines: Sequence[ProvedLine]) -> str:
+    """The lines that are proved to be wrong: "line 23, or line 31"."""
+    return ", or ".join(map(place_of, lines))
+
+
+def place_of(proved: ProvedLine) -> str:
+    """line 23, or line 5 of code cell 3."""
+    return f"line {proved.line_in_cell} of code cell {proved.cell}" if proved.cell else f"line {proved.line}"
+
+
+def title_of(diagnosed: Diagnosed) -> str:
+    """The misconception's title, and the titles of those that give the same numbers."""
+    others = "".join(f" Or: {title}" for title in diagnosed.alternative_titles)
+    return f"{diagnosed.title}{others}"
+
+
+def _of_a_function(
+    result: ExerciseResult, each: FunctionResult, failed: Sequence[CheckResult], lines: Sequence[ProvedLine]
+) -> FunctionReport:
+    if each.state != "wrong":
+        mark, says = _unless_wrong(each, {f.name: f.state for f in result.functions})
+        return FunctionReport(each.name, mark, says, own_check=each.own_check)
+    named = [d for d in result.diagnosis if d.function == each.name]
+    return _wrong(each.name, result.id, named, lines, (each.check, each.evidence), failed, each.own_check)
+
+
+def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
+    match each.state:
+        case "unwritten":
+            return LATER, "not written yet"
+        case "undefined":
+            return WRONG, "the file has no such name. Was it renamed, or deleted?"
+        case "unseen":
+            return LATER, "nothing has asked it yet"
+        case "waiting" if states.get(each.waits_for) in _NOT_THERE:
+            return LATER, f"waits for {each.waits_for}, which is not written yet"
+        case "waiting":
+            return LATER, f"waits for {each.waits_for}, which it uses"
+    return RIGHT, ""
+
+
+def _of_the_file(result: ExerciseResult, failed: Sequence[CheckResult], named: Sequence[Diagnosed]) -> FunctionReport:
+    first = failed[0] if failed else None
+    seen = (first.title, first.evidence) if first else ("", "")
+    return _wrong("", result.id, named, () if result.functions else result.lines, seen, failed)
+
+
+def _wrong(
+    name: str,
+    exercise: str,
+    named: Sequence[Diagnosed],
+    lines: Sequence[ProvedLine],
+    seen: tuple[str, str],
+    failed: Sequence[CheckResult],
+    own_check: str = "",
+) -> FunctionReport:
+    """What is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
+    did = " ".join(title_of(each) for each in named) or ("not right yet" if name else "")
+    place = where_wrong(lines)
+    says = f"{did.removesuffix('.')} ({place})." if did and place else did or place
+    hint = next((each.hint for each in named if each.hint), "")
+    ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
+    following = "" if named or ended else f"course trace {exercise}"
+    ordered = sorted(failed, key=lambda check: check.title != seen[0])
+    return FunctionReport(name, WRONG, says, *seen, own_check, hint, following, tuple(ordered))
