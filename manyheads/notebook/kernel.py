@@ -5,9 +5,11 @@ Nothing is hidden here and nothing is graded: the student's own code runs in the
 
 from __future__ import annotations
 
+import inspect
 import linecache
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,6 +91,16 @@ class Cells:
         """The numbered lines, with labels such as In[3] 12."""
         lines = tuple(linecache.getline(file, line).rstrip("\n") for file, line in self._numbers)
         return Source(lines, tuple(f"{self._name_of(file)} {line}" for file, line in self._numbers))
+
+
+def source_of(namespace: Mapping[str, object]) -> str:
+    """The text of the functions and classes that are defined in this kernel; of what has none, nothing."""
+    texts = []
+    for value in dict(namespace).values():
+        if inspect.isfunction(value) or inspect.isclass(value):
+            with suppress(OSError, TypeError):
+                texts.append(textwrap.dedent(inspect.getsource(value)) if value.__module__ == "__main__" else "")
+    return "\n".join(texts)
 
 
 def trace_in_kernel(

@@ -25,7 +25,7 @@ from ..tools.hints import next_hint
 from ..tools.plot import summary
 from ..tools.sentence import every_band, sentence_examples
 from ..tools.trace import explained
-from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, trace_in_kernel
+from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, trace_in_kernel
 
 _OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
 
@@ -91,7 +91,8 @@ class Magics:
 
     def _result(self, found: NotebookExercise) -> ExerciseResult:
         with preserved_rng_state():
-            return check_attempt(found.fingerprints, LocalRecordingRunner(self._shell.user_ns), exercise=found.exercise)
+            names = self._shell.user_ns
+            return check_attempt(found.fingerprints, LocalRecordingRunner(names), source_of(names), found.exercise)
 
     def _cells(self) -> Cells:
         def name_of(file: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..checks.explain import is_undefined, kind_of
 from ..checks.implementation import AttemptRaised, CheckFailed
@@ -31,10 +32,13 @@ def functions_of(
     """
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failed = {name: _failure(fingerprints, seen, checks, name) for name in names}
+    ways = [_answers(fingerprints, seen, alike=alike) for alike in (True, False)]
     found = [_seen(name, seen, failed[name]) for name in names]
+    # A misconception may show itself in a function that passes what is visible, and break those that use it.
+    shown = {name for name in names for each in diagnosis if ways[0](each.id, name)}
+    found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
     wrong = written_and_wrong(found, source)
     words = fingerprints.content.words
-    ways = [_answers(fingerprints, seen, alike=alike) for alike in (True, False)]
     placed = with_titles(
         located(diagnosis, wrong, _proven(seen), ways),
         {id_: each.title for id_, each in words.items()},

@@ -86,7 +86,8 @@ def _of_a_function(
         mark, says = _unless_wrong(each, {f.name: f.state for f in result.functions})
         return FunctionReport(each.name, mark, says, own_check=each.own_check)
     named = [d for d in result.diagnosis if d.function == each.name]
-    return _wrong(each.name, result.id, named, lines, (each.check, each.evidence), failed, each.own_check)
+    seen = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
+    return _wrong(each.name, result.id, named, lines, (seen.check, seen.evidence), failed, each.own_check)
 
 
 def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
@@ -120,9 +121,9 @@ def _wrong(
     own_check: str = "",
 ) -> FunctionReport:
     """What is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
-    did = " ".join(title_of(each) for each in named) or ("not right yet" if name else "")
     place = where_wrong(lines)
-    says = f"{did.removesuffix('.')} ({place})." if did and place else did or place
+    did = " ".join(title_of(each) for each in named) or ("not right yet" if name else "Not right yet" if place else "")
+    says = f"{did.removesuffix('.')} ({place})." if place else did
     hint = next((each.hint for each in named if each.hint), "")
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {exercise}"

@@ -43,7 +43,8 @@ def test_the_line_is_the_one_that_the_evidence_names(
             SCRIPT,
             9,
             "running_mean: 3 / 4",
-            f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\nhint: Think.",
+            f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\n"
+            f"{'3 checks pass':<64}       3 / 3",
         )
     ]
 
@@ -55,7 +56,7 @@ def test_the_line_that_is_proved_to_be_wrong_comes_before_the_one_that_the_evide
     exercise = result.exercises[0].model_copy(update={"lines": (ProvedLine(line=5, edit="secret → edit"),)})
     (found,) = annotate(tiny, [result.model_copy(update={"exercises": (exercise,)})], STARTED, hand_in(py=SOURCE))
     assert found.line == 5
-    assert "line 5 is where it goes wrong" in found.message
+    assert "Not right yet (line 5)." in found.message
     assert "secret" not in found.message
 
 

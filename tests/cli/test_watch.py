@@ -68,7 +68,7 @@ def save(folder: Path, text: str) -> None:
 
 def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
     terminal = Terminal(folder)
-    assert "nothing is written here yet" in terminal.read_until("Ctrl-C ends this")
+    assert "not written yet" in terminal.read_until("Ctrl-C ends this")
     seen = terminal.read_until("Ctrl-C ends this", lambda: save(folder, WRONG))  # nothing tells that it watches already
     assert "divided by" in seen.lower()
     save(folder, "def running_mean(x:\n")

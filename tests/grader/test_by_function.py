@@ -1,0 +1,91 @@
+"""At the real course: every function has its own verdict, and a misconception stands where it was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import load_course
+from manyheads.judge.grade import Judge, Settings
+from manyheads.lines.search import Bounds
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+from tests.grader.changes import Changes, changed
+
+EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
+SCORES, WEIGHTS = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "return torch.softmax(scores, dim=-1)"
+ATTEND = "return attention_weights(attention_scores(q, k)) @ v"
+SIMPLE = "weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)\n    return weights @ x"
+NO_SEARCH = Bounds(seconds=0.0)  # for the line, which takes longer than all else
+STUB = "raise NotImplementedError"
+
+
+def states(result: ExerciseResult) -> dict[str, str]:
+    return {f.name: f"{f.state} {f.waits_for}".strip() for f in result.functions}
+
+
+def places(result: ExerciseResult) -> set[tuple[str, str]]:
+    return {(d.id, d.function) for d in result.diagnosis if d.function}
+
+
+@pytest.fixture(scope="module")
+def judge(repository: Path, box: Box) -> Judge:
+    return Judge(load_course(repository), box, Settings(b"by function", lines=False))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "changes", "told", "found"),
+    [
+        pytest.param("attention_scores", {SCORES: "return q @ k.transpose(-2, -1)", WEIGHTS: STUB},
+            ["right", "wrong", "unwritten", "waiting attention_scores"],
+            {("scale_missing", "attention_scores")}, id="a mistake, a stub, and what waits for both"),
+        pytest.param("attention_scores", {SCORES: "return q @ k.transpose(-2, -1)", WEIGHTS: "return scores.softmax(-2)"},
+            ["right", "wrong", "wrong", "waiting attention_scores"],
+            {("scale_missing", "attention_scores"), ("softmax_query_axis", "attention_weights")},
+            id="two mistakes in two functions"),
+        pytest.param("attention_scores", {ATTEND: "return attention_weights(attention_scores(q, k)) @ k"},
+            ["right", "right", "right", "wrong"], {("values_wrong_source", "attend")}, id="the last function alone"),
+        pytest.param("attention_scores", {SIMPLE: STUB},
+            ["unwritten", "right", "right", "right"], set(), id="one stub before three that are right"),
+        pytest.param("fused_qkv", {"math.sqrt(self.head_dim)": "math.sqrt(C)"},
+            ["wrong", "right"], {("scale_sqrt_c", "CausalSelfAttention")}, id="a class is one function"),
+        pytest.param("attention_scores", {"def attend(": "def attends("},
+            ["right", "right", "right", "undefined"], {("interface", "attend")}, id="a name that is renamed"),
+        pytest.param("reshape_dance", {"return y.transpose(1, 2).contiguous()": "return y"},
+            ["right", "wrong"], {("merge_no_transpose", "merge_heads")}, id="a merge after a right split"),
+        pytest.param("causal_mask", {"device=device).tril()": "device=device).tril(-1)"},
+            ["wrong", "right", "waiting causal_mask"], {("mask_excludes_self", "causal_mask")},
+            id="a mistake that another function uses"),
+    ],
+)  # fmt: skip
+def test_each_function_has_its_verdict_when_graded_and_at_home(
+    judge: Judge,
+    box: Box,
+    repository: Path,
+    exercise: str,
+    changes: Changes,
+    told: list[str],
+    found: set[tuple[str, str]],
+) -> None:
+    wanted = EXERCISES[exercise]
+    source = AttemptSource("attempt.py", changed(wanted, changes))
+    graded = judge.grade_attempt("somebody", wanted, source)
+    limits = load_course(repository).limits.for_worker()
+    at_home = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted)
+    assert list(states(graded).values()) == told
+    assert places(graded) == found
+    assert states(at_home) == states(graded)
+    assert places(at_home) == found
+    assert not judge.faults
+
+
+def test_points_at_home_are_out_of_the_same_total(judge: Judge, box: Box, repository: Path) -> None:
+    wanted = EXERCISES["mha_by_loop"]
+    source = AttemptSource("attempt.py", wanted.solution.read_text(encoding="utf-8"))
+    limits = load_course(repository).limits.for_worker()
+    result = check_source(read(wanted.fingerprints), source, box, limits, exercise=wanted)
+    assert (result.score, result.unseen, result.max_score, result.is_done) == (3.75, 0.25, 4, True)
