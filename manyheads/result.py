@@ -87,6 +87,7 @@ class ExerciseResult(_Model):
 
     lines: where it goes wrong, as far as that is proved.
     functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
+    printed: the first lines that the student's code printed, where it ran on the student's own machine.
     unseen: how many of the points only grading gives, for `course check` cannot see them; unseen_checks: titles of these.
     """
 
@@ -98,6 +99,7 @@ class ExerciseResult(_Model):
     lines: tuple[ProvedLine, ...] = ()
     note: str = ""  # which file counts, where more than one was handed in
     functions: tuple[FunctionResult, ...] = ()
+    printed: tuple[str, ...] = ()
     unseen: float = Field(default=0.0, ge=0)
     unseen_checks: tuple[str, ...] = ()
 

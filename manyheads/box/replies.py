@@ -13,7 +13,17 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker.answers import MADE_LIMIT, STOPPED_LIMIT, Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker.answers import (
+    MADE_LIMIT,
+    PRINTED_LIMIT,
+    STOPPED_LIMIT,
+    Entry,
+    ModuleFacts,
+    Operations,
+    Output,
+    Raised,
+    Reply,
+)
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
@@ -130,6 +140,7 @@ class ReplyModel(Model):
     operations: _Operations | None = None
     stopped: list[_Raised] = Field([], max_length=STOPPED_LIMIT)
     peak: Size | None = None
+    printed: Annotated[str, Field(max_length=PRINTED_LIMIT)] = ""
 
 
 _READER = TypeAdapter(ReplyModel)
@@ -215,6 +226,7 @@ def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
         operations=None if model.operations is None else _operations(model.operations),
         stopped=tuple(_raised(each) for each in model.stopped),
         peak=model.peak,
+        printed=model.printed,
     )
 
 

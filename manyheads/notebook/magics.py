@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import io
 import shlex
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -15,6 +17,7 @@ from ..checks.local import LocalRecordingRunner
 from ..errors import CourseFault
 from ..public.check import check_attempt
 from ..public.heads import read
+from ..public.own_checks import printed_lines
 from ..report.figures import png
 from ..report.notebook import NotebookView, checked, picture, shown
 from ..report.trace import LEGEND, trace_report
@@ -90,9 +93,10 @@ class Magics:
         return shown(picture(base64.b64encode(data).decode(), summary(every)))
 
     def _result(self, found: NotebookExercise) -> ExerciseResult:
-        with preserved_rng_state():
-            names = self._shell.user_ns
-            return check_attempt(found.fingerprints, LocalRecordingRunner(names), source_of(names), found.exercise)
+        names = self._shell.user_ns
+        with preserved_rng_state(), redirect_stdout(io.StringIO()) as printed:  # a function is called dozens of times
+            result = check_attempt(found.fingerprints, LocalRecordingRunner(names), source_of(names), found.exercise)
+        return result.model_copy(update={"printed": printed_lines(printed.getvalue())})
 
     def _cells(self) -> Cells:
         def name_of(file: str) -> str | None:

@@ -16,6 +16,7 @@ from .describe_exception import describe_exception
 from .file import Fingerprints
 from .imports import unavailable_import
 from .lines import WAITED_FOR, prove_own_lines
+from .own_checks import with_own_checks
 
 
 def check_source(
@@ -54,6 +55,7 @@ def _checked(
         if note and not any(check.outcome == "passed" for check in result.checks):
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
+        result = with_own_checks(result, source, box, limits)
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
         return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (note, result.note)))})
     except AttemptEnded as ended:

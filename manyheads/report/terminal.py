@@ -84,13 +84,16 @@ def exercise_report(result: ExerciseResult, *, hints: bool = True) -> Renderable
     words = attempt_words(result) if hints else without_hints(attempt_words(result))
     head = _Scored(f"{words.mark} ", result.id, result.score, result.max_score, _STYLES[words.mark])
     parts: list[RenderableType] = [head]
-    for function in words.functions if not words.passed else ():
-        parts += _function(function)
+    for function in words.functions:
+        if not words.passed or function.own_check:
+            parts += _function(function)
     parts += _hint(words.hint, 2)
     if words.waiting:
         parts.append(_folded(waiting_line(words.waiting), words.waiting))
     if words.passed_checks and not words.passed:
         parts.append(_folded(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks))
+    if result.printed:
+        parts += [_indented("your code printed:", 2, "dim"), *(_indented(line, 4, "") for line in result.printed)]
     parts += [_indented(text, 2, "dim") for text in (words.total, result.note) if text]
     return Group(*parts)
 

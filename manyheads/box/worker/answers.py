@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
+PRINTED_LIMIT = 4000  # characters of what was printed: the first ones
 STOPPED_LIMIT = 64  # how many exceptions of cells are reported: the first ones
 
 
@@ -84,7 +85,10 @@ class Operations:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a Load or a Call. stopped: of a notebook, the exceptions of the cells that did not run to their end."""
+    """The answer to a Load or a Call.
+
+    stopped: of a notebook, the exceptions of the cells that did not run to their end. printed: where a Load asks for it.
+    """
 
     outputs: tuple[Output, ...] = ()
     gradients: Mapping[str, Tensor | None] = field(default_factory=dict)
@@ -94,6 +98,7 @@ class Reply:
     operations: Operations | None = None
     stopped: tuple[Raised, ...] = ()
     peak: int | None = None  # bytes allocated beyond those before the call; None if the device does not report them
+    printed: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ import os
 import sys
 import types
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from . import wire
 from .answers import STOPPED_LIMIT, Raised, Reply, Traced
 from .execute import execute, raised_by
 from .messages import Batch, Call, Load, TraceCall, Training
+from .printed import redirected
 from .tracing import trace
 from .training import Trainer
 
@@ -67,6 +69,12 @@ def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
     sys.modules[MODULE] = module
     lines = load.source.splitlines(keepends=True)
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
+    with redirected(load.prints) as printed:
+        reply = _run(load, module)
+    return vars(module), replace(reply, printed=printed.text) if printed else reply
+
+
+def _run(load: Load, module: types.ModuleType) -> Reply:
     stopped: list[Raised] = []
     flags = 0  # of `from __future__ import …`, which in Jupyter holds for the cells below it, too
     for code in _cells(load):
@@ -77,9 +85,9 @@ def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
         except BaseException as error:  # SystemExit during the import is an answer too
             raised = raised_by(error, "load", load.name)
             if not load.cells or not isinstance(error, Exception):
-                return vars(module), Reply(raised=raised)
+                return Reply(raised=raised)
             stopped.append(raised)
-    return vars(module), Reply(stopped=tuple(stopped[:STOPPED_LIMIT]))
+    return Reply(stopped=tuple(stopped[:STOPPED_LIMIT]))
 
 
 def _cells(load: Load) -> Iterator[str]:

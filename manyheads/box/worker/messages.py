@@ -14,11 +14,13 @@ class Load:
 
     cells: of a notebook, the line at which each cell begins. Each cell is run by itself, as Jupyter does it: a cell that
     raises does not stop the cells below it.
+    prints: send what is printed meanwhile; otherwise it is discarded.
     """
 
     source: str
     name: str  # the file's name as the student knows it
     cells: tuple[int, ...] = ()
+    prints: bool = False
 
 
 @dataclass(frozen=True)

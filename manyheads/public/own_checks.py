@@ -1,0 +1,127 @@
+"""A file's own visible checks: what stands below `if __name__ == "__main__":`, run as `python FILE` runs it.
+
+Each such block is run by itself, so that one that fails does not stop those below it. What it prints is shown, too. It
+costs no point, and nothing is said of a block that takes longer than a student waits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..box.connection import AttemptEnded
+from ..box.level import Box
+from ..box.worker.answers import Raised
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Load
+from ..checks.sanitize import sanitize
+from ..result import ExerciseResult
+from ..submission import AttemptSource
+from ..submission.notebook import CODE_LIMIT
+
+SECONDS = 3.0  # for all of them: a student waits
+LINES, WIDTH = 20, 200  # of what was printed
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Block:
+    """One visible check of the file: its lines, and the names in it. test: where the condition stands, on its first line."""
+
+    first: int
+    last: int
+    names: frozenset[str]
+    said: frozenset[str]  # the texts that the block itself prints
+    test: tuple[int, int]
+
+
+def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
+    """The result, with what the file's own checks say of each function, and with what the file printed."""
+    definitions, blocks = _parts(source.source)
+    if (not blocks and not source.cells) or len(result.unwritten) == len(result.functions):
+        return result
+    stopped, printed = _run(_text(source, blocks), box, limits)
+    said: dict[str, str] = {}
+    for raised in stopped:
+        block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)
+        if block is not None and raised.type == "AssertionError" and raised.message:
+            name = _about(block, definitions, [each.name for each in result.functions])
+            said.setdefault(name, f"the file's own check on line {raised.line} says: {sanitize(raised.message)}")
+    functions = tuple(
+        f.model_copy(update={"own_check": said.get(f.name, "")}) if f.state in ("right", "wrong") else f
+        for f in result.functions
+    )
+    own = frozenset[str]().union(*(block.said for block in blocks))
+    return result.model_copy(update={"functions": functions, "printed": printed_lines(printed, own)})
+
+
+def _parts(source: str) -> tuple[dict[str, int], list[Block]]:
+    """The line of each definition, and the blocks."""
+    if len(source) > CODE_LIMIT:
+        return {}, []
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}, []
+    return {each.name: each.lineno for each in body if isinstance(each, _DEFINITIONS)}, list(_blocks(body))
+
+
+def _blocks(body: Sequence[ast.stmt]) -> Iterator[Block]:
+    for each in body:
+        match each:
+            case ast.If(test=ast.Compare(left=ast.Name("__name__"), ops=[ast.Eq()]) as test, orelse=[]):
+                if test.end_lineno != each.lineno or test.end_col_offset is None:
+                    continue
+                nodes = [node for part in each.body for node in ast.walk(part)]
+                yield Block(
+                    first=each.lineno,
+                    last=each.end_lineno or each.lineno,
+                    names=frozenset(node.id for node in nodes if isinstance(node, ast.Name)),
+                    said=frozenset(_constants(nodes)),
+                    test=(test.col_offset, test.end_col_offset),
+                )
+
+
+def _constants(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Name("print"), args=[ast.Constant(value=str(text))]):
+                yield text
+
+
+def _text(source: AttemptSource, blocks: Sequence[Block]) -> AttemptSource:
+    """The same lines, in which the blocks run, each as a cell of its own."""
+    if not blocks:
+        return source
+    lines = source.source.splitlines(keepends=True)
+    for block in blocks:
+        line = lines[block.first - 1].encode()  # Python counts columns in bytes
+        start, end = block.test
+        lines[block.first - 1] = (line[:start] + b"True" + line[end:]).decode()
+    starts = {1, *(b.first for b in blocks), *(b.last + 1 for b in blocks if b.last < len(lines))}
+    return replace(source, source="".join(lines), cells=tuple(sorted(starts)))
+
+
+def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised, ...], str]:
+    """The exceptions of the blocks that stopped, and what was printed."""
+    connection = box.attempt(limits)
+    try:
+        reply = connection.ask(Load(source.source, source.name, source.cells, prints=True), SECONDS + box.start_seconds)
+    except AttemptEnded:
+        return (), ""
+    finally:
+        connection.close()
+    return reply.stopped, reply.printed
+
+
+def _about(block: Block, definitions: dict[str, int], asked: Sequence[str]) -> str:
+    """The function that a block is about: of those that it names, the one that is defined last before it."""
+    named = [name for name in asked if name in block.names and definitions.get(name, block.last) < block.first]
+    return max(named, key=lambda name: definitions[name], default="")
+
+
+def printed_lines(printed: str, own: Collection[str] = ()) -> tuple[str, ...]:
+    """The first lines that a student's code printed, each once. own: those of the checks themselves, which are left out."""
+    lines = list(dict.fromkeys(line for line in printed.splitlines() if line.strip() and line not in own))
+    return (*(sanitize(line, WIDTH) for line in lines[:LINES]), *(["… and more"] if len(lines) > LINES else []))

@@ -1,0 +1,71 @@
+"""A file's own visible checks and its prints, as `course check` shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise
+from manyheads.lines.search import Bounds
+from manyheads.public import own_checks
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+
+HEAD = """\
+import torch
+
+
+def running_mean(x):
+    assert len(x)
+    print("as many as", len(x))
+    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)
+
+
+"""
+FAILS = """\
+if __name__ == "__main__":
+    assert running_mean(torch.ones(3)).sum() == 4, "three ones have the mean 1, three times"
+    print("running_mean: so far")
+"""
+STOPS = """\
+if __name__ == "__main__":
+    a_name_of_nothing
+"""
+Check = Callable[[str], ExerciseResult]
+
+
+@pytest.fixture
+def check(tiny: Course, running_mean: Exercise, box: Box) -> Check:
+    fingerprints, limits = read(running_mean.fingerprints), tiny.limits.for_worker()
+    return lambda text: check_source(
+        fingerprints, AttemptSource("01_running_mean.py", text), box, limits, Bounds(seconds=0.0)
+    )
+
+
+def test_what_a_block_says_is_told_of_its_function_and_costs_nothing(check: Check) -> None:
+    result = check(HEAD + STOPS + FAILS)
+    assert (result.score, result.is_done) == (4, True)
+    assert [f.own_check for f in result.functions] == [
+        "the file's own check on line 13 says: three ones have the mean 1, three times"
+    ]
+
+
+def test_what_the_code_prints_is_shown_and_what_the_checks_print_is_not(check: Check) -> None:
+    passes = FAILS.replace("== 4", "== 3")
+    assert check(HEAD + passes).printed == ("as many as 3",)
+    assert check(HEAD + 'print("at the top")\n').printed == ()  # without a block nothing is run again
+
+
+def test_many_lines_are_cut(check: Check) -> None:
+    many = 'if __name__ == "__main__":\n    for i in range(500):\n        print("line", i)\n'
+    assert check(HEAD + many).printed[:: own_checks.LINES] == ("line 0", "… and more")
+
+
+def test_nothing_is_said_of_a_block_that_does_not_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_checks, "SECONDS", 0.2)
+    result = check(f'{HEAD}if __name__ == "__main__":\n    while True:\n        pass\n')
+    assert (result.is_done, result.printed, result.functions[0].own_check) == (True, (), "")
