@@ -58,6 +58,7 @@ class FunctionResult(_Model):
     such name; "unseen" where no check has asked it.
     waits_for: of one that is waiting, that function.
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw.
+    near: of one that is undefined, a name of the file that may be meant.
     own_check: what the file's own visible check says of it.
     """
 
@@ -66,6 +67,7 @@ class FunctionResult(_Model):
     waits_for: str = ""
     check: str = ""
     evidence: str = ""
+    near: str = ""
     own_check: str = ""
 
 

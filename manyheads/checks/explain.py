@@ -46,7 +46,25 @@ _UNDEFINED = _kind(
     True,
 )
 
+_LEFT_OVER = _kind(
+    "BdbQuit", "", "a breakpoint() is left just above, where nobody answers the debugger. Take it out before you check"
+)
+_UNMULTIPLIED = _kind(
+    "RuntimeError",
+    r"mat1 and mat2 shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
+    r"Expected size for first two dimensions of batch2|dot : expected both vectors|"
+    r"does not broadcast with previously seen size",
+    "two tensors whose shapes cannot be multiplied",
+)
+_UNFIT = _kind(
+    "RuntimeError",
+    r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
+    r"shapes? .* (are|is) not broadcastable|Attempting to broadcast a dimension|output with shape .* doesn't match the broadcast shape",
+    "two tensors whose shapes do not fit each other",
+)
+
 KINDS = (
+    _LEFT_OVER,
     _kind("NotImplementedError", r'missing the required "forward"', "a module that has no forward was called"),
     _UNWRITTEN,
     _kind(
@@ -61,19 +79,8 @@ KINDS = (
         "a layer was set before super().__init__() had run",
         "super_init_missing",
     ),
-    _kind(
-        "RuntimeError",
-        r"mat1 and mat2 shapes cannot be multiplied|size mismatch|inconsistent tensor size|"
-        r"Expected size for first two dimensions of batch2|dot : expected both vectors|"
-        r"does not broadcast with previously seen size",
-        "two tensors whose shapes cannot be multiplied",
-    ),
-    _kind(
-        "RuntimeError",
-        r"The size of tensor a .* must match the size of tensor b|The expanded size of the tensor|"
-        r"shapes? .* (are|is) not broadcastable|Attempting to broadcast a dimension|output with shape .* doesn't match the broadcast shape",
-        "two tensors whose shapes do not fit each other",
-    ),
+    _UNMULTIPLIED,
+    _UNFIT,
     _kind(
         "RuntimeError",
         r"shape '.*' is invalid for input of size|don't multiply up to the size",
@@ -180,6 +187,11 @@ def is_unfinished(raised: Raised) -> bool:
 def is_undefined(raised: Raised) -> bool:
     """Whether the file has no such name as was asked for."""
     return kind_of(raised) is _UNDEFINED
+
+
+def is_shape_fault(raised: Raised) -> bool:
+    """Whether an operation got tensors whose shapes do not fit."""
+    return kind_of(raised) in (_UNMULTIPLIED, _UNFIT)
 
 
 def is_dtype_fault(raised: Raised) -> bool:

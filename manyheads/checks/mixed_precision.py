@@ -21,5 +21,5 @@ def assert_near(got: Answer, want: Answer, what: str = "the output") -> None:
     error = difference(got.output, want.output)
     if error > TOLERANCES[dtype]:
         raise CheckFailed(
-            f"{label} differs by {error:.1%} of the largest expected value; rounding explains {TOLERANCES[dtype]:.1%}"
+            f"{label} differs by {error:.1%} of the largest value; rounding explains {TOLERANCES[dtype]:.1%}"
         )

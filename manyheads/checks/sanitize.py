@@ -21,7 +21,7 @@ def sanitize(text: str, limit: int = LIMIT) -> str:
 def kind_name(kind: str) -> str:
     """The type of a return value in words that may be shown: the name of a common type, or no name."""
     if kind == "NoneType":
-        return "None"
+        return "None: is a return missing at its end?"
     if kind in _KINDS or re.fullmatch(r"(sparse_\w+|strided|mkldnn|jagged) \w+ tensor", kind):
         return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     return "an object of another type"

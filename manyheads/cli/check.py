@@ -79,7 +79,7 @@ class _Checking:
         else:
             self.console.print(exercise_report(result))
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
-            self.console.print(again, style="dim", soft_wrap=True)
+            self.console.print(again, style="dim", soft_wrap=not self.console.is_terminal)
         return result.is_done
 
     def _run(self, exercise: Exercise, source: AttemptSource) -> ExerciseResult:

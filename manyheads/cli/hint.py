@@ -53,10 +53,10 @@ def hint(
     content = read(fingerprint_path(wanted)).content
     given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
     if given.title:
-        console.print(given.title, soft_wrap=True, markup=False)
+        console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
     _print(console, given.sentence, f"course {'check' if given.last else 'hint'} {wanted.id}")
 
 
 def _print(console: Console, sentence: str, following: str) -> None:
-    console.print(sentence, soft_wrap=True, markup=False)
+    console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
     console.print(f"Next: {following}")

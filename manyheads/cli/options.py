@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..course import Course, CourseError, Exercise, find_course, load_course
+from ..course.named import exercises_called, unknown
 
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
@@ -38,11 +39,9 @@ def exercises_named(course: Course, names: list[str]) -> list[Exercise]:
         return every
     found = []
     for name in names:
-        stem = Path(name).stem
-        match = [e for e in every if stem in (e.id, e.stem, e.stem.split("_")[0])]
+        match = exercises_called(every, name)
         if not match:
-            known = ", ".join(e.id for e in every)
-            raise CourseError(f"there is no exercise {name!r}; there are: {known}. Next: course status")
+            raise CourseError(f"{unknown(every, name)} Next: course status")
         _refuse_other_files(Path(name), match)
         found += match
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..course import Course, Exercise
@@ -17,8 +18,12 @@ PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and 
 
 
 def missing_message(course: Course, exercise: Exercise) -> str:
-    """The message for an exercise whose file is missing."""
+    """The message for an exercise whose file is missing, or has another name."""
     path = exercise.script
+    others = sorted(p.name for p in path.parent.glob(f"*{exercise.id}*") if p.suffix in (path.suffix, ".ipynb"))
+    if others:
+        right = f"{exercise.stem}{Path(others[0]).suffix}"
+        return f"{path.name} is not here, and {others[0]} is not read. Next: rename it to {right}, then: course check {exercise.id}"
     return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
 
 

@@ -12,7 +12,7 @@ from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Call, Load
 from ..checks.cast import cast
 from ..checks.explain import is_dtype_fault, is_refusal
-from ..checks.recording import Exchange, Question, target_of
+from ..checks.recording import Exchange, Question
 from ..submission import AttemptSource
 from .memory import Memory
 from .validate_reply import validate_reply, without_impossible_lines
@@ -43,7 +43,7 @@ class AttemptRunner:
         self.device = device
         self.check = ""  # the id of the check that calls `execute`
         self.transcript: list[Exchange] = []
-        self.ended: dict[str, str] = {}  # by the id of a check, the function whose call ended the process
+        self.ended: dict[str, Call] = {}  # by the id of a check, the call that ended the process
         self.stopped: tuple[Raised, ...] = ()  # of a notebook, the exceptions of cells that did not run to their end
         self.dtype = dtype
         self._box, self._source, self._limits = box, source, limits
@@ -105,9 +105,12 @@ class AttemptRunner:
         call, ends = question.call, self._ends
         try:
             reply = reply or self._execute_as(call, call.dtype or self.dtype)
-        except AttemptEnded:
+        except AttemptEnded as ended:
             if self._ends > ends:  # else an earlier call has used up the time
-                self.ended[question.check] = target_of(call)
+                is_late = (
+                    ended.end is End.TIMEOUT
+                )  # a later call has less time, so that it may be the first one's fault
+                self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
             raise
         if self._is_doubtful(call, reply):
             in_single = in_single or self._execute_as(call, "float32")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..checks.local import Replays
 from ..checks.outcome import CheckOutcome
@@ -18,10 +19,10 @@ from .located import located, proven_in, ways_of, with_titles
 
 @dataclass(frozen=True)
 class Asked:
-    """What an attempt was asked. ended: the function whose call ended the process, by the id of the check."""
+    """What an attempt was asked. ended: the call that ended the process, by the id of the check."""
 
     transcript: Sequence[Exchange]
-    ended: Mapping[str, str]
+    ended: Mapping[str, Call]
     source: str
 
 
@@ -48,7 +49,7 @@ def by_function(
         return agree(exchange.reply, reference.execute(exchange.call))
 
     places = _places(outcomes, asked, is_right)
-    targets = {*(target_of(e.call) for e in asked.transcript), *asked.ended.values()}
+    targets = {*(target_of(e.call) for e in asked.transcript), *map(target_of, asked.ended.values())}
     names = [name for name in reference.namespace if name in targets]  # in the order of their definitions
     seen = seen_by_checks(names, outcomes, places, asked.transcript)
     wrong = written_and_wrong(seen, asked.source)
@@ -66,6 +67,6 @@ def _places(outcomes: Sequence[CheckOutcome], asked: Asked, is_right: IsRight) -
     return {
         o.id: asked_alone(exchanges.get(o.id, []))
         if o.outcome == "passed"
-        else failed_in(exchanges.get(o.id, []), asked.ended.get(o.id, ""), is_right)
+        else failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right)
         for o in outcomes
     }

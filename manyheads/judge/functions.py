@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
+from ..box.worker.answers import Raised
+from ..box.worker.messages import Call
 from ..checks.explain import is_undefined
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
@@ -16,13 +19,14 @@ from ..diagnosis.agree import comparable
 from ..result import FunctionResult, State
 from ..submission.unwritten import unwritten_names
 from ..submission.uses import uses
+from .advice import advice
 
 IsRight = Callable[[Exchange], bool]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of one function. check, evidence: of the first check that failed there."""
+    """What was seen of one function. check, evidence, raised: of the first check that failed there."""
 
     name: str
     is_asked: bool = False
@@ -31,6 +35,7 @@ class Seen:
     is_wrong: bool = False
     check: str = ""
     evidence: str = ""
+    raised: Raised | None = None
 
 
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -50,9 +55,21 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
             state=state,
             waits_for=waits_for if state == "waiting" else "",
             check=each.check if state in ("wrong", "waiting") else "",
-            evidence=sanitize(each.evidence) if state in ("wrong", "waiting") else "",
+            evidence=_evidence(each, source) if state in ("wrong", "waiting") else "",
+            near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
         )
     return tuple(found.values())
+
+
+def _evidence(seen: Seen, source: str) -> str:
+    said = advice(source, seen.raised) if seen.raised else ""
+    return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
+
+
+def _near(name: str, source: str, asked: Sequence[str]) -> str:
+    """A function of the file that may be meant, "" where none is called nearly so."""
+    others = [each for each in uses(source) if each not in asked]
+    return next(iter(get_close_matches(name, others, 1)), "")
 
 
 def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
@@ -74,7 +91,7 @@ def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool) -> State:
     return "right" if seen.is_asked else "unseen"
 
 
-def failed_in(exchanges: Sequence[Exchange], ended: str, is_right: IsRight) -> str:
+def failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
     """The function at which a check failed; "" where it made no call.
 
     A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
@@ -82,10 +99,10 @@ def failed_in(exchanges: Sequence[Exchange], ended: str, is_right: IsRight) -> s
 
     Args:
         exchanges: the calls of this check, with their replies.
-        ended: the function whose call ended the process, "" where none did.
+        ended: the call that ended the process, if one did.
     """
-    if ended or not exchanges:
-        return ended
+    if ended is not None or not exchanges:
+        return target_of(ended) if ended is not None else ""
     last = target_of(exchanges[-1].call)
     wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (comparable(e) and not is_right(e))]
     return wrong[0] if wrong and last not in wrong else last
@@ -120,6 +137,7 @@ def seen_by_checks(
             is_wrong=name in failed,
             check=failed[name].title if name in failed else "",
             evidence=failed[name].evidence if name in failed else "",
+            raised=failed[name].raised if name in failed else None,
         )
         for name in names
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 
 from ..checks.explain import kind_of
 from ..checks.implementation import LocalRunner
@@ -21,34 +22,44 @@ Shows = Callable[[str, str], bool]  # whether a misconception shows itself in a 
 
 
 def located(
-    diagnosis: Sequence[Diagnosed], wrong: Sequence[str], proven: Mapping[str, str], shows: Sequence[Shows]
+    diagnosis: Sequence[Diagnosed], wrong: Sequence[str], proven: Mapping[str, Set[str]], shows: tuple[Shows, Shows]
 ) -> tuple[Diagnosed, ...]:
     """The same, each with its function.
 
     Args:
         wrong: the functions that are wrong, in the order of the file.
-        proven: by a misconception's id, the function of a check or an exception that proves it.
-        shows: ways to recognise a misconception in a function, the surest first.
+        proven: by a misconception's id, the functions of the checks or exceptions that prove it.
+        shows: whether a mutant answers a function's wrong calls alike, and whether it answers them wrongly at all.
     """
     return tuple(each.model_copy(update={"function": _place(each.id, wrong, proven, shows)}) for each in diagnosis)
 
 
-def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, str], shows: Sequence[Shows]) -> str:
+def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, Set[str]], shows: tuple[Shows, Shows]) -> str:
     if id_ == UNTOUCHED:
         return ""
-    if id_ in proven or len(wrong) < 2:
-        return proven.get(id_) or next(iter(wrong), "")
-    return next((name for does in shows for name in wrong if does(id_, name)), wrong[0])
+    places = proven.get(id_, frozenset())
+    if len(wrong) == 1 and places <= {*wrong}:
+        return wrong[0]
+    alike, wrongly = shows
+    return next(
+        chain(
+            (name for name in wrong if name in places or alike(id_, name)),
+            sorted(places),  # a name that the file does not have
+            (name for name in wrong if wrongly(id_, name)),
+            wrong,
+        ),
+        "",
+    )
 
 
-def proven_in(outcomes: Sequence[CheckOutcome], places: Mapping[str, str]) -> dict[str, str]:
-    """By the id of each misconception that a failed check proves by itself, the function where it failed."""
-    found: dict[str, str] = {}
+def proven_in(outcomes: Sequence[CheckOutcome], places: Mapping[str, str]) -> dict[str, set[str]]:
+    """By the id of each misconception that failed checks prove by themselves, the functions where they failed."""
+    found: dict[str, set[str]] = {}
     for outcome in outcomes:
         kind = kind_of(outcome.raised) if outcome.raised is not None else None
         for name in (outcome.suspect, kind.misconception if kind else None):
             if name and outcome.outcome != "passed":
-                found.setdefault(name, places.get(outcome.id, ""))
+                found.setdefault(name, set()).update({places.get(outcome.id, "")} - {""})
     return found
 
 

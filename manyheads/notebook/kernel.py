@@ -20,6 +20,7 @@ from ..box.worker.messages import TraceCall
 from ..box.worker.tracing import trace
 from ..checks.cast import cast
 from ..course import Course, Exercise, find_course, load_course
+from ..course.named import exercises_called, unknown
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..public.file import Fingerprints, read
@@ -53,13 +54,13 @@ def find_exercise(name: str, namespace: Mapping[str, object]) -> NotebookExercis
     course = load_course(find_course(Path.cwd()))
     every = list(course.exercises)
     if name:
-        found = [e for e in every if Path(name).stem in (e.id, e.stem, e.stem.split("_")[0])]
+        found = exercises_called(every, name)
     else:
         found = [e for e in every if e.shapes and all(target in namespace for target in e.shapes)]
     if len(found) != 1:
         known = ", ".join(exercise.id for exercise in every)
-        what = f"there is no exercise {name!r}" if name else "it is not clear which exercise this notebook is"
-        raise CourseFault(f"{what}; there are: {known}. Next: %check {every[0].id}")
+        what = f"it is not clear which exercise this notebook is; there are: {known}."
+        raise CourseFault(f"{unknown(every, name) if name and not found else what} Next: %check {every[0].id}")
     exercise = found[0]
     return NotebookExercise(course, exercise, read(exercise.fingerprints))
 

@@ -13,6 +13,7 @@ from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from .check import check_attempt, told_of, unloadable
 from .describe_exception import describe_exception
+from .endless import with_endless_line
 from .file import Fingerprints
 from .imports import unavailable_import
 from .lines import WAITED_FOR, prove_own_lines
@@ -55,6 +56,7 @@ def _checked(
         if note and not any(check.outcome == "passed" for check in result.checks):
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
+        result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         result = with_own_checks(result, source, box, limits)
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
         return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (note, result.note)))})

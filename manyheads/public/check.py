@@ -44,11 +44,16 @@ def check_attempt(
         _ask_the_rest(fingerprints, attempt, seen)
         diagnosis = diagnose_from_recordings(fingerprints, seen, source)
     results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
-    functions, placed = functions_of(fingerprints, seen, results, diagnosis, source)
-    found = ExerciseResult(
-        id=content.exercise, score=0, max_score=0, checks=results, diagnosis=placed, functions=functions
+    found = functions_of(fingerprints, seen, results, diagnosis, source)
+    result = ExerciseResult(
+        id=content.exercise,
+        score=0,
+        max_score=0,
+        checks=found.checks,
+        diagnosis=found.diagnosis,
+        functions=found.functions,
     )
-    return told_of(fingerprints, found, exercise)
+    return told_of(fingerprints, result, exercise)
 
 
 def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
@@ -103,6 +108,8 @@ def _check(
                 place = target_of(fingerprints.calls[group[0]])
                 compare(ask.aspect, [seen[index] for index in group])
     except AttemptEnded as ended:
+        call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
+        place = target_of(call) if call else ""
         return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
     except AttemptRaised as error:
         return _result(check, "error", describe_exception(error.raised), place)

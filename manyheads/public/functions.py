@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from ..box.worker.answers import Raised
 from ..checks.explain import is_undefined, kind_of
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
@@ -14,9 +15,27 @@ from ..result import CheckResult, Diagnosed, FunctionResult
 from .aspects import Compared, compare
 from .describe_exception import describe_exception
 from .diagnosis import differs
-from .file import Fingerprints
+from .file import Fingerprints, PublicCheck
+from .fingerprint import Facet
 
-Functions = tuple[FunctionResult, ...]
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a function fails a check: what was seen, and the exception, if there was one."""
+
+    check: str
+    title: str
+    evidence: str
+    raised: Raised | None = None
+
+
+@dataclass(frozen=True)
+class Functions:
+    """What is known of each function; the checks and the misconceptions, each with the function that it belongs to."""
+
+    functions: tuple[FunctionResult, ...]
+    checks: tuple[CheckResult, ...]
+    diagnosis: tuple[Diagnosed, ...]
 
 
 def functions_of(
@@ -25,28 +44,25 @@ def functions_of(
     checks: Sequence[CheckResult],
     diagnosis: Sequence[Diagnosed],
     source: str,
-) -> tuple[Functions, tuple[Diagnosed, ...]]:
-    """What is known of each function, and the misconceptions with the function in which each was found.
-
-    A visible check stops at the first function that fails it. Its recorded calls were all made, so that the others are known.
-    """
+) -> Functions:
+    """A visible check stops at the first function that fails it. Its calls were all made, so that the others are known."""
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
-    failed = {name: _failure(fingerprints, seen, checks, name) for name in names}
-    ways = [_answers(fingerprints, seen, alike=alike) for alike in (True, False)]
-    found = [_seen(name, seen, failed[name]) for name in names]
+    failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
+    ways = (_answers(fingerprints, seen, alike=True), _answers(fingerprints, seen, alike=False))
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
-    shown = {name for name in names for each in diagnosis if ways[0](each.id, name)}
+    shown = {next((name for name in names if ways[0](each.id, name)), "") for each in diagnosis}
+    found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
     found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
-    wrong = written_and_wrong(found, source)
-    words = fingerprints.content.words
     placed = with_titles(
-        located(diagnosis, wrong, _proven(seen), ways),
-        {id_: each.title for id_, each in words.items()},
+        located(diagnosis, written_and_wrong(found, source), _proven(seen), ways),
+        {id_: each.title for id_, each in fingerprints.content.words.items()},
     )
-    return function_results(found, source, {each.function for each in placed}), placed
+    functions = function_results(found, source, {each.function for each in placed})
+    wrong = [each.name for each in functions if each.state == "wrong"]
+    return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
 
 
-def _seen(name: str, seen: Mapping[int, Compared], failure: tuple[str, str] | None) -> Seen:
+def _seen(name: str, seen: Mapping[int, Compared], failure: Failure | None) -> Seen:
     raised = [e.reply.raised for e in seen.values() if target_of(e.call) == name]
     return Seen(
         name,
@@ -54,55 +70,70 @@ def _seen(name: str, seen: Mapping[int, Compared], failure: tuple[str, str] | No
         is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
         is_empty=bool(raised) and all(r and r.type == "NotImplementedError" for r in raised),
         is_wrong=failure is not None,
-        check=failure[0] if failure else "",
-        evidence=failure[1] if failure else "",
+        check=failure.title if failure else "",
+        evidence=failure.evidence if failure else "",
+        raised=failure.raised if failure else None,
     )
 
 
-def _failure(
+def _failures(
     fingerprints: Fingerprints, seen: Mapping[int, Compared], checks: Sequence[CheckResult], name: str
-) -> tuple[str, str] | None:
-    """The title of the first check that the function fails, and what was seen; None where it fails none."""
+) -> list[Failure]:
+    """The checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
-    for check in sorted(fingerprints.content.visible, key=lambda c: c.layer):
-        result = told[check.id]
-        if result.function == name and result.outcome != "passed":
-            return check.title, result.evidence
-        for ask in check.asks:
-            for group in ask.calls:
-                calls = [seen[index] for index in group if index in seen]
-                if len(calls) < len(group) or target_of(calls[0].call) != name:
-                    continue
-                try:
-                    compare(ask.aspect, calls)
-                except AttemptRaised as error:
-                    return check.title, describe_exception(error.raised)
-                except CheckFailed as error:
-                    return check.title, str(error)
+    visible = sorted(fingerprints.content.visible, key=lambda c: c.layer)
+    return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
+
+
+def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Compared], name: str) -> Failure | None:
+    if result.function == name and result.outcome in ("timeout", "crashed"):
+        return Failure(check.id, check.title, result.evidence)
+    for ask in check.asks:
+        for group in ask.calls:
+            calls = [seen[index] for index in group if index in seen]
+            if len(calls) < len(group) or target_of(calls[0].call) != name:
+                continue
+            try:
+                compare(ask.aspect, calls)
+            except AttemptRaised as error:
+                return Failure(check.id, check.title, describe_exception(error.raised), error.raised)
+            except CheckFailed as error:
+                return Failure(check.id, check.title, str(error))
     return None
 
 
-def _proven(seen: Mapping[int, Compared]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[Failure]]) -> CheckResult:
+    """The check with the first function that is wrong and fails it, in place of one that only waits for it."""
+    if check.outcome not in ("failed", "error") or check.function in wrong:
+        return check
+    for name in wrong:
+        for failure in failures[name]:
+            if failure.check == check.id:
+                return check.model_copy(update={"function": name, "evidence": failure.evidence})
+    return check
+
+
+def _proven(seen: Mapping[int, Compared]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
     for each in seen.values():
         kind = kind_of(each.reply.raised) if each.reply.raised and each.right.raised is None else None
         if kind and kind.misconception:
-            found.setdefault(kind.misconception, target_of(each.call))
+            found.setdefault(kind.misconception, set()).add(target_of(each.call))
     return found
 
 
 def _answers(fingerprints: Fingerprints, seen: Mapping[int, Compared], *, alike: bool) -> Shows:
     """Whether a recorded mutant answers a function's wrong calls as the attempt did (`alike`), or wrongly at all."""
     content = fingerprints.content
-    asked = {index for check in content.checks for index in check.calls}
-    wrong = {i: e for i, e in seen.items() if i in asked and differs(fingerprints, i, e.found)}
+    facets: dict[int, tuple[Facet, ...]] = {i: check.facets for check in content.checks for i in check.calls}
+    wrong = {i: e for i, e in seen.items() if i in facets and differs(fingerprints, i, e.found)}
 
     def shows(id_: str, function: str) -> bool:
         own = {i: e for i, e in wrong.items() if target_of(e.call) == function}
         for index, each in own.items():
             known = [content.answer(mutant, index) for mutant in content.mutants if mutant.id == id_]
-            wrong_ones = [a for a in known if a is not None and not a.agrees(content.right(index), ("outputs",))]
-            if any(not alike or answer.agrees(each.found, ("outputs",)) for answer in wrong_ones):
+            differing = [a for a in known if a is not None and not a.agrees(content.right(index), facets[index])]
+            if any(not alike or answer.agrees(each.found, facets[index]) for answer in differing):
                 return True
         return False
 

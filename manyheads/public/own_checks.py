@@ -42,6 +42,8 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
     if (not blocks and not source.cells) or len(result.unwritten) == len(result.functions):
         return result
     stopped, printed = _run(_text(source, blocks), box, limits)
+    if any(raised.type == "BdbQuit" for raised in stopped):
+        printed = ""  # what the debugger says to nobody
     said: dict[str, str] = {}
     for raised in stopped:
         block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)

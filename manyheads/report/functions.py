@@ -95,7 +95,8 @@ def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, st
         case "unwritten":
             return LATER, "not written yet"
         case "undefined":
-            return WRONG, "the file has no such name. Was it renamed, or deleted?"
+            near = f"; is {each.near} meant?" if each.near else ". Was it renamed, or deleted?"
+            return WRONG, f"the file has no such name{near}"
         case "unseen":
             return LATER, "nothing has asked it yet"
         case "waiting" if states.get(each.waits_for) in _NOT_THERE:

@@ -20,6 +20,7 @@ from .rows import Cell, Row
 from .words import MARKS, NOTED, OUTCOMES, PROGRESS, attempt_words, counted, points, waiting_line, without_hints
 
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
+_STOPPED = ("timeout", "crashed")  # where the words may differ from check to check: the time that is left does
 _WHOLE = ("error", "timeout", "crashed", "missing")  # how a whole attempt can end
 
 
@@ -126,7 +127,8 @@ def _function(function: FunctionReport) -> list[RenderableType]:
 
 def _others(function: FunctionReport, rest: Sequence[CheckResult], deep: int) -> list[RenderableType]:
     """The other checks that failed there; a single line if the whole attempt ended before them."""
-    ended = all(c.outcome in _WHOLE and c.evidence == function.evidence for c in rest)
+    seen = {c.evidence for c in function.failed}
+    ended = all(c.outcome in _STOPPED or (c.outcome in _WHOLE and len(seen) == 1) for c in rest)
     if not ended or len(rest) < 2:
         return [_line(check, deep) for check in rest]
     return [_folded(f"and {len(rest)} other checks, which wait for that", rest, deep)]

@@ -43,11 +43,11 @@ def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
     assert ask("--again")[1] == first
 
 
-def test_a_mistake_without_a_name_gets_the_hint_of_its_check(ask: Ask, student_copy: Path) -> None:
+def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
     title, hint, _ = ask()
     assert title.startswith("Not yet so: ")
-    assert hint.startswith("Hint 1 of ")
+    assert hint.startswith("Hint 1 of 2: course trace running_mean shows what each line makes.")
 
 
 def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:
@@ -62,7 +62,11 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
     ("body", "said", "hint"),
     [
         ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
-        ("import time\n    while True: time.sleep(0.01)", "No answer within ", "Hint 1 of 2: Which loop has no end?"),
+        (
+            "import time\n    while True: time.sleep(0.01)",
+            "The loop on line 3 goes round",
+            "Hint 1 of 2: Which loop has no end?",
+        ),
     ],
     ids=["ends the process", "has no end"],
 )
@@ -82,6 +86,17 @@ def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: P
     done = run_course(command, "running_mean", cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == f"01_running_mean.py is not here. Next: git checkout {SCRIPT}\n"
+
+
+def test_a_file_under_another_name_is_to_be_renamed(run_course: Run, student_copy: Path) -> None:
+    (student_copy / SCRIPT).with_suffix(".ipynb").unlink()
+    (student_copy / SCRIPT).rename((student_copy / SCRIPT).with_name("01_running_mean (1).py"))
+    done = run_course("check", "1", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "01_running_mean.py is not here, and 01_running_mean (1).py is not read. "
+        "Next: rename it to 01_running_mean.py, then: course check running_mean\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["trace", "plot"])

@@ -51,8 +51,6 @@ def judge(repository: Path, box: Box) -> Judge:
             ["right", "right", "right", "wrong"], {("values_wrong_source", "attend")}, id="the last function alone"),
         pytest.param("attention_scores", {SIMPLE: STUB},
             ["unwritten", "right", "right", "right"], set(), id="one stub before three that are right"),
-        pytest.param("fused_qkv", {"math.sqrt(self.head_dim)": "math.sqrt(C)"},
-            ["wrong", "right"], {("scale_sqrt_c", "CausalSelfAttention")}, id="a class is one function"),
         pytest.param("attention_scores", {"def attend(": "def attends("},
             ["right", "right", "right", "undefined"], {("interface", "attend")}, id="a name that is renamed"),
         pytest.param("reshape_dance", {"return y.transpose(1, 2).contiguous()": "return y"},

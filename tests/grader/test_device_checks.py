@@ -120,7 +120,7 @@ def masked(scores: torch.Tensor, fill: float = -math.inf) -> torch.Tensor:
         ),
         pytest.param(
             attention(masked, gain=1.02),
-            r"^under autocast in float16, the output differs by 2\.\d% of the largest expected value; rounding explains 0\.5%$",
+            r"^under autocast in float16, the output differs by 2\.\d% of the largest value; rounding explains 0\.5%$",
             id="more than float16 rounds",
         ),
     ],

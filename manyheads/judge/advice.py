@@ -1,0 +1,59 @@
+"""A sentence about a line that raised an exception, for mistakes that the line itself shows. It is read, never run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..box.worker.answers import Raised
+from ..checks.explain import is_shape_fault
+from ..submission.notebook import CODE_LIMIT
+
+TRANSPOSED = "`.T` turns all the axes around, not the last two alone: .transpose(-2, -1) does."
+AXIS_LOST = "A sum or a maximum over an axis loses that axis: with keepdim=True it stays, with size 1."
+_REDUCTIONS = frozenset("sum mean amax amin max min logsumexp norm nansum".split())
+
+
+def advice(source: str, raised: Raised) -> str:
+    """The sentence, "" where the line shows none of these."""
+    if not raised.line or not is_shape_fault(raised) or len(source) > CODE_LIMIT:
+        return ""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and n.lineno <= raised.line <= (n.end_lineno or 0)]
+    if any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
+        return TRANSPOSED
+    lost = {name for function in _functions(tree, raised.line) for name in _names_without_axis(function)}
+    divided = [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Sub)]
+    if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
+        return AXIS_LOST
+    return ""
+
+
+def _functions(tree: ast.Module, line: int) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
+            yield node
+
+
+def _names_without_axis(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and _loses_its_axis(node.value):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _loses_its_axis(node: ast.expr) -> bool:
+    """Whether this reduces over an axis that is named, and does not keep it: e.sum(-1), torch.sum(e, dim=-1)[0]."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _REDUCTIONS:
+        return False
+    of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+    named = {keyword.arg for keyword in node.keywords}
+    return (
+        "keepdim" not in named
+        and len(node.args) <= 1 + of_torch
+        and (bool(named & {"dim", "axis"}) or len(node.args) == 1 + of_torch)
+    )
