@@ -87,10 +87,15 @@ class ProvedLine(_Model):
 class ExerciseResult(_Model):
     """The result of one attempt.
 
-    lines: where it goes wrong, as far as that is proved.
-    functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
-    printed: the first lines that the student's code printed, where it ran on the student's own machine.
-    unseen: how many of the points only grading gives, for `course check` cannot see them; unseen_checks: titles of these.
+    Attributes:
+        diagnosis: the misconceptions that explain it, most likely first.
+        also: misconceptions that are proved, but do not explain why the values are wrong, which nothing does.
+        lines: where it goes wrong, as far as that is proved.
+        note: which file counts, where more than one was handed in.
+        functions: what is asked for, in the order of the file; empty where the attempt could not be asked anything.
+        printed: the first lines that the student's code printed, where it ran on the student's own machine.
+        unseen: how many of the points only grading gives, for `course check` cannot see them.
+        unseen_checks: titles of these.
     """
 
     id: str
@@ -98,8 +103,9 @@ class ExerciseResult(_Model):
     max_score: float = Field(ge=0)
     checks: tuple[CheckResult, ...]
     diagnosis: tuple[Diagnosed, ...] = ()
+    also: tuple[Diagnosed, ...] = ()
     lines: tuple[ProvedLine, ...] = ()
-    note: str = ""  # which file counts, where more than one was handed in
+    note: str = ""
     functions: tuple[FunctionResult, ...] = ()
     printed: tuple[str, ...] = ()
     unseen: float = Field(default=0.0, ge=0)

@@ -3,6 +3,7 @@
 paths: the name of each path, as the evidence writes it, and the options that choose it. A single path has no name.
 """
 
+import math
 import re
 from itertools import product
 from types import SimpleNamespace
@@ -380,6 +381,9 @@ def expect_scaled_up(attempt, draw, dropouts, path="", **options):
     """A single token's output is scaled up by this number of dropouts."""
     alone = float(dropped(attempt, draw, same_values=True, T=1, **options).max())
     survivor = 1 / (1 - DROP) ** dropouts
+    acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5  # how many dropouts would scale it so
+    another = f"what a single token gives in training is not {survivor:.4g} times what it gives in eval mode"
+    expect(abs(acted - round(acted)) < 0.01, on(path, another))
     scaled = f"what survives in a single token should be scaled by {survivor:.4g}; yours is scaled by {alone:.4g}"
     once_more = abs(alone - survivor / (1 - DROP)) < 1e-4 * survivor
     suspect = "dropout_extra" if once_more else ""

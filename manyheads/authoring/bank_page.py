@@ -9,9 +9,9 @@ from pathlib import Path
 from ..course import Course, CourseError, Exercise
 from ..diagnosis import Bank, load_bank
 from ..diagnosis.bank import MisconceptionText
+from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
 from ..judge.catalogue import Catalogue
 from ..report.words import points
-from .kill_matrix import KillMatrix, read_kill_matrix
 
 NAME = "docs/misconceptions.md"
 SHOWN = 4  # how many checks are listed for a misconception

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
 from ..diagnosis import load_bank
+from ..diagnosis.kill_matrix import read_kill_matrix
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole
 from .bank_page import bank_page, page_path
 from .files import Released
 from .index import Index
-from .kill_matrix import read_kill_matrix
 from .recorded_calls import right_answers
 from .steps import Made, Step, Workshop, matrix_steps, recording_steps
 from .stub import stub_of

@@ -9,11 +9,12 @@ from typing import Literal
 
 from ..course import Course, Exercise
 from ..diagnosis import load_bank
+from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
 from ..judge.catalogue import Catalogue
 from .answers import Answers, answers_of
 from .files import Released, files_of
 from .fingerprints import recorded_file
-from .kill_matrix import KillMatrix, kill_matrix_of, kill_rows, read_kill_matrix
+from .kill_matrix import kill_matrix_of, kill_rows
 from .recorded_calls import RecordedCalls, recorded_calls
 from .stub import stub_of
 

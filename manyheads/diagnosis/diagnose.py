@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from ..box.connection import AttemptEnded
+from ..box.worker.answers import Raised
 from ..checks.explain import is_unfinished, kind_of
 from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
-from ..checks.recording import BatchRunner, Exchange, target_of
+from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
-from .agree import comparable
+from .agree import agree, comparable
 from .bank import Bank
 from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
+from .causes import can_cause
 from .own_sizes import works_for_its_own_sizes
 from .search import Fault, explain_values
 from .sizes import has_fixed_size
@@ -25,7 +27,29 @@ from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-INTERFACE, HARD_CODED = "interface", "hard_coded_shape"
+INTERFACE, HARD_CODED, MUTATED = "interface", "hard_coded_shape", "input_mutated"
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """What is found about an attempt.
+
+    Attributes:
+        named: the misconceptions that explain it, most likely first; empty if everything passed or nothing explains it.
+        also: what is proved, but does not explain why the values are wrong, which nothing does.
+    """
+
+    named: tuple[Diagnosed, ...] = ()
+    also: tuple[Diagnosed, ...] = ()
+
+    @property
+    def every(self) -> tuple[Diagnosed, ...]:
+        """All that is found."""
+        return (*self.named, *self.also)
+
+    def changed(self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]) -> Diagnosis:
+        """The same with more to tell of each."""
+        return Diagnosis(change(self.named), change(self.also))
 
 
 def diagnose(
@@ -37,8 +61,9 @@ def diagnose(
     transcript: Iterable[Exchange],
     source: str = "",
     replays: Replays | None = None,
-) -> tuple[Diagnosed, ...]:
-    """The misconceptions of an attempt, most likely first; empty if everything passed or nothing explains the failures.
+    checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]] = dict,
+) -> Diagnosis:
+    """The misconceptions of an attempt.
 
     A mutant with the same values explains values. In addition, a misconception is named that a check proves by itself
     (its suspect) or that an exception proves.
@@ -48,16 +73,18 @@ def diagnose(
         subject: the attempt, to be asked the table's probes.
         source: the attempt's text, for the sizes that it contains and for whether there is anything in it.
         replays: of earlier attempts.
+        checks_failed_by: for each misconception the checks that each of its mutants fails; empty if that is not known.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
-        return ()
+        return Diagnosis()
     if not any(o.outcome == "passed" for o in outcomes) and is_unwritten(source):
         return diagnosed(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     transcript, unwritten = list(transcript), unwritten_names(source)
     empty = {e.check for e in transcript if target_of(e.call) in unwritten}
-    proven = {o.id: UNTOUCHED if o.id in empty else _proven(o) for o in failed}
+    mutates = any(e.reply.mutated for e in transcript)
+    proven = {o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, mutates) for o in failed}
     transcript = [e for e in transcript if comparable(e) and target_of(e.call) not in unwritten]
     exchanges = _to_explain(failed, proven, transcript)
     try:
@@ -70,18 +97,30 @@ def diagnose(
             values = explain_functions(bank, table(), subject, reference, exchanges)
     except AttemptEnded:
         values = None
+    if not mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
+        values = None  # the same complaint of autograd, of another tensor
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
     suspects = [proven[o.id] for o in sorted(written, key=lambda o: o.layer) if o.raised is None]
+    also: list[str] = []
     if not named and _returns_nothing(transcript):
         suspects = [UNTOUCHED]
     elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
         suspects.append(HARD_CODED)
+    elif values is None:
+        unexplained = {o.id for o in failed if not proven[o.id]}
+        caused = can_cause([*exceptions, *suspects], unexplained, {o.id for o in failed}, checks_failed_by)
+        # An attempt that changes its argument computes with another one, and one that answers by chance matches nothing.
+        if not caused and MUTATED not in suspects and not _answers_by_chance(subject, exchanges):
+            exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(proven[o.id] for o in unfinished)]
-    return tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order))
+    return Diagnosis(
+        tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
+        tuple(_diagnosed(bank, id_, ()) for id_ in dict.fromkeys(also)),
+    )
 
 
 def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:
@@ -94,16 +133,27 @@ def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Seq
         return False
 
 
+def _answers_by_chance(subject: BatchRunner, exchanges: Iterable[Exchange]) -> bool:
+    """Whether another random seed gives other values: then no mutant can have the same ones."""
+    for exchange in exchanges:
+        if any(out.tensor is not None for out in exchange.reply.outputs):
+            once_more = dataclasses.replace(exchange.call, seed=exchange.call.seed + 1)
+            try:
+                (reply,) = replies_of(subject, [once_more])
+            except AttemptEnded:
+                return False
+            return not agree(exchange.reply, reply)
+    return False
+
+
 def _order_and_more(
     bank: Bank, table: Callable[[], Table], subject: ByName, reference: CachedRunner, transcript: Sequence[Exchange]
-) -> tuple[Diagnosed, ...]:
+) -> Diagnosis:
     """The diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
     values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
     others = [f for f in values or () if f.mutant.id != INTERFACE]
-    return (
-        _diagnosed(bank, INTERFACE, ()),
-        *(_diagnosed(bank, f.mutant.id, f.alternatives) for f in others),
-    )
+    named = (_diagnosed(bank, f.mutant.id, f.alternatives) for f in others)
+    return Diagnosis((_diagnosed(bank, INTERFACE, ()), *named))
 
 
 def _by_outputs(
@@ -144,9 +194,9 @@ def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
     return kinds == {"NoneType"} and len({e.call.subject for e in answered if isinstance(e.call.subject, str)}) > 1
 
 
-def diagnosed(bank: Bank, id_: str) -> tuple[Diagnosed, ...]:
+def diagnosed(bank: Bank, id_: str) -> Diagnosis:
     """The diagnosis for a misconception that is known without any check."""
-    return (_diagnosed(bank, id_, ()),)
+    return Diagnosis((_diagnosed(bank, id_, ()),))
 
 
 def _to_explain(
@@ -174,12 +224,14 @@ def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, b
     )
 
 
-def _proven(outcome: CheckOutcome) -> str:
-    """The misconception that this failure proves by itself, or ""."""
-    if outcome.raised is None:
-        return outcome.suspect
-    kind = kind_of(outcome.raised)
-    return (kind.misconception if kind else None) or ""
+def proven_by(raised: Raised | None, mutates: bool) -> str:
+    """The misconception that an exception proves by itself, or "".
+
+    mutates: whether an argument was seen to change. Autograd's complaint of a change in place may be of another tensor.
+    """
+    kind = kind_of(raised) if raised is not None else None
+    name = (kind.misconception if kind else None) or ""
+    return "" if name == MUTATED and not mutates else name
 
 
 def _diagnosed(bank: Bank, id_: str, alternatives: tuple[str, ...]) -> Diagnosed:

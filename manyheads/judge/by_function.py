@@ -12,9 +12,12 @@ from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..diagnosis import Bank
 from ..diagnosis.agree import agree, comparable
-from ..result import Diagnosed, FunctionResult
+from ..diagnosis.diagnose import Diagnosis
+from ..result import FunctionResult
 from .functions import IsRight, asked_alone, failed_in, function_results, seen_by_checks, written_and_wrong
 from .located import located, proven_in, ways_of, with_titles
+
+NOTHING = Diagnosis()
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class ByFunction:
     """places: the function of each check, by the check's id; "" where it asks several and passed."""
 
     functions: tuple[FunctionResult, ...] = ()
-    diagnosis: tuple[Diagnosed, ...] = ()
+    diagnosis: Diagnosis = NOTHING
     places: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -40,7 +43,7 @@ def by_function(
     reference: LocalRunner,
     replays: Replays,
     outcomes: Sequence[CheckOutcome],
-    diagnosis: Sequence[Diagnosed],
+    diagnosis: Diagnosis,
     asked: Asked,
 ) -> ByFunction:
     """What is known of each function that the checks ask."""
@@ -56,8 +59,9 @@ def by_function(
     differing = [e for e in asked.transcript if comparable(e) and not is_right(e)] if len(wrong) > 1 else []
     ways = ways_of(bank, reference, replays, differing)
     titles = {id_: text.title for id_, text in bank.texts.items()}
-    placed = with_titles(located(diagnosis, wrong, proven_in(outcomes, places), ways), titles)
-    return ByFunction(function_results(seen, asked.source, {d.function for d in placed}), placed, places)
+    proven = proven_in(outcomes, places)
+    placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, proven, ways), titles))
+    return ByFunction(function_results(seen, asked.source, {d.function for d in placed.every}), placed, places)
 
 
 def _places(outcomes: Sequence[CheckOutcome], asked: Asked, is_right: IsRight) -> dict[str, str]:

@@ -19,11 +19,11 @@ from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import Bank, diagnose, load_bank
-from ..diagnosis.diagnose import diagnosed
+from ..diagnosis.diagnose import Diagnosis, diagnosed
 from ..diagnosis.table import Table
 from ..errors import CourseFault
 from ..lines.search import Bounds
-from ..result import Diagnosed, ExerciseResult, Outcome, ProvedLine, Result
+from ..result import ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
 from .by_function import Asked, by_function
@@ -182,13 +182,13 @@ class Judge:
         reference: RememberingRunner,
         outcomes: Sequence[CheckOutcome],
         source: AttemptSource,
-    ) -> tuple[Diagnosed, ...]:
+    ) -> Diagnosis:
         if not self._settings.diagnoses:
-            return ()
+            return Diagnosis()
         started = time.perf_counter()
         table, seen = partial(self._table, exercise, reference.memory), list(attempt.transcript)
-        replays = reference.memory.replays
-        found = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays)
+        replays, failed = reference.memory.replays, partial(self._tables.checks_failed_by, exercise)
+        found = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays, failed)
         self.seconds_diagnosing += time.perf_counter() - started
         return found
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..checks.implementation import LocalRunner
 from ..checks.local import LocalRecordingRunner
 from ..checks.recording import Exchange
 from ..checks.trusted import namespace_of
 from ..course import Exercise
 from ..diagnosis.bank import load_bank
+from ..diagnosis.kill_matrix import checks_failed_by
 from ..diagnosis.table import Table
 from ..diagnosis.table_file import FIXED, is_current, load_table, new_table, save_table, table_key
 from .check_run import CheckRun
@@ -20,6 +23,7 @@ class Tables:
     def __init__(self, checks: HiddenChecks) -> None:
         self._checks = checks
         self._tables: dict[str, Table] = {}
+        self._failed: dict[str, Mapping[str, list[frozenset[str]]]] = {}
 
     def of(self, exercise: Exercise) -> Table:
         """The exercise's table. If it is missing or stale, building it takes up to a minute or two."""
@@ -27,6 +31,12 @@ class Tables:
             reference, fixed, key = self._made_from(exercise)
             self._tables[exercise.id] = load_table(exercise.table, key, load_bank(exercise), reference, fixed)
         return self._tables[exercise.id]
+
+    def checks_failed_by(self, exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
+        """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
+        if exercise.id not in self._failed:
+            self._failed[exercise.id] = checks_failed_by(exercise)
+        return self._failed[exercise.id]
 
     def renewed(self, exercise: Exercise, *, anew: bool = False) -> bytes | None:
         """What the table's file should hold; None if it is current. anew: do not believe its key."""

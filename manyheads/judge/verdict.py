@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Exercise
-from ..result import CheckResult, Diagnosed, ExerciseResult, Outcome, ProvedLine
-from .by_function import ByFunction
+from ..diagnosis.diagnose import Diagnosis
+from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
+from .by_function import NOTHING, ByFunction
 from .located import with_start
 
 
@@ -30,14 +31,15 @@ class Verdict:
             score=sum(c.score for c in checks),
             max_score=sum(c.max_score for c in checks),
             checks=checks,
-            diagnosis=with_start(self.by_function.diagnosis, exercise.hint),
+            diagnosis=with_start(self.by_function.diagnosis.named, exercise.hint),
+            also=self.by_function.diagnosis.also,
             lines=self.lines,
             note=" ".join(filter(None, (note, self.note))),
             functions=self.by_function.functions,
         )
 
 
-def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: tuple[Diagnosed, ...] = ()) -> Verdict:
+def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING) -> Verdict:
     """A verdict on the whole file, of which no function could be asked."""
     return Verdict(outcomes, ByFunction(diagnosis=diagnosis))
 

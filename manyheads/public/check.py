@@ -11,6 +11,7 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.recording import target_of
 from ..checks.sanitize import sanitize
 from ..course import Exercise
+from ..diagnosis.diagnose import Diagnosis
 from ..judge.attempt import AttemptRunner
 from ..judge.located import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
@@ -37,9 +38,9 @@ def check_attempt(
     checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
     passed = all(result.outcome == "passed" for result in checks)
     if not any(result.outcome == "passed" for result in checks) and is_unwritten(source):
-        diagnosis = [named(fingerprints, UNTOUCHED)]
+        diagnosis = Diagnosis((named(fingerprints, UNTOUCHED),))
     elif passed:
-        diagnosis = []
+        diagnosis = Diagnosis()
     else:
         _ask_the_rest(fingerprints, attempt, seen)
         diagnosis = diagnose_from_recordings(fingerprints, seen, source)
@@ -50,7 +51,8 @@ def check_attempt(
         score=0,
         max_score=0,
         checks=found.checks,
-        diagnosis=found.diagnosis,
+        diagnosis=found.diagnosis.named,
+        also=found.diagnosis.also,
         functions=found.functions,
     )
     return told_of(fingerprints, result, exercise)

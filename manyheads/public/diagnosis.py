@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from ..checks.explain import is_unfinished, kind_of
+from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
+from ..diagnosis.causes import can_cause
+from ..diagnosis.diagnose import Diagnosis, proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .aspects import Compared
@@ -15,7 +17,7 @@ from .fingerprint import Facet, ReplyFingerprint
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
 
-def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> list[Diagnosed]:
+def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> Diagnosis:
     """Exceptions that speak for themselves, then the mutants that answer as the attempt does.
 
     What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
@@ -27,18 +29,40 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     empty = unwritten_names(source)
     unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in empty}
     written = {i: e for i, e in seen.items() if i not in unfinished}
-    proven = [name for each in written.values() if (name := _proven(each))]
+    mutates = any(each.reply.mutated for each in seen.values())
+    proven = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     asked = {call for check in fingerprints.content.checks for call in check.calls}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
-    last = [UNTOUCHED if target_of(e.call) in empty else _proven(e) for e in unfinished.values()]
+    last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
     others: dict[str, tuple[str, ...]] = {}
     for name, same in explained:
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
-    order = dict.fromkeys([*proven, *others, *last])
-    return [named(fingerprints, name, () if name in proven else others.get(name, ())) for name in order]
+    ids = list(dict.fromkeys(proven.values()))
+    rest = unexplained.keys() - proven.keys()
+    if not explained and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints)):
+        return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
+    order = dict.fromkeys([*ids, *others, *last])
+    return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
+
+
+def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, ...]:
+    return tuple(named(fingerprints, id_) for id_ in ids)
+
+
+def _differing(fingerprints: Fingerprints) -> dict[str, list[set[int]]]:
+    """For each misconception the recorded calls that each of its mutants answers as the reference does not."""
+    content, found = fingerprints.content, dict[str, list[set[int]]]()
+    for mutant in content.mutants:
+        calls = set()
+        for index in range(len(fingerprints.calls)):
+            answer = content.answer(mutant, index)
+            if answer is not None and not answer.agrees(content.right(index), _facets_of(fingerprints, index)):
+                calls.add(index)
+        found.setdefault(mutant.id, []).append(calls)
+    return found
 
 
 def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()) -> Diagnosed:
@@ -47,10 +71,9 @@ def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()
     return Diagnosed(id=id_, title=words.title, hint=words.hints[0], alternatives=tuple(alternatives))
 
 
-def _proven(seen: Compared) -> str:
-    """The misconception that an exception proves by itself, or ""."""
-    kind = kind_of(seen.reply.raised) if seen.reply.raised and seen.right.raised is None else None
-    return (kind.misconception if kind else None) or ""
+def _proven(seen: Compared, mutates: bool) -> str:
+    """The misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
+    return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
 
 
 def _is_unfinished(seen: Compared) -> bool:

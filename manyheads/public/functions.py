@@ -9,9 +9,10 @@ from ..box.worker.answers import Raised
 from ..checks.explain import is_undefined, kind_of
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
+from ..diagnosis.diagnose import Diagnosis
 from ..judge.functions import Seen, function_results, written_and_wrong
 from ..judge.located import Shows, located, with_titles
-from ..result import CheckResult, Diagnosed, FunctionResult
+from ..result import CheckResult, FunctionResult
 from .aspects import Compared, compare
 from .describe_exception import describe_exception
 from .diagnosis import differs
@@ -35,14 +36,14 @@ class Functions:
 
     functions: tuple[FunctionResult, ...]
     checks: tuple[CheckResult, ...]
-    diagnosis: tuple[Diagnosed, ...]
+    diagnosis: Diagnosis
 
 
 def functions_of(
     fingerprints: Fingerprints,
     seen: Mapping[int, Compared],
     checks: Sequence[CheckResult],
-    diagnosis: Sequence[Diagnosed],
+    diagnosis: Diagnosis,
     source: str,
 ) -> Functions:
     """A visible check stops at the first function that fails it. Its calls were all made, so that the others are known."""
@@ -50,14 +51,13 @@ def functions_of(
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
     ways = (_answers(fingerprints, seen, alike=True), _answers(fingerprints, seen, alike=False))
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
-    shown = {next((name for name in names if ways[0](each.id, name)), "") for each in diagnosis}
+    shown = {next((name for name in names if ways[0](each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
     found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
-    placed = with_titles(
-        located(diagnosis, written_and_wrong(found, source), _proven(seen), ways),
-        {id_: each.title for id_, each in fingerprints.content.words.items()},
-    )
-    functions = function_results(found, source, {each.function for each in placed})
+    wrong, proven = written_and_wrong(found, source), _proven(seen)
+    titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
+    placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, proven, ways), titles))
+    functions = function_results(found, source, {each.function for each in placed.every})
     wrong = [each.name for each in functions if each.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
 

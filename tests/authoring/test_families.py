@@ -30,7 +30,7 @@ def claims(repository: Path, families: tuple[Family, ...] | None = None) -> list
     def trial(namespace):
         subject = LocalRecordingRunner(namespace)
         outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
-        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript))
+        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript)).named
 
     return list(verify_families(exercise, bank, trial))
 

@@ -42,7 +42,7 @@ def claims(course: Course, exercise: Exercise, names_whole: bool) -> list[Claim]
         outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
         if not names_whole and any(o.raised for o in outcomes):
             return outcomes, ()
-        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript))
+        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript)).named
 
     return list(verify_unfinished(exercise, bank, reference.namespace, read(exercise.fingerprints), trial, TRIED))
 

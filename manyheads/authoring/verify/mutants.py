@@ -11,14 +11,16 @@ from ...checks.local import LocalRecordingRunner
 from ...checks.outcome import CheckOutcome
 from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, diagnose, load_bank
+from ...diagnosis.kill_matrix import read_kill_matrix
 from ...diagnosis.table import Table
 from ...judge.catalogue import Catalogue
 from ...public.check import check_attempt
 from ...public.file import read
 from ...result import CheckResult, Diagnosed
-from ..kill_matrix import INPUTS, bits, read_kill_matrix
+from ..kill_matrix import INPUTS, bits
 from .claim import Claim
 from .families import verify_families
+from .order import verify_order
 from .trial import behaviour_of, is_first
 from .unfinished import verify_unfinished
 
@@ -74,6 +76,7 @@ def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pai
     reference = catalogue.reference(exercise).namespace
     yield from verify_families(exercise, bank, trial.run)
     yield from verify_unfinished(exercise, bank, reference, fingerprints, trial.run, pairs)
+    yield from verify_order(exercise, bank, fingerprints, trial.run, pairs)
 
 
 def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[CheckResult]) -> Iterator[str]:
@@ -96,9 +99,16 @@ class _Trial:
     def run(self, namespace: Mapping[str, object]) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         subject = LocalRecordingRunner(namespace)
         outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
-        return outcomes, diagnose(
-            self._bank, lambda: self._table, subject, self._reference, outcomes, list(subject.transcript)
+        found = diagnose(
+            self._bank,
+            lambda: self._table,
+            subject,
+            self._reference,
+            outcomes,
+            list(subject.transcript),
+            checks_failed_by=lambda: self._catalogue.tables.checks_failed_by(self._exercise),
         )
+        return outcomes, found.named
 
 
 def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str]) -> Claim:

@@ -1,0 +1,74 @@
+"""The claim that the order of a student's layers decides no name: it holds, and breaks where an order is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyheads.authoring.kill_matrix import INPUTS
+from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.order import made_in_another_order, verify_order
+from manyheads.authoring.verify.trial import Trial
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.trusted import namespace_of
+from manyheads.course import Exercise, load_course
+from manyheads.diagnosis import diagnose, load_bank
+from manyheads.judge.catalogue import Catalogue
+from manyheads.public.file import read
+from manyheads.result import Diagnosed
+
+pytestmark = pytest.mark.recorded
+
+
+def exercise_of(repository: Path, place: int) -> Exercise:
+    return load_course(repository).exercises[place]
+
+
+def claims(exercise: Exercise, trial: Trial) -> list[Claim]:
+    return list(verify_order(exercise, load_bank(exercise), read(exercise.fingerprints), trial, 3))
+
+
+def test_it_holds(repository: Path) -> None:
+    course = load_course(repository)
+    exercise, catalogue = course.exercises[2], Catalogue(course)
+    bank, reference, table = load_bank(exercise), catalogue.reference(exercise), catalogue.tables.of(exercise)
+
+    def trial(namespace):
+        subject = LocalRecordingRunner(namespace)
+        outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
+        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript)).named
+
+    (claim,) = claims(exercise, trial)
+    assert claim.failures == ()
+    assert claim.held == claim.total == 6
+
+
+def test_a_diagnosis_that_reads_the_order_breaks_it(repository: Path) -> None:
+    def trial(namespace):
+        module = namespace["CausalAttention"](4, 4, 8)
+        first = next(iter(module._modules), "none")
+        return [], [Diagnosed(id=first, title=first, hint="")]
+
+    (claim,) = claims(exercise_of(repository, 2), trial)
+    assert not claim.kept
+
+
+def test_an_exercise_without_modules_claims_nothing(repository: Path) -> None:
+    assert claims(exercise_of(repository, 0), lambda namespace: ([], [])) == []
+
+
+def test_another_order_has_other_weights_and_is_gone_afterwards(repository: Path) -> None:
+    namespace = namespace_of(exercise_of(repository, 2).solution)
+
+    def made():
+        torch.manual_seed(1)
+        return namespace["CausalAttention"](4, 4, 8)
+
+    usual = made()
+    with made_in_another_order(namespace):
+        other = made()
+    assert list(other._modules) == list(usual._modules)[::-1]
+    assert not torch.equal(other.W_query.weight, usual.W_query.weight)
+    assert list(made()._modules) == list(usual._modules)

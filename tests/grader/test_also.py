@@ -1,0 +1,80 @@
+"""What is proved of an attempt, and is not why its values are wrong, is told apart from what is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import load_course
+from manyheads.judge.grade import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+from tests.grader.changes import Changes, changed
+
+UNLISTED = {"torch.softmax(scores, dim=-1)": "torch.softmax(scores.clamp(max=0.3), dim=-1)"}
+PLAIN_DROPOUT = "self.dropout(torch.softmax(scores, dim=-1))"
+
+
+@pytest.fixture(scope="module")
+def judge(repository: Path, box: Box) -> Judge:
+    return Judge(load_course(repository), box, Settings(b"also", lines=False))
+
+
+def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:
+    wanted = next(e for e in load_course(repository).exercises if e.id == exercise)
+    return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "also"),
+    [
+        pytest.param(
+            {PLAIN_DROPOUT: "torch.softmax(scores.clamp(max=0.3), dim=-1)"},
+            "dropout_missing",
+            id="a dropout never used",
+        ),
+        pytest.param({**UNLISTED, "weights @ v ": "weights @ v.detach() "}, "gradient_cut", id="a cut gradient"),
+        pytest.param(
+            {**UNLISTED, "        mask = torch.ones": "        self.more = nn.Linear(2, 2)\n        mask = torch.ones"},
+            "params_extra",
+            id="a layer too many",
+        ),
+    ],
+)
+def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
+    judge: Judge, repository: Path, changes: Changes, also: str
+) -> None:
+    result = graded(judge, repository, "self_attention", changes)
+    assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        pytest.param(
+            {PLAIN_DROPOUT: "nn.functional.dropout(torch.softmax(scores, dim=-1))"},
+            "dropout_always_on",
+            id="chance decides the values",
+        ),
+        pytest.param(
+            {"        T = x.shape[1]": "        x *= 3\n        T = x.shape[1]"},
+            "input_mutated",
+            id="the argument is scaled",
+        ),
+        pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, "dropout_missing", id="nothing else is wrong"),
+    ],
+)
+def test_what_explains_the_values_is_named(judge: Judge, repository: Path, changes: Changes, name: str) -> None:
+    result = graded(judge, repository, "self_attention", changes)
+    assert ([d.id for d in result.diagnosis], result.also) == ([name], ()), [
+        c.id for c in result.checks if c.score == 0
+    ]
+
+
+def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(judge: Judge, repository: Path) -> None:
+    changes = {"    return torch.softmax(scores, dim=-1)": "    return torch.softmax(scores, dim=-1).mul_(1.0)"}
+    result = graded(judge, repository, "attention_scores", changes)
+    assert [c.outcome for c in result.checks if c.outcome != "passed"] == ["error"]
+    assert (result.diagnosis, result.also) == ((), ())
