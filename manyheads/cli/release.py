@@ -40,6 +40,10 @@ def release(
         bool, typer.Option("--curves", help="Train the references anew for `course train`: minutes.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Make anew what is current, too, and compare.")] = False,
+    solutions: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Only make pages of all solutions here, for when nobody hands in any more."),
+    ] = None,
 ) -> None:
     """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
 
@@ -49,6 +53,11 @@ def release(
     named = exercises_named(loaded, exercises) if exercises else None
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
+    if solutions is not None:
+        if named or out is not None or curves or fresh:
+            raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
+        _solution_pages(Console(highlight=False), loaded, solutions)
+        return
     from ..authoring.release import Effort, write_release
     from ..batch.cpus import usable
     from ..judge.catalogue import Catalogue
@@ -65,6 +74,20 @@ def release(
         console.print(
             _class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh), soft_wrap=True, markup=False
         )
+
+
+def _solution_pages(console: Console, course: Course, folder: Path) -> None:
+    """Write them where no student's repository would take them along."""
+    from ..authoring.solutions import solutions_of
+    from ..report.pages.solutions import write_solutions
+
+    within = folder.resolve()
+    if (course.root / "exercises").resolve() in (within, *within.parents):
+        raise CourseError(f"{folder} goes to students with the exercises. Next: name a folder outside exercises/")
+    pages = solutions_of(course)
+    index = write_solutions(course.title, pages, folder)
+    said = f"{len(pages)} {'solution' if len(pages) == 1 else 'solutions'}: {index}. Hand them out once nobody may hand in."
+    console.print(said, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -1,0 +1,45 @@
+"""The solutions of a course as its pages show them: cells of the source, and the words for its misconceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from ..course import Course, Exercise
+from ..diagnosis import load_bank
+from ..report.pages.solutions import Mistake, Piece, Solution
+from .notebook_libraries import jupytext
+from .strip import BEGIN, END
+
+
+def solutions_of(course: Course) -> list[Solution]:
+    """Every exercise's solution, in the course's order. Raises CourseError."""
+    return [_solution(exercise) for exercise in course.exercises]
+
+
+def _solution(exercise: Exercise) -> Solution:
+    notebook = jupytext.reads(exercise.solution.read_text(encoding="utf-8"), fmt="py:percent")
+    cells = [c.source if c.cell_type == "markdown" else tuple(_pieces(c.source)) for c in notebook.cells if c.source]
+    heading = next((c.lstrip("# ").splitlines()[0] for c in cells if isinstance(c, str) and c.startswith("# ")), "")
+    return Solution(exercise.stem, heading or exercise.id.replace("_", " "), tuple(cells), tuple(_mistakes(exercise)))
+
+
+def _mistakes(exercise: Exercise) -> Iterator[Mistake]:
+    """The misconceptions that a mutant of the exercise has, in the bank's order."""
+    bank = load_bank(exercise)
+    for id_ in dict.fromkeys(mutant.id for mutant in bank.mutants):
+        if text := bank.texts.get(id_):
+            yield Mistake(text.title, text.explanation, text.hints[-1])
+
+
+def _pieces(code: str) -> Iterator[Piece]:
+    """The lines of a cell without their markers: what is given, and what students write."""
+    marked: list[tuple[bool, str]] = []
+    inside = False
+    for line in code.splitlines():
+        if line.strip() in (BEGIN, END):
+            inside = line.strip() == BEGIN
+        else:
+            marked.append((inside, line))
+    for is_solution, lines in groupby(marked, key=lambda each: each[0]):
+        yield Piece("".join(f"{line}\n" for _, line in lines), is_solution)
