@@ -10,6 +10,7 @@ from manyheads.authoring.solutions import solutions_of
 from manyheads.authoring.strip import solution_parts
 from manyheads.course import load_course
 from manyheads.report.pages.solutions import write_solutions
+from tests.axe import SCHEMES, violations
 from tests.browser import Browser
 from tests.conftest import RunCourse
 
@@ -39,6 +40,13 @@ def test_nothing_is_cut_on_a_phone(repository: Path, pages: Path, browser: Brows
     for page in sorted(pages.glob("*.html")):
         browser.open(page, width=390)
         assert browser.js("document.documentElement.scrollWidth") <= 390, page.name
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_against_wcag(pages: Path, browser: Browser, scheme: str) -> None:
+    for page in (pages / "index.html", *sorted(pages.glob("0[15]*.html"))):
+        browser.open(page, width=390)
+        assert violations(browser, scheme) == [], page.name
 
 
 def test_the_list_leads_to_every_page(repository: Path, pages: Path, browser: Browser) -> None:

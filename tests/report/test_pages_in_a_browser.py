@@ -13,6 +13,7 @@ from manyheads.report.pages import write_pages
 from manyheads.report.pages.write import page_of
 from manyheads.result import Result
 from manyheads.tools.plot import compared
+from tests.axe import SCHEMES, violations
 
 PHONE = 375
 SCRIPT = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
@@ -209,3 +210,17 @@ def test_a_thousand_students_are_one_light_page_and_every_link_leads_somewhere(b
     links = browser.js("[...document.querySelectorAll('.scores a')].map(e => e.getAttribute('href'))")
     assert len(set(links)) == 1000
     assert all((big.parent / link).is_file() for link in links)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing_against_wcag(browser, small: Path, scheme: str) -> None:
+    for page in pages_of(small):
+        browser.open(page)
+        assert violations(browser, scheme) == [], page
+
+
+def test_axe_finds_what_nobody_can_read(browser, tmp_path: Path) -> None:
+    page = tmp_path / "pale.html"
+    page.write_text("<title>pale</title><main><p style='color:#ccc;background:#fff'>Who can read this?</p></main>")
+    browser.open(page)
+    assert any(found.startswith("color-contrast") for found in violations(browser, "light"))

@@ -83,8 +83,10 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
 
 
 def _html(markdown: MarkdownIt, cell: str) -> Markup:
-    """The cell as HTML. Wide blocks scroll, so that a keyboard must reach them."""
-    return Markup(markdown.render(cell).replace("<pre>", '<pre tabindex="0" role="region" aria-label="example">'))
+    """The cell as HTML. What is wide scrolls, so that a keyboard must reach it."""
+    html = markdown.render(cell).replace("<pre>", '<pre tabindex="0" role="region" aria-label="example">')
+    html = html.replace("<table>", '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>')
+    return Markup(html.replace("</table>", "</table></div>"))
 
 
 def _refuse_another_page(path: Path) -> None:

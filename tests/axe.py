@@ -1,0 +1,22 @@
+"""axe-core, which tests a page against WCAG 2.1, levels A and AA, in a real browser."""
+
+from __future__ import annotations
+
+import importlib.resources
+
+from tests.browser import Browser
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+SCHEMES = ("light", "dark")
+
+
+def violations(browser: Browser, scheme: str) -> list[str]:
+    """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first elements that break it."""
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.js(importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    found = browser.js(
+        f"axe.run({{runOnly: {RULES}}}).then(r => r.violations.map(v => "
+        "v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(' | ')))"
+    )
+    assert isinstance(found, list)
+    return found
