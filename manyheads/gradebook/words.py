@@ -30,6 +30,8 @@ def _said(function: FunctionReport) -> Iterator[str]:
         yield f"{function.mark} {function.head}" if function.name else function.head
     if function.check:
         yield f"{function.check}: {function.evidence}"
+    if function.also:
+        yield function.also
     if function.hint:
         yield f"hint: {function.hint}"
     if function.next:

@@ -130,7 +130,7 @@ def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:
     about = next((f for f in attempt_words(exercise).functions if check in f.failed), None)
     if about is None:
         return []
-    return [*filter(None, [about.says]), *([f"hint: {about.hint}"] if about.hint else [])]
+    return [*filter(None, [about.says, about.also]), *([f"hint: {about.hint}"] if about.hint else [])]
 
 
 def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, check: CheckResult) -> None:

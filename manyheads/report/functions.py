@@ -21,6 +21,7 @@ class FunctionReport:
     says: what stands beside the name: "not written yet", or what the student did, and on which line.
     check, evidence: what was seen: the title of the first check that failed here, and what it saw.
     own_check: what the file's own visible check said.
+    also: what is proved here besides, and does not explain what was seen.
     hint: the one hint, "" where no misconception fits. next: the command that shows more, where there is no hint.
     failed: the checks that failed here, the first of them the one above if it is among them.
     """
@@ -31,6 +32,7 @@ class FunctionReport:
     check: str = ""
     evidence: str = ""
     own_check: str = ""
+    also: str = ""
     hint: str = ""
     next: str = ""
     failed: tuple[CheckResult, ...] = ()
@@ -87,7 +89,7 @@ def _of_a_function(
         return FunctionReport(each.name, mark, says, own_check=each.own_check)
     named = [d for d in result.diagnosis if d.function == each.name]
     seen = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
-    return _wrong(each.name, result.id, named, lines, (seen.check, seen.evidence), failed, each.own_check)
+    return _wrong(each.name, result, named, lines, (seen.check, seen.evidence), failed, each.own_check)
 
 
 def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
@@ -109,12 +111,12 @@ def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, st
 def _of_the_file(result: ExerciseResult, failed: Sequence[CheckResult], named: Sequence[Diagnosed]) -> FunctionReport:
     first = failed[0] if failed else None
     seen = (first.title, first.evidence) if first else ("", "")
-    return _wrong("", result.id, named, () if result.functions else result.lines, seen, failed)
+    return _wrong("", result, named, () if result.functions else result.lines, seen, failed)
 
 
 def _wrong(
     name: str,
-    exercise: str,
+    result: ExerciseResult,
     named: Sequence[Diagnosed],
     lines: Sequence[ProvedLine],
     seen: tuple[str, str],
@@ -126,7 +128,9 @@ def _wrong(
     did = " ".join(title_of(each) for each in named) or ("not right yet" if name else "Not right yet" if place else "")
     says = f"{did.removesuffix('.')} ({place})." if place else did
     hint = next((each.hint for each in named if each.hint), "")
+    besides = [d for d in result.also if name in (d.function, "")]
+    also = f"Also: {' '.join(map(title_of, besides))} That alone does not explain the rest." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
-    following = "" if named or ended else f"course trace {exercise}"
+    following = "" if named or ended else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])
-    return FunctionReport(name, WRONG, says, *seen, own_check, hint, following, tuple(ordered))
+    return FunctionReport(name, WRONG, says, *seen, own_check, also, hint, following, tuple(ordered))

@@ -100,6 +100,8 @@ def _function(function: FunctionReport) -> Iterator[str]:
         yield f"{deep}{one_line(function.check)}"
     for text in filter(None, (function.evidence, function.own_check)):
         yield f"{deep}  {one_line(text)}"
+    if function.also:
+        yield f"{deep}{one_line(function.also)}"
     if function.hint:
         yield f"{deep}hint: {one_line(function.hint)}"
     if function.next:

@@ -119,6 +119,8 @@ def _function(function: FunctionReport) -> list[RenderableType]:
         parts.append(_indented(function.evidence, deep + 2, "yellow"))
     if function.own_check:
         parts.append(_indented(function.own_check, deep + 2, "yellow"))
+    if function.also:
+        parts.append(_indented(function.also, deep, ""))
     parts += _hint(function.hint, deep)
     if function.next:
         parts.append(_indented(f"Next: {function.next}", deep, "cyan"))
