@@ -84,8 +84,8 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
         yield from _scored(waiting_line(words.waiting), words.waiting)
     if words.passed_checks:
         yield from _scored(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks)
-    if result.note:
-        yield one_line(result.note)
+    for text in filter(None, (words.total, result.note)):
+        yield one_line(text)
 
 
 def _function(function: FunctionReport) -> Iterator[str]:
