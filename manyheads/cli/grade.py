@@ -24,7 +24,7 @@ from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..report.rows import Row, row_of
 from ..report.terminal import class_misconceptions, class_table
-from ..submission import Submission, find_submissions, misnamed
+from ..submission import NotGraded, Submission, find_submissions, write_not_graded
 from .options import CourseOption, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..gradebook.writer import GradebookWriter
 
 MOST_ROWS = 200  # the most students in the table at the end
+MOST_NAMED = 40  # the most files and folders that are named as not graded; a file has all of them
 
 
 def grade(
@@ -67,11 +68,14 @@ def grade(
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
+    Whatever lies there and is not graded is named with its reason; then the exit status is 1. What a learning platform
+    gives is laid out by `course collect` first.
+
     Example: `course grade examples/submitted --out results`
     """
     loaded = instructors_course_of(course, "grade")
     chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
-    submissions, refused = find_submissions(loaded, submitted)
+    submissions, others = find_submissions(loaded, submitted)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
     console = Console(highlight=False)
     jobs = jobs or usable()
@@ -101,13 +105,13 @@ def grade(
     seconds = time.monotonic() - started
     where = f"Results: {out}/. Next: course report {out}"
     console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
-    for sentence in (*refused, *(each for s in submissions for each in misnamed(s, chosen))):
-        console.print(f"not graded: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    write_not_graded(others, out)
+    _name_others(console, others, out)
     for fault in record.faults:
         said = f"course: a fault of the grader's own: {fault}. Next: course verify"
         console.print(said, style="red", markup=False, soft_wrap=True)
-    if record.faults:
-        raise typer.Exit(2)
+    if record.faults or others:
+        raise typer.Exit(2 if record.faults else 1)
 
 
 def _sum_up(console: Console, rows: Sequence[Row], out: Path) -> None:
@@ -116,6 +120,15 @@ def _sum_up(console: Console, rows: Sequence[Row], out: Path) -> None:
         return
     console.print(class_misconceptions(rows))
     console.print(f"{len(rows)} students are too many for a table here. Next: course report {out} --students\n")
+
+
+def _name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:
+    """Name what is not graded, with the reason."""
+    for each in others[:MOST_NAMED]:
+        console.print(f"not graded: {each}", style="yellow", markup=False, soft_wrap=True)
+    if others:
+        more = f"{len(others)} in all" if len(others) <= MOST_NAMED else f"and {len(others) - MOST_NAMED} more"
+        console.print(f"Not graded: {more}. All of them: {out}/not-graded.json", markup=False, soft_wrap=True)
 
 
 def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:

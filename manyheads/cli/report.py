@@ -12,6 +12,7 @@ from ..report.aggregate import class_view
 from ..report.rows import row_of
 from ..report.terminal import class_table, exercise_view
 from ..result import read_results_and_errors
+from ..submission import read_not_graded
 from .options import CourseOption, course_of
 from .pictures import draw_class
 
@@ -47,7 +48,10 @@ def report(
     levels = ", ".join(sorted({result.isolation for result in found}))
     console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
     drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
-    page = write_pages(found, [str(error) for error in broken], html or results / "report", drawn)
+    others = read_not_graded(results)
+    page = write_pages(found, [str(error) for error in broken], html or results / "report", drawn, others)
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
+    if others:
+        console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
     if broken:
         raise broken[0]

@@ -40,9 +40,9 @@ def staged(
     parent = course.root / ".course"
     for left in parent.glob(f"{_PREFIX}*"):  # by a command that was killed
         shutil.rmtree(left, ignore_errors=True)
-    submissions, refused = find_submissions(course, submitted)
-    for sentence in refused:
-        log.warning(sentence)
+    submissions, others = find_submissions(course, submitted)
+    for each in others:
+        log.warning(str(each))
     with TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder:
         Path(folder).chmod(0o755)
         try:

@@ -1,21 +1,30 @@
 """Find submissions and read them as data. Nothing here runs student code."""
 
-from .find import Submission, SubmissionError, find_submissions
+from .find import Submission, SubmissionError, find_submissions, is_student
+from .left_over import ENDINGS, is_archive
 from .lines import proved_line
-from .misnamed import misnamed
+from .noise import is_noise
+from .not_graded import NotGraded, read_not_graded, shown, write_not_graded
 from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_file, read_text
 
 __all__ = [
+    "ENDINGS",
     "AttemptSource",
+    "NotGraded",
     "Submission",
     "SubmissionError",
     "Unreadable",
     "code_digest",
     "find_submissions",
-    "misnamed",
+    "is_archive",
+    "is_noise",
+    "is_student",
     "proved_line",
     "read_attempt",
     "read_bytes",
     "read_file",
+    "read_not_graded",
     "read_text",
+    "shown",
+    "write_not_graded",
 ]

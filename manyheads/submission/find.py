@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
+from .left_over import LeftOver
+from .noise import is_noise
+from .not_graded import NAME, NotGraded, shown
 
 _NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
+_REFUSED = "is not graded, for its name could break a page or a log. Next: rename it to the student's id"
 
 
 class SubmissionError(CourseFault):
@@ -26,30 +31,40 @@ class Submission:
     folder: Path
 
 
-def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[str]]:
-    """All submissions below a folder, ordered by student, and a sentence for each folder name that is refused.
+def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
+    """All submissions below a folder, ordered by student, and whatever else lies there, with the reason.
 
-    Raises SubmissionError if there is none.
+    Raises SubmissionError if there is nothing at all.
     """
     if not submitted.is_dir():
         raise SubmissionError(
             f"{submitted} is not a folder. Next: course grade FOLDER, with FOLDER/<student>/<assignment>/"
         )
-    found, refused = [], []
+    found: list[Submission] = []
+    others: list[NotGraded] = []
+    left_over = LeftOver(course, submitted)
     for folder in sorted(submitted.iterdir(), key=lambda p: p.name):
+        if is_noise(folder.name):
+            continue
         if folder.name.startswith(".") or folder.is_symlink() or not folder.is_dir():
-            continue
-        if not _is_plain(folder.name):
-            refused.append(f"A folder with the name {folder.name!a} is not graded: rename it to the student's id.")
-            continue
-        found += list(_of_student(course, folder))
-    if not found and not refused:
+            others.append(left_over.at_top(folder))
+        elif not is_student(folder.name):
+            others.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
+        else:
+            found += _of_student(course, folder)
+            others += left_over.of_student(folder)
+    if not found and not others:
         ids = ", ".join(assignment.id for assignment in course.assignments)
         raise SubmissionError(
             f"{submitted} holds no submission ({submitted}/<student>/<assignment>/, with an assignment of: {ids}). "
-            "Next: course grade examples/submitted --out results"
+            f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )
-    return found, refused
+    return found, others
+
+
+def is_student(name: str) -> bool:
+    """Whether a folder of this name can be a student's: results are kept under it, and pages show it."""
+    return name.isprintable() and bool(_NAME.fullmatch(name)) and name.casefold() != NAME
 
 
 def _of_student(course: Course, folder: Path) -> Iterator[Submission]:
@@ -57,7 +72,3 @@ def _of_student(course: Course, folder: Path) -> Iterator[Submission]:
         path = folder / assignment.id
         if path.is_dir() and not path.is_symlink():
             yield Submission(folder.name, assignment, path)
-
-
-def _is_plain(name: str) -> bool:
-    return name.isprintable() and bool(_NAME.fullmatch(name))

@@ -73,7 +73,7 @@ def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
         pytest.param(["grade", ".", "--exercise", "median", "--course", TINY], "there is no exercise 'median'", "course status", id="an unknown exercise to grade"),
         pytest.param(["release", "running_mean", "--out", "class", "--course", TINY], "a class repository has every exercise", "course release --out class", id="one exercise for a class repository"),
         pytest.param(["grade", "nowhere", "--course", TINY], "nowhere is not a folder", "course grade FOLDER, with FOLDER/<student>/<assignment>/", id="a folder that is not there"),
-        pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course grade examples/submitted --out results", id="an empty folder"),
+        pytest.param(["grade", ".", "--course", TINY], "holds no submission", "course collect DOWNLOAD --out .", id="an empty folder"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_status_2_and_a_next_command(
@@ -261,9 +261,14 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
     (submitted / "eve" / "averages").mkdir(parents=True)
     (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
     done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
-    assert (done.returncode, besides_progress(done.stderr)) == (0, "")
-    assert "not graded: A folder with the name 'd\\ne' is not graded" in words(done.stdout)
-    assert "not graded: eve/averages: 'running_mean (1).py' should be named 01_running_mean.py or" in words(done.stdout)
+    assert (done.returncode, besides_progress(done.stderr)) == (1, "")
+    assert "not graded: 'd\\ne': is not graded, for its name could break a page" in words(done.stdout)
+    misnamed = "eve/averages/running_mean (1).py: should be named 01_running_mean.py or 01_running_mean.ipynb"
+    assert f"not graded: {misnamed}" in words(done.stdout)
+    assert [each["path"] for each in json.loads((tmp_path / "out" / "not-graded.json").read_text())] == [
+        "'d\\ne'",
+        "eve/averages/running_mean (1).py",
+    ]
     results = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("*/averages.json")}
     assert {name: r["score"] for name, r in results.items()} == {"ada": 4, "ben": 2, "[bold]c": 2, "eve": 0}
     assert {(r["seed"], r["isolation"], r["device"]) for r in results.values()} == {(7, "namespaces", "cpu")}

@@ -26,6 +26,7 @@ from manyheads.result import (
     ProvedLine,
     Result,
 )
+from manyheads.submission import NotGraded
 from manyheads.tools.plot import compared
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
@@ -222,12 +223,20 @@ def test_what_could_not_be_read_is_said_on_the_class_page(tmp_path: Path) -> Non
     assert "Not in this report: 1 file that cannot be read. results/ben/heads.json is not a result." in said
 
 
+def test_what_was_handed_in_and_is_not_graded_is_on_the_class_page(tmp_path: Path) -> None:
+    others = [NotGraded(path="ben/work.zip", reason="is an archive. Next: course collect x --out y")]
+    said = Seen(write_pages([graded("ada", GOOD)], [], tmp_path, not_graded=others)).text
+    assert "Handed in, and not graded: 1." in said
+    assert "ben/work.zip: is an archive. Next: course collect x --out y" in said
+    assert "ben" not in Seen(tmp_path / "students" / page_of("ada")).text
+
+
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:
     named = Diagnosed(id=HOSTILE, title=HOSTILE, hint=HOSTILE, alternatives=(HOSTILE,))
     bad = exercise(check("x", outcome="crashed", evidence=HOSTILE, hint=HOSTILE), check(HOSTILE, evidence=HOSTILE + "."),
                    check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
     result = graded(HOSTILE, bad, isolation=HOSTILE, device=HOSTILE, assignment=HOSTILE, versions={HOSTILE: HOSTILE})
-    page = write_pages([result], [HOSTILE], tmp_path)
+    page = write_pages([result], [HOSTILE], tmp_path, not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
     for path in (page, tmp_path / "students" / page_of(HOSTILE)):
         seen = Seen(path)
         assert " ".join(HOSTILE.split()) in seen.text

@@ -24,11 +24,11 @@ def students(course: Course, submitted: Path) -> list[str]:
 def test_students_come_in_the_order_of_their_names(tiny: Course, tmp_path: Path) -> None:
     for name in ("mia", "ada", "Zoe"):
         hand_in(tmp_path, name)
-    found, refused = find_submissions(tiny, tmp_path)
+    found, others = find_submissions(tiny, tmp_path)
     assert [(s.student, s.assignment.id, s.folder.relative_to(tmp_path)) for s in found] == [
         (name, "averages", Path(name, "averages")) for name in ("Zoe", "ada", "mia")
     ]
-    assert refused == []
+    assert {each.path for each in others} == {f"{name}/averages" for name in ("Zoe", "ada", "mia")}, "they are empty"
 
 
 @pytest.mark.parametrize(
@@ -57,22 +57,19 @@ def test_a_name_that_could_break_something_is_refused_and_the_rest_is_graded(
     tiny: Course, tmp_path: Path, name: bytes
 ) -> None:
     os.makedirs(os.path.join(os.fsencode(tmp_path), name, b"averages"))
-    hand_in(tmp_path, "ada")
-    found, (sentence,) = find_submissions(tiny, tmp_path)
+    (hand_in(tmp_path, "ada") / "01_running_mean.py").touch()
+    found, (refused,) = find_submissions(tiny, tmp_path)
     assert [s.student for s in found] == ["ada"]
-    assert sentence.endswith("is not graded: rename it to the student's id.")
-    assert sentence.isascii()
-    assert sentence.isprintable()
+    assert refused.reason.endswith("could break a page or a log. Next: rename it to the student's id")
+    assert str(refused).isascii()
+    assert str(refused).isprintable()
 
 
-def test_what_is_no_submission_is_passed_over(tiny: Course, tmp_path: Path) -> None:
-    hand_in(tmp_path, "ada")
-    hand_in(tmp_path, ".git")
-    (tmp_path / "README.md").write_text("not a student")
-    (tmp_path / "ben" / "another_assignment").mkdir(parents=True)
-    (tmp_path / "cat").mkdir()
-    (tmp_path / "cat" / "averages").write_text("not a folder")
-    assert students(tiny, tmp_path) == ["ada"]
+@pytest.mark.parametrize("name", ["not-graded.json", "Not-Graded.JSON"])
+def test_nobody_is_called_as_a_file_of_the_results_folder_is(tiny: Course, tmp_path: Path, name: str) -> None:
+    hand_in(tmp_path, name)
+    hand_in(tmp_path, "report")
+    assert students(tiny, tmp_path) == ["report"]
 
 
 def test_nobody_hands_in_another_students_folder_by_a_link(tiny: Course, tmp_path: Path) -> None:
@@ -85,7 +82,7 @@ def test_nobody_hands_in_another_students_folder_by_a_link(tiny: Course, tmp_pat
 
 def test_an_empty_folder_is_an_error_that_says_what_belongs_there(tiny: Course, tmp_path: Path) -> None:
     with pytest.raises(
-        SubmissionError, match=r"holds no submission .* an assignment of: averages\)\. Next: course grade"
+        SubmissionError, match=r"holds no submission .* an assignment of: averages\). Next: course collect"
     ):
         find_submissions(tiny, tmp_path)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CourseFault
 from ...result import Result
+from ...submission import NotGraded
 from ...whole import write_whole
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
@@ -27,11 +28,16 @@ _PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
 
 
 def write_pages(
-    results: Sequence[Result], left_out: Sequence[str], folder: Path, drawn: Mapping[Key, Sequence[Band]] = _NOTHING
+    results: Sequence[Result],
+    left_out: Sequence[str],
+    folder: Path,
+    drawn: Mapping[Key, Sequence[Band]] = _NOTHING,
+    not_graded: Sequence[NotGraded] = (),
 ) -> Path:
     """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
     left_out: a sentence for each file that could not be read; the class page shows them.
+    not_graded: what was handed in and not graded; the class page shows it too.
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
     pages = environment()
@@ -45,7 +51,9 @@ def write_pages(
         for student, own in of_student.items():
             page = one.render(student=student, results=own)
             write_whole(folder / STUDENTS / page_of(student), page.encode())
-        text = pages.get_template("class.html.j2").render(parts=overviews(results), left_out=left_out)
+        text = pages.get_template("class.html.j2").render(
+            parts=overviews(results), left_out=left_out, not_graded=not_graded
+        )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
     except OSError as error:

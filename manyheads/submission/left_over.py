@@ -1,0 +1,157 @@
+"""Why something in the submitted folder is not graded: a sentence for each file and folder that no submission takes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..course import Assignment, Course, Exercise
+from .noise import is_noise
+from .not_graded import NotGraded, shown
+
+ENDINGS = (".py", ".ipynb")
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar", ".gz")
+DEPTH, MOST = 4, 500  # how far below a student's folder exercises are looked for, and among how many entries
+LINK = "is a link, and links are not followed. Next: put the files themselves there"
+DOT = "begins with a dot, and such names are passed over. Next: rename it, then run the same command again"
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """Finds what is left over in one submitted folder."""
+
+    course: Course
+    submitted: Path
+
+    def at_top(self, path: Path) -> NotGraded:
+        """A file, a link, or a name with a dot, beside the students' folders."""
+        if path.is_symlink():
+            return self._said(path, LINK)
+        if path.name.startswith("."):
+            return self._said(path, DOT)
+        if is_archive(path.name):
+            return self._said(path, f"is an archive, and `course grade` opens none. {self._collect}")
+        if path.name.lower().endswith(ENDINGS):
+            return self._said(path, f"is a loose file: nobody can tell whose it is. {self._collect}")
+        return self._said(path, "is no student's folder. Next: move it elsewhere, then run the same command again")
+
+    def of_student(self, folder: Path) -> Iterator[NotGraded]:
+        """What a student's folder holds beside assignments; one sentence for all of it where it holds no assignment."""
+        ids = {assignment.id for assignment in self.course.assignments}
+        found = _entries(folder)
+        graded = [path for path in found if path.name in ids and path.is_dir() and not path.is_symlink()]
+        others = [path for path in found if path not in graded]
+        if graded or len(others) == 1:
+            yield from (self._said(path, self._reason(path)) for path in others)
+        elif not others:
+            yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
+        else:
+            first = min(others, key=self._weight)
+            more = f" (beside {len(others) - 1} more)"
+            yield self._said(folder, f"has no folder of an assignment. {shown(first.name)}{more} {self._reason(first)}")
+        for path in graded:
+            assignment = next(each for each in self.course.assignments if each.id == path.name)
+            yield from self.of_assignment(assignment, path)
+
+    def of_assignment(self, assignment: Assignment, folder: Path) -> Iterator[NotGraded]:
+        """What an assignment's folder holds beside files that have an exercise's name."""
+        known = {exercise.stem + ending for exercise in assignment.exercises for ending in ENDINGS}
+        handed_out = {path.name for path in assignment.exercises_folder.glob("*")}
+        found = _entries(folder)
+        if not found:
+            yield self._said(folder, "is empty: every exercise counts as missing. Next: put there what was handed in")
+        there = {path.name for path in found}
+        for path in found:
+            if path.name not in known | handed_out:
+                yield self._said(path, self._misplaced(assignment, path, there))
+
+    def _misplaced(self, assignment: Assignment, path: Path, there: set[str]) -> str:
+        """Why a file in an assignment's folder is not graded. there: the names beside it."""
+        if path.is_symlink():
+            return LINK
+        if is_archive(path.name):
+            return f"is an archive, and `course grade` opens none. {self._collect}"
+        if path.is_dir():
+            return f"is a folder within an assignment's folder, and is not looked into. {self._collect}"
+        for exercise in assignment.exercises if path.name.lower().endswith(ENDINGS) else ():
+            if is_of(path.name, exercise):
+                proper = [exercise.stem + ending for ending in ENDINGS]
+                if beside := [name for name in proper if name in there]:
+                    return f"is not graded, for {beside[0]} stands beside it. Next: remove the one that does not count"
+                return f"should be named {' or '.join(proper)}. Next: rename it, then run the same command again"
+        return "has no exercise's name. Next: remove it, or rename it to the exercise that it is"
+
+    def _reason(self, path: Path) -> str:
+        """Why an entry of a student's folder is not graded."""
+        if path.is_symlink():
+            return LINK
+        if is_archive(path.name):
+            return f"is an archive, and `course grade` opens none. {self._collect}"
+        if alike := next((a.id for a in self.course.assignments if plain(a.id) == plain(path.name)), None):
+            if not path.is_dir():
+                return f"is a file where a folder should be, {alike}/. {self._collect}"
+            return f"should be named {alike}. Next: rename it, then run the same command again"
+        if path.name.startswith("."):
+            return DOT
+        if not path.is_dir():
+            if path.name.lower().endswith(ENDINGS):
+                return f"lies outside an assignment's folder. {self._collect}"
+            return "is of no assignment. Next: remove it, then run the same command again"
+        if not _entries(path):
+            return "is an empty folder. Next: remove it, or put there what was handed in"
+        if self._holds_exercises(path):
+            return f"has exercises one folder too deep, or more. {self._collect}"
+        ids = ", ".join(assignment.id for assignment in self.course.assignments)
+        return f"is no assignment of this course (there are: {ids}). Next: rename it, then run the same command again"
+
+    def _weight(self, path: Path) -> tuple[bool, bool, bool]:
+        """Sort entries: first what says most about where the exercises are."""
+        return (not self._reason(path).endswith(self._collect), not path.is_dir(), path.name.startswith("."))
+
+    def _holds_exercises(self, folder: Path) -> bool:
+        """Whether an exercise, an assignment's folder or an archive is somewhere below."""
+        ids = {plain(assignment.id) for assignment in self.course.assignments}
+        level, seen = [folder], 0
+        for _ in range(DEPTH):
+            below = [path for each in level for path in _entries(each)]
+            seen += len(below)
+            if seen > MOST:
+                return True  # more than anybody can be told about
+            for path in below:
+                if plain(path.name) in ids or is_archive(path.name) or path.name.lower().endswith(ENDINGS):
+                    return True
+            level = [path for path in below if path.is_dir() and not path.is_symlink()]
+        return False
+
+    @property
+    def _collect(self) -> str:
+        return f"Next: course collect {shlex.quote(shown(str(self.submitted)))} --out collected, then course grade collected"
+
+    def _said(self, path: Path, reason: str) -> NotGraded:
+        parts = path.relative_to(self.submitted).parts
+        return NotGraded(path="/".join(map(shown, parts)), reason=reason)
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file of this name is an archive, also one that nobody here can open."""
+    return name.lower().endswith(ARCHIVES)
+
+
+def is_of(name: str, exercise: Exercise) -> bool:
+    """Whether this file's name contains the exercise's id."""
+    return exercise.id in name.lower().replace("-", "_").replace(" ", "_")
+
+
+def plain(name: str) -> str:
+    """A folder's name without what people spell differently: case, and what joins words."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What a folder holds, without what means nothing; nothing where it cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if not is_noise(path.name))
+    except OSError:
+        return []
