@@ -7,6 +7,7 @@ import typer
 from .bench import bench
 from .check import check
 from .ci import ci
+from .collect import collect
 from .compare import compare
 from .doctor import doctor
 from .export import export
@@ -25,7 +26,7 @@ from .verify import verify
 app = typer.Typer(
     name="course",
     help="Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
-    "Example: `course status` (students), `course grade submitted` (instructors). Every command has a `--help` of its own.",
+    "Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). Every command has a `--help` of its own.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,6 +40,7 @@ for command in (
     plot,
     train,
     bench,
+    collect,
     grade,
     report,
     compare,

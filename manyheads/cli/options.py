@@ -14,6 +14,10 @@ CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
 ]
 
+RosterOption = Annotated[
+    Path | None, typer.Option(help="A CSV file with everybody in the class: id, and name, section, platforms' ids.")
+]
+
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
 
 

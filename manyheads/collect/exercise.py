@@ -1,0 +1,98 @@
+"""Which exercise a file is of: by its name, else by what it defines. It is read as data, never imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from ..course import Course, Exercise
+from ..submission.notebook import NotebookError, read_notebook
+from ..submission.statements import statements_of
+
+# What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
+_SUFFIX = re.compile(
+    r"[\s_.-]*(?:\(\d{1,4}\)|[\s_-]\d{1,4}|[\s_-]*(?:copy|kopie)\d*|[\s_-](?:final|neu|new|v\d{1,3}))$"
+)
+_RENAME = "Next: rename it to the exercise that it is, if it was to be graded"
+
+
+class NotPlaced(Exception):
+    """The file is of no exercise, or of several. The text says why, for a sentence that begins with its path."""
+
+
+@dataclass(frozen=True)
+class Exercises:
+    """The exercises of a course, as files are held against them."""
+
+    course: Course
+
+    def of(self, name: str, content: bytes) -> Exercise:
+        """The exercise that this file is of. Raises NotPlaced."""
+        return self._by_name(name) or self._by_words(name) or self._by_content(name, content)
+
+    def _by_name(self, name: str) -> Exercise | None:
+        """By the whole name, or what is left without suffixes such as (1)."""
+        known = {key: each for each in self.course.exercises for key in (each.id, each.stem)}
+        stem = _plain(PurePath(name).stem)
+        while stem:
+            if stem in known:
+                return known[stem]
+            shorter = _plain(_SUFFIX.sub("", stem))
+            if shorter == stem:
+                return None
+            stem = shorter
+        return None
+
+    def _by_words(self, name: str) -> Exercise | None:
+        """By an exercise's id within the name, where it is the only one: ada_reshape_dance."""
+        stem = f"_{_plain(PurePath(name).stem)}_"
+        found = [each for each in self.course.exercises if f"_{each.id}_" in stem]
+        return found[0] if len(found) == 1 else None
+
+    def _by_content(self, name: str, content: bytes) -> Exercise:
+        """By functions and classes that no other exercise has. Raises NotPlaced."""
+        defined = _defined(_source(name, content))
+        found = sorted({self._owners[each].id for each in defined & self._owners.keys()})
+        if len(found) == 1:
+            return next(each for each in self.course.exercises if each.id == found[0])
+        if found:
+            raise NotPlaced(f"may be of {', '.join(found)}: it defines what each of them asks for. {_RENAME}")
+        raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
+
+    @cached_property
+    def _owners(self) -> dict[str, Exercise]:
+        """Every function and class that one exercise alone asks for."""
+        asked = [(name, each) for each in self.course.exercises for name in _asked(each)]
+        times = Counter(name for name, _ in asked)
+        return {name: each for name, each in asked if times[name] == 1}
+
+
+def _asked(exercise: Exercise) -> frozenset[str]:
+    """The functions and classes of an exercise: those of its stub, or of course.yaml where there is none."""
+    try:
+        return _defined(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
+    except (OSError, UnicodeDecodeError):
+        return frozenset(exercise.shapes)
+
+
+def _source(name: str, content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+        return read_notebook(text).source if name.lower().endswith(".ipynb") else text
+    except (UnicodeDecodeError, NotebookError):
+        return ""
+
+
+def _defined(source: str) -> frozenset[str]:
+    definitions: Iterable[ast.stmt] = statements_of(source)
+    return frozenset(n.name for n in definitions if isinstance(n, ast.FunctionDef | ast.ClassDef))
+
+
+def _plain(stem: str) -> str:
+    """A name in lower case, its words joined with underscores."""
+    return re.sub(r"[\s_-]+", "_", stem.casefold()).strip("_")

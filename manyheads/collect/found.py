@@ -1,0 +1,67 @@
+"""What a download holds: files as bytes with their paths, and a sentence for whatever was refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a download is read. What an attempt may weigh, course.yaml says: larger ones are laid out, not graded."""
+
+    attempt: int = 16 * MIB  # the largest script, notebook or list of submissions
+    archive: int = 256 * MIB  # the largest archive within a download
+    inner: int = 128 * MIB  # what one archive within a download may unpack to
+    inner_members: int = 5_000
+    total: int = 2048 * MIB  # what everything that is kept may weigh
+    members: int = 500_000
+    depth: int = 3  # archives within archives
+    folders: int = 40  # folders within folders
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of a download. path: its folders and name; an archive on the way is one of them. content: None if unread."""
+
+    path: tuple[str, ...]
+    content: bytes | None
+    modified: float = 0.0  # seconds, as far as the archive says
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.path[-1]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A sentence on what was not taken, and where it is."""
+
+    path: tuple[str, ...]
+    reason: str
+
+
+class TooMuch(Exception):
+    """A limit is passed. The text says which."""
+
+
+@dataclass
+class Budget:
+    """What may still be read. Spending more raises TooMuch."""
+
+    bytes_left: int
+    members_left: int
+    within: Budget | None = field(default=None, repr=False)
+
+    def spend(self, size: int = 0, members: int = 0) -> None:
+        """Count bytes and members, here and in the budget around this one. Raises TooMuch."""
+        self.bytes_left -= size
+        self.members_left -= members
+        if self.bytes_left < 0:
+            raise TooMuch("it unpacks to more than is read here")
+        if self.members_left < 0:
+            raise TooMuch("it has more files than are read here")
+        if self.within is not None:
+            self.within.spend(size, members)

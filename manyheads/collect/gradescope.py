@@ -1,0 +1,94 @@
+"""Gradescope: "Export Submissions" gives a zip with submission_<number>/ folders, and submission_metadata.yml on whose they are.
+
+That list has Ruby's keys: submission_987654 → :submitters → a list of :name, :sid, :email; :created_at. It is read as nodes, so that
+no tag of it makes an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import yaml
+
+from ..course import Course
+from .found import Found, Refused
+from .platform import Contents, HandedIn, Person
+from .read import METADATA
+
+DEEPEST = 50  # brackets within brackets
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is faster, and not everywhere
+
+
+class Gradescope:
+    """Gradescope."""
+
+    name = "Gradescope"
+
+    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
+        """The files by the list; None where there is none."""
+        lists = [file for file in files if file.name == METADATA and file.content is not None]
+        if not lists:
+            return None
+        listed = {file.path[:-1]: _read_list(file.content or b"") for file in lists}
+        handed_in, others = [], []
+        for file in files:
+            if file in lists:
+                continue
+            root = next((file.path[:i] for i in range(len(file.path)) if file.path[:i] in listed), None)
+            folder = file.path[len(root)] if root is not None else ""
+            entry = _member(listed[root], folder) if root is not None else None
+            persons = list(_persons(entry))
+            if not persons:
+                others.append(Refused(file.path, f"is of no submission that {METADATA} lists. Next: look whose it is"))
+            order = _seconds(_text(_member(entry, ":created_at")))
+            handed_in += [HandedIn(person, file, file.name, order) for person in persons]
+        for path in (path for path, found in listed.items() if found is None):
+            others.append(Refused((*path, METADATA), "cannot be read. Next: export the submissions again"))
+        return Contents(handed_in, others)
+
+
+def _read_list(content: bytes) -> yaml.Node | None:
+    """The list as nodes; None where it is no YAML, or nested too deeply to be read safely."""
+    try:
+        text, depth = content.decode("utf-8"), 0
+        for event in yaml.parse(text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                return None
+        return yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError):
+        return None
+
+
+def _persons(entry: yaml.Node | None) -> Iterator[Person]:
+    """Everybody who handed in this submission."""
+    submitters = _member(entry, ":submitters")
+    for each in submitters.value if isinstance(submitters, yaml.SequenceNode) else ():
+        name, sid, email = (_text(_member(each, key)) for key in (":name", ":sid", ":email"))
+        if key := sid or email or name:
+            yield Person(folder=key, key=f"submitter {email or key}", name=name, sis_id=sid, email=email)
+
+
+def _member(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for name, value in pairs if isinstance(name, yaml.ScalarNode) and name.value == key), None)
+
+
+def _text(node: yaml.Node | None) -> str:
+    value = node.value if isinstance(node, yaml.ScalarNode) else ""
+    return "" if value in ("null", "~") else str(value).strip()
+
+
+def _seconds(text: str) -> float:
+    """The time of a submission, such as 2026-11-20 10:11:12.345678000 -08:00."""
+    parts: Mapping[int, str] = dict(enumerate(text.split()))
+    clock, _, _ = parts.get(1, "").partition(".")
+    zone = parts.get(2, "+00:00").replace("Z", "+00:00")
+    try:
+        return datetime.fromisoformat(f"{parts.get(0, '')}T{clock}{zone}").timestamp()
+    except ValueError:
+        try:
+            return datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError):
+            return 0.0

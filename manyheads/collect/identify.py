@@ -1,0 +1,74 @@
+"""Whose folder a person's files go to: the roster's id, else the name that the platform gives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ..submission import is_noise, is_student
+from ..submission.roster import Roster, Student, folded
+from .platform import Person
+
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # files that Windows cannot have
+UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
+
+
+class NoFolder(Exception):
+    """No folder can have this person's name. The text says why."""
+
+
+@dataclass
+class Folders:
+    """Gives each person a folder, and no two persons the same.
+
+    taken: the person's key for each folder given, also by earlier runs; by the folder's name as no file system tells two apart.
+    """
+
+    roster: Roster | None = None
+    taken: dict[str, str] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)  # sentences, by person
+
+    def of(self, platform: str, person: Person) -> str:
+        """The name of this person's folder. Raises NoFolder."""
+        row = self._row(person)
+        if row is not None:
+            self.taken[folded(row.id)] = (
+                f"roster {row.id}"  # which says whose it is, whatever an earlier run took it for
+            )
+            return row.id
+        name = UNSAFE.sub("_", person.folder).strip(" .")
+        usable = is_student(name) and not is_noise(name) and not _RESERVED.fullmatch(name.casefold())
+        if not usable:
+            raise NoFolder(
+                "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"
+            )
+        self._take(name, f"{platform} {person.key}")
+        if self.roster is not None:
+            self.said[name] = "is on the roster under no id, e-mail or name that fits. Next: complete the roster"
+        return name
+
+    def _take(self, folder: str, key: str) -> None:
+        """Note whose the folder is. Raises NoFolder if it is somebody else's."""
+        if self.taken.setdefault(folded(folder), key) != key:
+            raise NoFolder(
+                f"would go to {folder!a}, where the files of somebody else are. Next: give --roster a file that tells them apart"
+            )
+
+    def _row(self, person: Person) -> Student | None:
+        """The person's row of the roster, if there is one and only one."""
+        if self.roster is None:
+            return None
+        ids = {"canvas_id": person.canvas_id, "sis_id": person.sis_id, "email": person.email, "github": person.github}
+        found = self.roster.with_id(**ids) or self.roster.with_id(id=person.folder) or self._by_end(person.github)
+        if found is None and person.sis_id:
+            found = self.roster.with_id(id=person.sis_id)
+        if found is None and len(named := self.roster.named(person.name)) == 1:
+            found = named[0]
+        return found
+
+    def _by_end(self, repository: str) -> Student | None:
+        """By the end of a repository's name: hw1-ada-l is of ada-l."""
+        parts = repository.split("-")
+        ends = ("-".join(parts[i:]) for i in range(1, len(parts)))
+        assert self.roster is not None
+        return next((row for end in ends if (row := self.roster.with_id(github=end))), None)

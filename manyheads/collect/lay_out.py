@@ -1,0 +1,131 @@
+"""Write files to OUT/<student>/<assignment>/: what is newer replaces what was collected, and nothing else is touched."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from ..course import Exercise
+from ..errors import CourseFault
+from ..submission import ENDINGS
+from ..whole import write_whole
+from .memory import Memory, Origin
+
+
+class State(StrEnum):
+    """What became of a file."""
+
+    NEW = "new"
+    SAME = "as before"
+    REPLACED = "replaced, for it is newer"
+    OLDER = "not taken: not the newest attempt"
+    BY_HAND = "not taken: what is there was not collected, or was changed since"
+    SUPERSEDED = "removed: a newer attempt is of the other kind"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file that may be laid out."""
+
+    student: str
+    exercise: Exercise
+    ending: str
+    content: bytes
+    origin: Origin
+    late: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it goes, within OUT."""
+        return f"{self.student}/{self.exercise.assignment.id}/{self.exercise.stem}{self.ending}"
+
+
+@dataclass(frozen=True)
+class Laid:
+    """What became of one file."""
+
+    path: str
+    student: str
+    origin: Origin
+    state: State
+    late: bool = False
+
+
+def digest_of(content: bytes) -> str:
+    """The digest by which a file is known again."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[Laid]:
+    """Lay out one student's attempts at one exercise, and remember them. Raises CourseFault.
+
+    The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
+    """
+    ordered = sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path))
+    newest = {each.ending: each for each in ordered}
+    done = [
+        Laid(each.path, each.student, each.origin, State.OLDER, each.late)
+        for each in ordered
+        if each is not newest[each.ending] and each.origin.digest != newest[each.ending].origin.digest
+    ]
+    latest = ordered[-1]
+    for each in newest.values():
+        if each.origin.download != latest.origin.download and latest.origin.is_newer_than(each.origin):
+            done.append(Laid(each.path, each.student, each.origin, State.OLDER, each.late))
+        else:
+            done.append(_one(each, out, memory))
+    return [*done, *_superseded(latest, out, memory, {each.path for each in newest.values()})]
+
+
+def _one(each: Candidate, out: Path, memory: Memory) -> Laid:
+    target, known = out / each.path, memory.files.get(each.path)
+    _refuse_links(out, target)
+    state = State.NEW
+    others = [memory.files[path] for path in _beside(each) if path in memory.files and path != each.path]
+    if any(other.download != each.origin.download and other.is_newer_than(each.origin) for other in others):
+        return Laid(each.path, each.student, each.origin, State.OLDER, each.late)
+    if target.exists():
+        there = digest_of(target.read_bytes()) if target.is_file() else ""
+        if there == each.origin.digest:
+            state = State.SAME
+        elif known is None or known.digest != there:
+            state = State.BY_HAND
+        else:
+            state = State.REPLACED if each.origin.is_newer_than(known) else State.OLDER
+    if state in (State.NEW, State.REPLACED):
+        write_whole(target, each.content)
+    if state in (State.NEW, State.REPLACED) or (state is State.SAME and known is None):
+        memory.files[each.path] = each.origin
+    return Laid(each.path, each.student, each.origin, state, each.late)
+
+
+def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) -> list[Laid]:
+    """Remove a script that was collected before, where a notebook of a later download counts; and the other way round."""
+    removed = []
+    for path in _beside(latest):
+        known, target = memory.files.get(path), out / path
+        if path in kept or known is None or known.download == latest.origin.download:
+            continue
+        _refuse_links(out, target)
+        unchanged = target.is_file() and digest_of(target.read_bytes()) == known.digest
+        if unchanged and latest.origin.is_newer_than(known):
+            target.unlink()
+            del memory.files[path]
+            removed.append(Laid(path, latest.student, known, State.SUPERSEDED))
+    return removed
+
+
+def _beside(each: Candidate) -> list[str]:
+    folder = f"{each.student}/{each.exercise.assignment.id}/{each.exercise.stem}"
+    return [folder + ending for ending in ENDINGS]
+
+
+def _refuse_links(out: Path, target: Path) -> None:
+    """Raise CourseFault where a link stands on the way to this file: it could lead anywhere."""
+    on_the_way = [target, *(path for path in target.parents if path.is_relative_to(out) and path != out)]
+    for path in on_the_way:
+        if path.is_symlink():
+            raise CourseFault(f"{path} is a link, and nothing is written through it. Next: give --out another folder")

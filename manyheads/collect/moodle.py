@@ -1,0 +1,46 @@
+"""Moodle: "Download all submissions" gives a zip of folders, such as "Ada Lovelace_123456_assignsubmission_file_/".
+
+Without "Download submissions in folders" the same stands before each file's own name (moodle, mod/assign/classes/downloader.php).
+The number is the participant's in this one assignment; a group has its name and number, blind marking "Participant".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..course import Course
+from .found import Found, Refused
+from .platform import Contents, HandedIn, Person
+
+_PART = re.compile(
+    r"(?P<name>[^_]+)(?:_(?P<number>\d{1,18}))?_assignsubmission_(?P<plugin>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL
+)
+
+
+class Moodle:
+    """Moodle."""
+
+    name = "Moodle"
+
+    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
+        """The files by their folders' names, or their own; None where none is of that form."""
+        found = [(file, next(filter(None, map(_PART.fullmatch, file.path)), None)) for file in files]
+        if not any(match for _, match in found):
+            return None
+        handed_in, others = [], []
+        for file, match in found:
+            if match is None:
+                others.append(Refused(file.path, "has no name as Moodle gives it. Next: look whose it is"))
+            elif match["plugin"] == "onlinetext":
+                others.append(Refused(file.path, "is text typed into Moodle, and no file. Next: ask for the file"))
+            else:
+                handed_in.append(_handed_in(file, match))
+        return Contents(handed_in, others)
+
+
+def _handed_in(file: Found, match: re.Match[str]) -> HandedIn:
+    name, number = match["name"], match["number"]
+    folder = f"{name}_{number}" if number else name
+    own = (match["file"] or file.name) if match.string == file.name else file.name
+    return HandedIn(Person(folder=folder, key=f"participant {folder}", name=name), file, own)

@@ -1,0 +1,157 @@
+"""Read a download, whether a folder, an archive or one file, and the archives within it. Nothing is unpacked to disk."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import CourseFault
+from ..submission import ENDINGS, Unreadable, is_archive, is_noise, read_bytes
+from .found import Budget, Found, Limits, Refused, TooMuch
+from .member import BadArchive, BadMember, Member, safe_path
+from .tars import tar_members
+from .zips import zip_members
+
+METADATA = "submission_metadata.yml"  # Gradescope's list
+_FOREIGN = (".7z", ".rar")
+_AGAIN = "Next: unpack it by hand, look at it, then course collect that folder"
+_ASK = "Next: ask for the file itself"
+
+
+@dataclass
+class Reader:
+    """Reads downloads within one set of limits, and keeps a sentence for whatever it refuses."""
+
+    limits: Limits = field(default_factory=Limits)
+    refused: list[Refused] = field(default_factory=list)
+    _budget: Budget | None = None
+
+    def read(self, download: Path) -> list[Found]:
+        """Every file of a download; scripts and notebooks with their content. Raises CourseFault."""
+        if self._budget is None:
+            self._budget = Budget(self.limits.total, self.limits.members)
+        if not os.path.lexists(download):
+            raise CourseFault(f"{download} does not exist. Next: course collect DOWNLOAD --out submitted")
+        try:
+            if download.is_dir():
+                return list(self._folder(download, (), 0, self._budget))
+            if is_archive(download.name):
+                with download.open("rb") as file:
+                    return list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
+            return list(self._file(download, (download.name,), self._budget, 0))
+        except TooMuch as error:
+            said = f"{download} is not read to its end: {error}. Next: course collect it in parts, a folder at a time"
+            raise CourseFault(said) from None
+        except OSError as error:
+            raise CourseFault(f"{download} cannot be read ({error.strerror}). Next: download it again") from None
+
+    def _folder(self, folder: Path, path: tuple[str, ...], depth: int, budget: Budget) -> Iterator[Found]:
+        if len(path) > self.limits.folders:
+            return self._refuse(path, "has too many folders within folders. Next: look at it by hand")
+        for each in sorted(folder.iterdir(), key=lambda p: p.name):
+            if is_noise(each.name):
+                continue
+            budget.spend(members=1)
+            inner = (*path, each.name)
+            if each.is_symlink():
+                self._refuse(inner, "is a link, and links are not followed. Next: put the file itself there")
+            elif each.is_dir():
+                yield from self._folder(each, inner, depth, budget)
+            else:
+                yield from self._file(each, inner, budget, depth)
+
+    def _file(self, file: Path, path: tuple[str, ...], budget: Budget, depth: int) -> Iterator[Found]:
+        """A file on disk, or what is in it."""
+        try:
+            path = (*path[:-1], *safe_path(path[-1], self.limits))
+        except BadMember as reason:
+            return self._refuse(path, f"{reason}. Next: rename it")
+        if not stat.S_ISREG(file.lstat().st_mode):
+            return self._refuse(path, "is no regular file. Next: remove it")
+        most = self.limits.archive if is_archive(file.name) else self.limits.attempt
+        if not (is_archive(file.name) or _is_wanted(file.name)):
+            yield Found(path, None)
+            return
+        try:
+            content = read_bytes(file, most // 1024)
+        except Unreadable as error:
+            return self._refuse(path, f"is not read: {str(error).rstrip('.')}. Next: look at it by hand")
+        yield from self._content(path, content, file.stat().st_mtime, depth, budget)
+
+    def _content(
+        self, path: tuple[str, ...], content: bytes, modified: float, depth: int, budget: Budget
+    ) -> Iterator[Found]:
+        """A file that has been read; of an archive, the files in it: all, or none where it passes a limit."""
+        if not is_archive(path[-1]):
+            budget.spend(len(content))
+            yield Found(path, content, modified)
+            return
+        inner = Budget(self.limits.inner, self.limits.inner_members, within=budget)
+        before = len(self.refused)
+        try:
+            members = self.limits.inner_members
+            found = list(self._archive(io.BytesIO(content), path[-1], path, depth + 1, inner, members))
+        except TooMuch as error:
+            if min(budget.bytes_left, budget.members_left) < 0:
+                raise  # not this archive alone
+            del self.refused[before:]
+            return self._refuse(path, f"is not opened: {error}. {_AGAIN}")
+        yield from found
+
+    def _archive(
+        self, file: BinaryIO, name: str, path: tuple[str, ...], depth: int, budget: Budget, most: int
+    ) -> Iterator[Found]:
+        """The files of an archive. path: the archive's own within the download; empty if it is the download."""
+        where = path or (name,)
+        if depth > self.limits.depth:
+            return self._refuse(where, f"is an archive within {depth - 1} others, and not opened. {_AGAIN}")
+        if name.lower().endswith(_FOREIGN):
+            return self._refuse(where, f"is an archive of a kind that is not opened here. {_AGAIN}")
+        is_zip = zipfile.is_zipfile(file)
+        members = (
+            zip_members(file, self.limits, most) if is_zip else tar_members(file, self.limits, self._room(path, budget))
+        )
+        try:
+            for member in members:
+                budget.spend(members=1)
+                yield from self._member(member, path, depth, budget)
+        except BadArchive as reason:
+            self._refuse(where, f"is not opened: {reason}. {_AGAIN}")
+
+    def _member(
+        self, member: Member | tuple[str, BadMember], path: tuple[str, ...], depth: int, budget: Budget
+    ) -> Iterator[Found]:
+        if isinstance(member, tuple):
+            name, reason = member
+            if not any(map(is_noise, name.replace("\\", "/").split("/"))):
+                self._refuse((*path, name), f"{reason}, and is not taken. {_ASK}")
+            return
+        inner, name = (*path, *member.path), member.path[-1]
+        if any(map(is_noise, member.path)):
+            return
+        if not (is_archive(name) or _is_wanted(name)):
+            yield Found(inner, None, member.modified)
+            return
+        try:
+            content = member.read(self.limits.archive if is_archive(name) else self.limits.attempt)
+        except BadMember as reason:
+            return self._refuse(inner, f"{reason}, and is not taken. {_ASK}")
+        yield from self._content(inner, content, member.modified, depth, budget)
+
+    def _room(self, path: tuple[str, ...], budget: Budget) -> int:
+        """How many bytes a tar archive may unpack to."""
+        return min(self.limits.inner if path else self.limits.total, budget.bytes_left)
+
+    def _refuse(self, path: tuple[str, ...], reason: str) -> None:
+        self.refused.append(Refused(path, reason))
+
+
+def _is_wanted(name: str) -> bool:
+    """Whether the content of this file is looked at."""
+    return name.lower().endswith(ENDINGS) or name == METADATA

@@ -1,0 +1,84 @@
+"""Read a tar archive, compressed or not, member by member."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from typing import BinaryIO, cast
+
+from .found import Limits
+from .member import BadArchive, BadMember, Member, read_at_most, safe_path
+
+_CHUNK = 1024 * 1024
+_FAULTS = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError, RecursionError)
+
+
+def tar_members(file: BinaryIO, limits: Limits, most_bytes: int) -> Iterator[Member | tuple[str, BadMember]]:
+    """The files of the archive, or the name of one that is refused with the reason. Raises BadArchive.
+
+    It is unpacked first, into a file without a name and up to a limit: a header of it may claim any size.
+    """
+    with tempfile.TemporaryFile() as plain:
+        _unpack(file, plain, most_bytes)
+        try:
+            with tarfile.open(fileobj=plain, mode="r:") as archive:
+                last = None
+                for info in archive:
+                    if last is not None and info.offset <= last:
+                        raise BadArchive("it is damaged, or no tar at all")  # it leads back to what was read
+                    last = info.offset
+                    if not info.isdir():
+                        yield _member(archive, info, limits)
+        except _FAULTS:
+            raise BadArchive("it is damaged, or no tar at all") from None
+
+
+def _member(archive: tarfile.TarFile, info: tarfile.TarInfo, limits: Limits) -> Member | tuple[str, BadMember]:
+    try:
+        if info.issym() or info.islnk():
+            raise BadMember("is a link")
+        if not info.isreg() or info.issparse():
+            raise BadMember("is no regular file")
+        return Member(safe_path(info.name, limits), float(info.mtime), partial(_read, archive, info))
+    except BadMember as reason:
+        return info.name, reason
+
+
+def _read(archive: tarfile.TarFile, info: tarfile.TarInfo, most: int) -> bytes:
+    try:
+        file = archive.extractfile(info)
+        if file is None:
+            raise BadMember("is no regular file")
+        return read_at_most(cast(BinaryIO, file), most)
+    except _FAULTS:
+        raise BadMember("is damaged") from None
+
+
+def _unpack(file: BinaryIO, plain: BinaryIO, most: int) -> None:
+    """Write the archive without its compression. Raises BadArchive."""
+    file.seek(0)
+    start = file.read(6)
+    file.seek(0)
+    opened: BinaryIO = file
+    if start.startswith(b"\x1f\x8b"):
+        opened = cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    elif start.startswith(b"BZh"):
+        opened = cast(BinaryIO, bz2.BZ2File(file))
+    elif start.startswith(b"\xfd7zXZ"):
+        opened = cast(BinaryIO, lzma.LZMAFile(file))  # noqa: SIM115, closes nothing that we need
+    size = 0
+    try:
+        while chunk := opened.read(_CHUNK):
+            size += len(chunk)
+            if size > most:
+                raise BadArchive("it unpacks to more than is read here")
+            plain.write(chunk)
+    except _FAULTS:
+        raise BadArchive("it is damaged, or no tar at all") from None
+    plain.seek(0)

@@ -1,0 +1,71 @@
+"""`course collect`, then `course grade`, as an instructor runs them."""
+
+from __future__ import annotations
+
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+MEAN = "def running_mean(x):\n    return x\n"
+
+
+@pytest.fixture
+def download(tmp_path: Path) -> Path:
+    """What Canvas gives for a class of three, one of whom typed text."""
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr("lovelaceada_LATE_12345_678901_01_running_mean-1.py", MEAN)
+        archive.writestr("bartokbela_12346_678902_Untitled (1).py", MEAN)
+        archive.writestr("chenc_12347_text.html", "<p>Here it is")
+    return tmp_path / "submissions.zip"
+
+
+def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path) -> None:
+    (tmp_path / "roster.csv").write_text("id,name,canvas_id\nada,Ada Lovelace,12345\n")
+    done = run_course(
+        "collect", download, "--out", tmp_path / "in", "--roster", tmp_path / "roster.csv", cwd=tiny_copy,
+        env={"COLUMNS": "200"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    assert lines[0] == "'submissions.zip' is read as: Canvas"
+    assert [line.split() for line in lines[1:4]] == [
+        ["student", "file", "from", "now"],
+        ["ada", "averages/01_running_mean.py", "lovelaceada_LATE_12345_678901_01_running_mean-1.py", "(late)", "new"],
+        ["bartokbela_12346", "averages/01_running_mean.py", "bartokbela_12346_678902_Untitled", "(1).py", "new"],
+    ]
+    assert lines[4:] == [
+        "2 students: 2 new",
+        "note: bartokbela_12346: is on the roster under no id, e-mail or name that fits. Next: complete the roster",
+        "not taken: submissions.zip: chenc_12347_text.html is text typed into Canvas, and no file. Next: ask for the file",
+        f"Next: course grade {tmp_path / 'in'}",
+    ]
+
+
+def test_what_was_collected_is_graded_with_nothing_left_over(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
+) -> None:
+    run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
+    done = run_course("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=tiny_copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(path.parent.name for path in (tmp_path / "out").glob("*/averages.json")) == [
+        "bartokbela_12346",
+        "lovelaceada_12345",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere.zip"], "course: nowhere.zip does not exist. Next: course collect DOWNLOAD --out submitted\n"),
+        ([".", "--out", "in"], "course: in is in ., which is read. Next: give --out a folder elsewhere\n"),
+        (["x.zip", "--roster", "none.csv"], "course: none.csv cannot be read (No such file or directory). "
+         "Next: give --roster another file\n"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_status_2(run_course: Run, tiny_copy: Path, arguments: list[str], says: str) -> None:
+    done = run_course("collect", *arguments, cwd=tiny_copy)
+    assert (done.returncode, done.stderr) == (2, says)

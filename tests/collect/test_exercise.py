@@ -1,0 +1,81 @@
+"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.collect.exercise import Exercises, NotPlaced
+from manyheads.course import Course
+
+
+@pytest.mark.parametrize(
+    ("name", "exercise"),
+    [
+        ("04_reshape_dance.py", "reshape_dance"),
+        ("04_reshape_dance (1).py", "reshape_dance"),
+        ("04_reshape_dance(12).py", "reshape_dance"),
+        ("04_reshape_dance-2.py", "reshape_dance"),
+        ("04_reshape_dance-1-2.py", "reshape_dance"),
+        ("04-reshape-dance.ipynb", "reshape_dance"),
+        ("4 Reshape Dance.py", "reshape_dance"),
+        ("reshape_dance.py", "reshape_dance"),
+        ("04_reshape_dance-Copy1.ipynb", "reshape_dance"),
+        ("04_reshape_dance - Copy.py", "reshape_dance"),
+        ("04_reshape_dance - Kopie (2).py", "reshape_dance"),
+        ("04_reshape_dance_final_v2.py", "reshape_dance"),
+        ("attention_scores-3.ipynb", "attention_scores"),
+        ("ada_lovelace_04_reshape_dance.py", "reshape_dance"),
+        ("hw reshape dance ada.py", "reshape_dance"),
+    ],
+)
+def test_by_its_name(course: Course, name: str, exercise: str) -> None:
+    assert Exercises(course).of(name, b"").id == exercise
+
+
+def notebook(source: str) -> bytes:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "exercise"),
+    [
+        ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
+        ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
+        ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass"), "self_attention"),
+        ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
+    ],
+)
+def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise: str) -> None:
+    assert Exercises(course).of(name, content).id == exercise
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        pytest.param("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone", id="two have it"),
+        pytest.param(
+            "all.py", b"def split_heads(): ...\ndef causal_mask(): ...\n", "may be of causal_mask, reshape_dance", id="two in one"
+        ),
+        pytest.param("helpers.py", b"def helper(): ...\n", "defines nothing", id="neither"),
+        pytest.param("broken.py", b"def split_heads(:\n", "defines nothing", id="no Python"),
+        pytest.param("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing", id="no text"),
+        pytest.param("broken.ipynb", b"{", "defines nothing", id="no notebook"),
+        pytest.param("deep.py", b"(" * 100_000, "defines nothing", id="brackets"),
+        pytest.param("if __name__.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing", id="main"),
+    ],
+)  # fmt: skip
+def test_else_it_is_named(course: Course, name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(NotPlaced, match=reason) as caught:
+        Exercises(course).of(name, content)
+    assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
+
+
+def test_nothing_of_it_is_run(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "ran").unlink(missing_ok=True)
+    source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
+    assert Exercises(course).of("x.py", source.encode()).id == "reshape_dance"
+    assert not (tmp_path / "ran").exists()

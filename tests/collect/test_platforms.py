@@ -1,0 +1,255 @@
+"""Each platform's names, as its own source makes them, lead to the right student and the right exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.submission.roster import Roster, Student
+
+from .conftest import DANCE, Collect, Zipped, zip_bytes
+
+There = Callable[[], list[str]]
+DANCED = "multi_head_attention/04_reshape_dance.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        pytest.param("lovelaceada_12345_678901_04_reshape_dance.py", f"lovelaceada_12345/{DANCED}", id="plain"),
+        pytest.param("lovelaceada_12345_678901_04_reshape_dance-2.py", f"lovelaceada_12345/{DANCED}", id="again"),
+        pytest.param("lovelaceada_LATE_12345_678901_04_reshape_dance.py", f"lovelaceada_12345/{DANCED}", id="late"),
+        pytest.param("anon_aB3x9_678901_04_reshape_dance.py", f"anon_aB3x9/{DANCED}", id="anonymous"),
+        pytest.param("LATE_anon_aB3x9_678901_04_reshape_dance.py", f"anon_aB3x9/{DANCED}", id="late and anonymous"),
+        pytest.param("projectgroup3_77_678901_04_reshape_dance.py", f"projectgroup3_77/{DANCED}", id="a group"),
+        pytest.param("o_neil_12345_678901_04_reshape_dance.py", f"o_neil_12345/{DANCED}", id="a name with a line"),
+        pytest.param("ødegårdzoë_12345_678901_04_reshape_dance.py", f"ødegårdzoë_12345/{DANCED}", id="letters"),
+        pytest.param("lovelaceada_12345_678901_my_1_2_reshape_dance.py", f"lovelaceada_12345/{DANCED}", id="numbers"),
+        pytest.param("_12345_678901_04_reshape_dance.py", f"_12345/{DANCED}", id="a name of no letter"),
+    ],
+)
+def test_canvas(run: Collect, zipped: Zipped, there: There, name: str, path: str) -> None:
+    done = run(zipped([name]))
+    assert (done.platforms, done.not_taken) == ({"download.zip": "Canvas"}, [])
+    assert there() == [path]
+    assert done.laid[0].late is ("LATE" in name)
+
+
+def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(
+    run: Collect, zipped: Zipped, there: There, out: Path
+) -> None:
+    done = run(
+        zipped(
+            {
+                "lovelaceada_12345_678909_04_reshape_dance.py": f"{DANCE}# the newest",
+                "lovelaceada_12345_678901_04_reshape_dance-1.py": f"{DANCE}# older",
+                "lovelaceada_12345_678902_04_reshape_dance-2.py": f"{DANCE}# old",
+            }
+        )
+    )
+    assert there() == [f"lovelaceada_12345/{DANCED}"]
+    assert "the newest" in (out / there()[0]).read_text()
+    assert [(each.state.name, each.origin.order) for each in done.laid] == [
+        ("OLDER", 678901),
+        ("OLDER", 678902),
+        ("NEW", 678909),
+    ]
+
+
+def test_two_of_the_same_name_are_two(run: Collect, zipped: Zipped, there: There) -> None:
+    run(zipped(["smithjo_1_10_04_reshape_dance.py", "smithjo_2_11_04_reshape_dance.py"]))
+    assert there() == [f"smithjo_1/{DANCED}", f"smithjo_2/{DANCED}"]
+
+
+def test_text_and_links_of_canvas_are_named(run: Collect, zipped: Zipped) -> None:
+    names = ["a_1_2_04_reshape_dance.py", "b_3_text.html", "c_LATE_4_link.html", "readme.txt"]
+    said = run(zipped(names)).not_taken
+    assert [sentence.split(": ", 1)[1].split(".html ")[-1].split(",")[0] for sentence in said] == [
+        "is text typed into Canvas",
+        "is a link handed in to Canvas",
+        "readme.txt has no name as Canvas gives it. Next: look whose it is",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        pytest.param("Ada Lovelace_123_assignsubmission_file/04_reshape_dance.py", "Ada Lovelace_123", id="folders"),
+        pytest.param("Ada Lovelace_123_assignsubmission_file_/04_reshape_dance.py", "Ada Lovelace_123", id="of 3.x"),
+        pytest.param("Ada Lovelace_123_assignsubmission_file_/src/04_reshape_dance.py", "Ada Lovelace_123", id="deep"),
+        pytest.param("Ada Lovelace_123_assignsubmission_file_04_reshape_dance.py", "Ada Lovelace_123", id="flat"),
+        pytest.param("Participant_123_assignsubmission_file_/04_reshape_dance.py", "Participant_123", id="blind"),
+        pytest.param("Red team_7_assignsubmission_file_/04_reshape_dance.py", "Red team_7", id="a team"),
+        pytest.param("Default group_assignsubmission_file_/04_reshape_dance.py", "Default group", id="no team"),
+        pytest.param("李 雷_123_assignsubmission_file_/04_reshape_dance.py", "李 雷_123", id="letters"),
+    ],
+)
+def test_moodle(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
+    done = run(zipped([name]))
+    assert (done.platforms, done.not_taken) == ({"download.zip": "Moodle"}, [])
+    assert there() == [f"{student}/{DANCED}"]
+
+
+def test_online_text_of_moodle_is_named_beside_the_same_students_file(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    folder = "Ada Lovelace_123_assignsubmission"
+    done = run(zipped([f"{folder}_file_/04_reshape_dance.py", f"{folder}_onlinetext_/onlinetext.html"]))
+    assert len(there()) == 1
+    assert "is text typed into Moodle, and no file" in done.not_taken[0]
+
+
+METADATA = """\
+submission_987654:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '100'
+    :email: ada@example.org
+  :created_at: !ruby/object:ActiveSupport::TimeWithZone 2026-11-20 10:11:12.345678000 Z
+  :score: 3.5
+  :results: &1 {tests: []}
+submission_987655:
+  :submitters:
+  - :name: Bela B
+    :sid:
+    :email: bela@example.org
+  - :name: Chen C
+    :sid: '102'
+    :email: chen@example.org
+  :created_at: 2026-11-20 11:00:00 Z
+  :results: *1
+"""
+
+
+def test_gradescope_says_in_a_list_whose_a_folder_is(run: Collect, zipped: Zipped, there: There) -> None:
+    root = "assignment_4711_export"
+    done = run(
+        zipped(
+            {
+                f"{root}/submission_metadata.yml": METADATA,
+                f"{root}/submission_987654/04_reshape_dance.py": DANCE,
+                f"{root}/submission_987655/deep/04_reshape_dance.py": DANCE,
+                f"{root}/submission_1/04_reshape_dance.py": DANCE,
+            }
+        )
+    )
+    assert done.platforms == {"download.zip": "Gradescope"}
+    assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
+    (said,) = done.not_taken
+    assert "submission_1/04_reshape_dance.py is of no submission that submission_metadata.yml lists" in said
+
+
+def test_of_two_gradescope_submissions_of_one_student_the_later_wins(run: Collect, zipped: Zipped, out: Path) -> None:
+    row = "\n  :submitters:\n  - :sid: '100'\n  :created_at: 2026-11-"
+    run(
+        zipped(
+            {
+                "submission_metadata.yml": f"submission_9:{row}20 10:00:00 Z\nsubmission_10:{row}19 23:00:00 -08:00\n",
+                "submission_9/04_reshape_dance.py": f"{DANCE}# later",
+                "submission_10/04_reshape_dance.py": f"{DANCE}# earlier",
+            }
+        )
+    )
+    assert "later" in (out / "100" / DANCED).read_text()
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        pytest.param("[" * 100_000, id="deep"),
+        pytest.param("a: &a {x: 1}\n" + "".join(
+            f"{c}: &{c} {{<<: [*{p}, *{p}, *{p}, *{p}]}}\n" for p, c in zip("abcdefghijklmnop", "bcdefghijklmnopq", strict=True)
+        ), id="wide"),
+        pytest.param("!!python/object/apply:os.system ['touch /tmp/owned']", id="an object"),
+        pytest.param(b"\xff\xfe", id="no text"),
+        pytest.param("a: b: c", id="no YAML"),
+    ],
+)  # fmt: skip
+def test_a_list_that_is_hostile_is_read_as_none(run: Collect, zipped: Zipped, there: There, bomb: str | bytes) -> None:
+    done = run(zipped({"submission_metadata.yml": bomb, "submission_1/04_reshape_dance.py": DANCE}))
+    assert there() == []
+    assert done.not_taken
+
+
+@pytest.mark.parametrize(
+    ("repositories", "students"),
+    [
+        pytest.param(["multi-head-attention-ada-l"], ["ada-l"], id="by the assignment's name"),
+        pytest.param(["hw3-ada-l", "hw3-bela"], ["ada-l", "bela"], id="by what they have in common"),
+        pytest.param(["hw-ada", "hw-adam"], ["ada", "adam"], id="one name within another"),
+        pytest.param(["ada", "bela"], ["ada", "bela"], id="by nothing before it"),
+    ],
+)
+def test_clones(run: Collect, tmp_path: Path, there: There, repositories: list[str], students: list[str]) -> None:
+    for name in repositories:
+        folder = tmp_path / "all-submissions" / name / "exercises" / "multi_head_attention"
+        folder.mkdir(parents=True)
+        (folder / "04_reshape_dance.py").write_text(DANCE)
+        (folder.parents[1] / "README.md").touch()
+        (folder.parents[1] / ".git").mkdir()
+        (folder.parents[1] / ".git" / "x.py").touch()
+    done = run(tmp_path / "all-submissions")
+    assert (done.platforms, done.not_taken) == ({"all-submissions": "clones"}, [])
+    assert there() == [f"{name}/{DANCED}" for name in students]
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        pytest.param("ada/multi_head_attention/04_reshape_dance.py", "ada", id="as it should be"),
+        pytest.param("ada/Multi-Head Attention/04_reshape_dance.py", "ada", id="another spelling"),
+        pytest.param("ada/hw/multi_head_attention/04_reshape_dance.py", "hw", id="what is above the assignment"),
+        pytest.param("ada/04_reshape_dance.py", "ada", id="no assignment"),
+        pytest.param("ada/hw/deep/04_reshape_dance.py", "ada", id="too deep"),
+        pytest.param("04_reshape_dance.py", "download", id="the archive is the student's"),
+    ],
+)
+def test_folders(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
+    done = run(zipped([name]))
+    assert done.not_taken == []
+    assert there() == [f"{student}/{DANCED}"]
+
+
+def test_a_folder_around_all_students_is_seen_through(run: Collect, zipped: Zipped, there: There) -> None:
+    run(zipped(["class/hw1/ada/04_reshape_dance.py", "class/hw1/bela/x/04_reshape_dance.py"]))
+    assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
+
+
+def test_archives_of_students_within_a_folder_are_opened(
+    run: Collect, tmp_path: Path, there: There, zipped: Zipped
+) -> None:
+    inner = zip_bytes({"hw/04_reshape_dance.py": DANCE})
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "ada.zip").write_bytes(zip_bytes({"work.zip": inner}))
+    zipped({"x/04_reshape_dance.py": DANCE}, "all/bela.zip")
+    run(tmp_path / "all")
+    assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
+
+
+ROSTER = Roster(
+    (
+        Student("al", name="Ada King Lovelace", canvas_id="12345", email="ada@example.org", github="ada-l"),
+        Student("bb", name="Bela Bart\u00f3k"),
+        Student("c1", name="Chen C"),
+        Student("c2", name="Chen C"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        pytest.param("x_12345_9_04_reshape_dance.py", "al", id="by Canvas' id"),
+        pytest.param("lovelaceadaking_77_9_04_reshape_dance.py", "al", id="by Canvas' form of the name"),
+        pytest.param("Bela Barto\u0301k_5_assignsubmission_file_/04_reshape_dance.py", "bb", id="an accent apart"),
+        pytest.param("BARTOK Bela_5_assignsubmission_file_/04_reshape_dance.py", "BARTOK Bela_5", id="no accent"),
+        pytest.param("Chen C_5_assignsubmission_file_/04_reshape_dance.py", "Chen C_5", id="two of the name"),
+        pytest.param("hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "al", id="by a repository"),
+    ],
+)
+def test_a_roster_says_whose_a_file_is(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
+    done = run(zipped([name]), roster=ROSTER)
+    assert there() == [f"{student}/{DANCED}"]
+    assert bool(done.said) is (student not in {"al", "bb"})
