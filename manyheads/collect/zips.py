@@ -44,7 +44,7 @@ def zip_members(file: BinaryIO, limits: Limits, most: int) -> Iterator[Member | 
     with archive:
         last = {info.filename: info for info in archive.infolist()}
         for info in archive.infolist():
-            if info.is_dir():
+            if info.filename.endswith("/"):  # is_dir() fails on an empty name
                 continue
             name = _name(info)
             try:

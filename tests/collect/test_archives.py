@@ -43,6 +43,7 @@ def entry(name: str, mode: int = 0, flags: int = 0) -> zipfile.ZipInfo:
         (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
         (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
         (entry("b_1_2_" + "x" * 300 + ".py"), "too long"),
+        (entry("./."), "too long or empty"),
         (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
         (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
         (entry("b_1_2_04_reshape_dance.py", stat.S_IFIFO), "is no regular file"),
