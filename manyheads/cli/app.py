@@ -17,6 +17,7 @@ from .init import init, new
 from .plot import plot
 from .release import release
 from .report import report
+from .resolve import resolve
 from .similar import similar
 from .status import status
 from .trace import trace
@@ -46,6 +47,7 @@ for command in (
     compare,
     similar,
     export,
+    resolve,
     doctor,
     init,
     new,

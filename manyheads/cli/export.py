@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
+from ..course import Course
 from ..errors import CourseFault
+from ..report.class_list import NOBODY, ClassList
 from ..report.export import FORMATS, gradescope_files
 from ..result import Result, read_results
-from .options import CourseOption, course_of
+from .class_members import class_list, pseudonyms_in, resolved
+from .options import CourseOption, RosterOption, course_of
 
 
 class Format(StrEnum):
@@ -21,6 +24,7 @@ class Format(StrEnum):
     CSV = "csv"
     GRADESCOPE = "gradescope"
     CANVAS = "canvas"
+    MOODLE = "moodle"
     JUNIT = "junit"
 
 
@@ -34,17 +38,25 @@ def export(
     gradebook: Annotated[
         str | None, typer.Option(help="Read nbgrader's database in place of results, such as sqlite:///gradebook.db.")
     ] = None,
+    roster: RosterOption = None,
+    resolve: Annotated[bool, typer.Option("--resolve", help="Students' names in place of pseudonyms.")] = False,
     course: CourseOption = None,
 ) -> None:
-    """Write results as CSV, for Gradescope, for Canvas, or as JUnit XML.
+    """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
 
-    Example: `course export results --format canvas --out grades.csv`
+    With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
+    for whoever handed in nothing, as `not_handed_in` in course.yaml says.
+
+    Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
     found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
+    if resolve:
+        found = resolved(course_of(course), found)
+    members = NOBODY if roster is None else _members(course_of(course), roster, found)
     if out is None:
-        sys.stdout.write(FORMATS[format.value](found))
+        sys.stdout.write(FORMATS[format.value](found, members))
         return
-    files = {out: FORMATS[format.value](found)}
+    files = {out: FORMATS[format.value](found, members)}
     if format is Format.GRADESCOPE and (out.is_dir() or not out.suffix):
         files = {out / path: text for path, text in gradescope_files(found).items()}
     try:
@@ -53,6 +65,13 @@ def export(
             path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
+
+
+def _members(course: Course, roster: Path, results: list[Result]) -> ClassList:
+    """The class. Raises CourseFault where the results are under pseudonyms, which no roster knows."""
+    if pseudonyms_in(course, results) is not None:
+        raise CourseFault("these results are under pseudonyms. Next: course export … --resolve")
+    return class_list(course, roster)
 
 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:

@@ -22,17 +22,16 @@ from ..box.names import Device, Level
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
-from ..report.rows import Row, row_of
-from ..report.terminal import class_misconceptions, class_table
-from ..submission import NotGraded, Submission, find_submissions, write_not_graded
-from .options import CourseOption, exercises_named, instructors_course_of
+from ..report.rows import row_of
+from ..submission import Submission, find_submissions, write_not_graded
+from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
+from .class_members import class_list
+from .grade_summary import name_absent, name_others, show_rows
+from .options import CourseOption, RosterOption, exercises_named, instructors_course_of
 from .progress import progress
 
 if TYPE_CHECKING:
     from ..gradebook.writer import GradebookWriter
-
-MOST_ROWS = 200  # the most students in the table at the end
-MOST_NAMED = 40  # the most files and folders that are named as not graded; a file has all of them
 
 
 def grade(
@@ -64,6 +63,10 @@ def grade(
     ] = None,
     lines: Annotated[bool, typer.Option(help="Search a wrong attempt for its wrong line, two seconds at most.")] = True,
     regrade: Annotated[bool, typer.Option(help="Grade again what is graded already and has not changed.")] = False,
+    roster: RosterOption = None,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Grade and report under pseudonyms, which `course resolve` resolves.")
+    ] = False,
     course: CourseOption = None,
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
@@ -76,6 +79,11 @@ def grade(
     loaded = instructors_course_of(course, "grade")
     chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
     submissions, others = find_submissions(loaded, submitted)
+    pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
+    members = class_list(loaded, roster, pseudonyms)
+    if pseudonyms is not None:
+        submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
+        pseudonyms.write()
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
     console = Console(highlight=False)
     jobs = jobs or usable()
@@ -99,36 +107,20 @@ def grade(
             done = f"{len(rows)} of {len(submissions)} submissions are graded"
             console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
             raise typer.Exit(130) from None
-    _sum_up(console, list(rows.values()), out)
+    show_rows(console, list(rows.values()), members)
     graded = f"{len(rows)} submission{'' if len(rows) == 1 else 's'}"
     again = f" ({before} as before)" if before else ""
     seconds = time.monotonic() - started
     where = f"Results: {out}/. Next: course report {out}"
     console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
+    name_absent(console, [row.student for row in rows.values()], members)
     write_not_graded(others, out)
-    _name_others(console, others, out)
+    name_others(console, others, out)
     for fault in record.faults:
         said = f"course: a fault of the grader's own: {fault}. Next: course verify"
         console.print(said, style="red", markup=False, soft_wrap=True)
     if record.faults or others:
         raise typer.Exit(2 if record.faults else 1)
-
-
-def _sum_up(console: Console, rows: Sequence[Row], out: Path) -> None:
-    if len(rows) <= MOST_ROWS:
-        console.print(class_table(rows))
-        return
-    console.print(class_misconceptions(rows))
-    console.print(f"{len(rows)} students are too many for a table here. Next: course report {out} --students\n")
-
-
-def _name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:
-    """Name what is not graded, with the reason."""
-    for each in others[:MOST_NAMED]:
-        console.print(f"not graded: {each}", style="yellow", markup=False, soft_wrap=True)
-    if others:
-        more = f"{len(others)} in all" if len(others) <= MOST_NAMED else f"and {len(others) - MOST_NAMED} more"
-        console.print(f"Not graded: {more}. All of them: {out}/not-graded.json", markup=False, soft_wrap=True)
 
 
 def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:
@@ -147,6 +139,13 @@ def _most_judges(device: Device) -> int:
     from ..box.nvidia import find_driver, separate_gpus
 
     return max(1, len(separate_gpus(find_driver())))
+
+
+def _pseudonyms(course: Course, gradebook: str | None) -> Pseudonyms:
+    """The course's pseudonyms. Raises CourseFault where a gradebook would get them in place of students."""
+    if gradebook is not None:
+        raise CourseFault("--gradebook would get pseudonyms as students. Next: course grade without --anonymous")
+    return read_pseudonyms(course.root)
 
 
 def _gradebook(course: Course, url: str) -> GradebookWriter:

@@ -13,6 +13,7 @@ from ..box.names import Level
 from ..course import Course, CourseError
 from ..result import Result
 from ..submission import find_submissions
+from .class_members import pseudonyms_in
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ def draw_class(
     console: Console, course: Course, results: Sequence[Result], submitted: Path
 ) -> Mapping[Key, Sequence[Band]]:
     """The pictures of each attempt that has any. Raises CourseFault."""
-    folders = {(s.student, s.assignment.id): s.folder for s in find_submissions(course, submitted)[0]}
+    found = find_submissions(course, submitted)[0]
+    if (pseudonyms := pseudonyms_in(course, results)) is not None:
+        found = pseudonyms.hide(found)
+    folders = {(s.student, s.assignment.id): s.folder for s in found}
     if not any((result.student, result.assignment) in folders for result in results):
         raise CourseError(
             f"{submitted} has no submission of these results. Next: course report --submitted FOLDER_GRADED"
@@ -37,12 +41,12 @@ def draw_class(
     with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
         prove(box, course)
         painter = Painter(course, box)
-        found = {}
+        pictures = {}
         with progress(console, len(wanted), 0, doing="drawing", what="attempts") as shown:
             for each in wanted:
-                found[each.key] = painter.draw(each)
+                pictures[each.key] = painter.draw(each)
                 shown.one_more(stopped=False)
-    drawn = {key: bands for key, bands in found.items() if bands}
+    drawn = {key: bands for key, bands in pictures.items() if bands}
     seconds = time.monotonic() - started
     have = "attempt has" if len(wanted) == 1 else "attempts have"
     others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""

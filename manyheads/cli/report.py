@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ..course import Course
 from ..report.aggregate import class_view
+from ..report.class_list import NOBODY, ClassList, absent_by_assignment, absent_rows
 from ..report.rows import row_of
 from ..report.terminal import class_table, exercise_view
-from ..result import read_results_and_errors
+from ..result import Result, read_results_and_errors
 from ..submission import read_not_graded
-from .options import CourseOption, course_of
+from .class_members import class_list, pseudonyms_in
+from .grade_summary import name_absent
+from .options import CourseOption, RosterOption, course_of
 from .pictures import draw_class
 
 
@@ -27,6 +31,7 @@ def report(
     html: Annotated[
         Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
     ] = None,
+    roster: RosterOption = None,
     course: CourseOption = None,
 ) -> None:
     """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
@@ -41,17 +46,32 @@ def report(
     if not found:
         raise broken[0]
     console = Console(highlight=False)
+    members = NOBODY if roster is None else _members(course_of(course), roster, found)
+    present = [result.student for result in found]
     if students:
-        console.print(class_table([row_of(result) for result in found]))
+        rows = [row_of(result) for result in found]
+        console.print(class_table([*rows, *absent_rows(rows, members.absent(present))]))
     for view in class_view(found):
         console.print(exercise_view(view))
     levels = ", ".join(sorted({result.isolation for result in found}))
+    name_absent(console, present, members)
     console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
     drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
     others = read_not_graded(results)
-    page = write_pages(found, [str(error) for error in broken], html or results / "report", drawn, others)
+    absent = absent_by_assignment(found, members)
+    unread = [str(error) for error in broken]
+    page = write_pages(found, unread, html or results / "report", drawn, not_graded=others, absent=absent)
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
     if others:
         console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")
     if broken:
         raise broken[0]
+
+
+def _members(course: Course, roster: Path, results: list[Result]) -> ClassList:
+    """The class, under pseudonyms if the results are."""
+    pseudonyms = pseudonyms_in(course, results)
+    members = class_list(course, roster, pseudonyms)
+    if pseudonyms is not None:
+        pseudonyms.write()  # of those who were not there when it was graded
+    return members

@@ -86,6 +86,9 @@ class CourseFile(_Model):
     title: str = Field(min_length=1)
     assignments: tuple[AssignmentRow, ...] = Field(min_length=1)
     limits: CourseLimits = CourseLimits()
+    not_handed_in: Literal["blank", "zero"] = Field(
+        "blank", description="what a gradebook gets for somebody on the roster who handed in nothing"
+    )
 
     @model_validator(mode="after")
     def _ids_differ(self) -> CourseFile:

@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from ..result import CheckResult, ExerciseResult, Result
+from .class_list import NOBODY, ClassList, absent_by_assignment
+from .gradebooks import to_canvas, to_moodle
+from .spreadsheet import number, table
 from .words import attempt_words
 
 # JUnit's term for each outcome: a failure is a check's verdict, an error means that the attempt gave nothing to judge.
 _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would evaluate such a cell
 
 
-def to_csv(results: Sequence[Result]) -> str:
+def to_csv(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     """CSV with a row for every student and exercise."""
+    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation")
     rows = [
         (
             r.student,
             r.assignment,
             e.id,
-            _number(e.score),
-            _number(e.max_score),
+            number(e.score),
+            number(e.max_score),
             " ".join(d.id for d in e.diagnosis),
             r.isolation,
         )
         for r in results
         for e in r.exercises
     ]
-    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation")
-    return _table([header, *rows])
+    exercises = {r.assignment: r.exercises for r in results}
+    nothing = number(0) if members.zero else ""
+    for assignment, names in absent_by_assignment(results, members).items():
+        rows += [
+            (n, assignment, e.id, nothing, number(e.max_score), "", "") for n in names for e in exercises[assignment]
+        ]
+    return table([header, *rows])
 
 
-def to_canvas(results: Sequence[Result]) -> str:
-    """Canvas's gradebook import: a column for each assignment, a row of points possible, then a row for each student.
-
-    Canvas finds students by any of the id columns. The folder's name is used as the login.
-    """
-    assignments = list(dict.fromkeys(r.assignment for r in results))
-    most = {r.assignment: r.max_score for r in results}
-    scores = {(r.student, r.assignment): r.score for r in results}
-    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *assignments]]
-    rows.append(["    Points Possible", "", "", "", "", *(_number(most[a]) for a in assignments)])
-    for student in dict.fromkeys(r.student for r in results):
-        cells = [_number(scores[student, a]) if (student, a) in scores else "" for a in assignments]
-        rows.append([student, "", "", student, "", *cells])
-    return _table(rows)
-
-
-def to_gradescope(results: Sequence[Result]) -> str:
+def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     """Gradescope's results.json of the only submission, or of each one by student and assignment.
 
     Gradescope reads one such file for each submission: see `gradescope_files`.
@@ -66,7 +57,7 @@ def gradescope_files(results: Sequence[Result]) -> dict[Path, str]:
     return {Path(r.student, r.assignment, "results.json"): _json(_gradescope(r)) for r in results}
 
 
-def to_junit(results: Sequence[Result]) -> str:
+def to_junit(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     """JUnit XML: a test suite for every student and exercise, a test case for every check."""
     root = ET.Element("testsuites", name="course")
     for result in results:
@@ -87,23 +78,19 @@ def to_junit(results: Sequence[Result]) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-FORMATS: dict[str, Callable[[Sequence[Result]], str]] = {
+class Format(Protocol):
+    """Writes results as one text. members: the class, where a roster says who is in it."""
+
+    def __call__(self, results: Sequence[Result], members: ClassList = NOBODY, /) -> str: ...
+
+
+FORMATS: dict[str, Format] = {
     "csv": to_csv,
     "gradescope": to_gradescope,
     "canvas": to_canvas,
+    "moodle": to_moodle,
     "junit": to_junit,
 }
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([[_cell(value) for value in row] for row in rows])
-    return out.getvalue()
-
-
-def _cell(value: str) -> str:
-    """The text of a cell, quoted if it looks like a formula, because a student chose some of these texts."""
-    return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 def _gradescope(result: Result) -> dict[str, object]:
@@ -141,11 +128,6 @@ def _junit_case(suite: ET.Element, result: Result, exercise: ExerciseResult, che
         if kind != "skipped":
             problem.set("type", check.outcome)
             problem.text = "\n".join(_named(exercise, check))
-
-
-def _number(value: float) -> str:
-    """4 for 4.0, with as many digits as a gradebook keeps."""
-    return f"{value:.10g}"
 
 
 def _json(value: object) -> str:

@@ -48,9 +48,10 @@ class LeftOver:
         elif not others:
             yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
         else:
-            first = min(others, key=self._weight)
-            more = f" (beside {len(others) - 1} more)"
-            yield self._said(folder, f"has no folder of an assignment. {shown(first.name)}{more} {self._reason(first)}")
+            first = min(others, key=self._weight)  # not named in the reason: it may be told under a pseudonym
+            yield self._said(
+                first, f"is not graded, nor is what lies beside it ({len(others) - 1} more): it {self._reason(first)}"
+            )
         for path in graded:
             assignment = next(each for each in self.course.assignments if each.id == path.name)
             yield from self.of_assignment(assignment, path)

@@ -104,9 +104,9 @@ def test_a_copy_beside_the_proper_file_is_named_as_one(named: Hand) -> None:
 
 def test_a_student_without_an_assignment_has_one_sentence_for_all_of_it(named: Hand) -> None:
     said = named("ada/notes.md", "ada/01_running_mean.py", "ada/.bashrc")
-    assert list(said) == ["ada"]
-    assert said["ada"].startswith(
-        "has no folder of an assignment. 01_running_mean.py (beside 2 more) lies outside an assignment's folder. "
+    assert list(said) == ["ada/01_running_mean.py"]
+    assert said["ada/01_running_mean.py"].startswith(
+        "is not graded, nor is what lies beside it (2 more): it lies outside an assignment's folder. "
     )
 
 

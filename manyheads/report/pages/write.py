@@ -33,11 +33,12 @@ def write_pages(
     folder: Path,
     drawn: Mapping[Key, Sequence[Band]] = _NOTHING,
     not_graded: Sequence[NotGraded] = (),
+    absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Path:
     """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
     left_out: a sentence for each file that could not be read; the class page shows them.
-    not_graded: what was handed in and not graded; the class page shows it too.
+    not_graded, absent: what was handed in and not graded, and who handed in nothing, by assignment; for the class page.
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
     pages = environment()
@@ -52,7 +53,7 @@ def write_pages(
             page = one.render(student=student, results=own)
             write_whole(folder / STUDENTS / page_of(student), page.encode())
         text = pages.get_template("class.html.j2").render(
-            parts=overviews(results), left_out=left_out, not_graded=not_graded
+            parts=overviews(results), left_out=left_out, not_graded=not_graded, absent=absent
         )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})

@@ -1,0 +1,50 @@
+"""What `course grade` says at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from ..report.class_list import ClassList, absent_rows
+from ..report.rows import Row
+from ..report.terminal import class_misconceptions, class_table
+from ..submission import NotGraded
+
+MOST_ROWS = 200  # the most students in the table at the end
+MOST_NAMED = 40  # the most files and folders that are named as not graded, and students who handed in nothing
+
+
+def show_rows(console: Console, rows: Sequence[Row], members: ClassList) -> None:
+    """The class table, with a row for everybody on the roster."""
+    everybody = [*rows, *absent_rows(rows, members.absent([row.student for row in rows]))]
+    if len(everybody) <= MOST_ROWS:
+        console.print(class_table(everybody))
+        return
+    console.print(class_misconceptions(rows))
+    console.print(f"{len(everybody)} students are too many for a table here. Next: course report --students\n")
+
+
+def name_absent(console: Console, present: Sequence[str], members: ClassList) -> None:
+    """Name who is on the roster and handed in nothing, and who was graded and is not on it."""
+    if absent := members.absent(present):
+        on_it = f"{len(absent)} of {len(members.roster.students)} on the roster"
+        console.print(f"Handed in nothing: {on_it}: {_some(absent)}", markup=False, soft_wrap=True)
+    if strangers := members.strangers(present):
+        said = f"Not on the roster: {_some(strangers)}. Next: complete the roster"
+        console.print(said, style="yellow", markup=False, soft_wrap=True)
+
+
+def name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:
+    """Name what is not graded, with the reason."""
+    for each in others[:MOST_NAMED]:
+        console.print(f"not graded: {each}", style="yellow", markup=False, soft_wrap=True)
+    if others:
+        more = f"{len(others)} in all" if len(others) <= MOST_NAMED else f"and {len(others) - MOST_NAMED} more"
+        console.print(f"Not graded: {more}. All of them: {out}/not-graded.json", markup=False, soft_wrap=True)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more

@@ -1,0 +1,52 @@
+"""Results as the gradebooks of learning platforms import them: with the ids that they find students by.
+
+Canvas (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then Section last before
+the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by name, and makes a new one where none fits.
+Moodle (docs.moodle.org, Grade import) lets the instructor say which column identifies the user: e-mail, ID number or username.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..result import Result
+from .class_list import NOBODY, ClassList
+from .spreadsheet import number, table
+
+
+def to_canvas(results: Sequence[Result], members: ClassList = NOBODY) -> str:
+    """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
+    assignments, most = _assignments(results)
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *assignments]]
+    rows.append(["    Points Possible", "", "", "", "", *(number(most[a]) for a in assignments)])
+    for name, cells in _scores(results, assignments, members):
+        row = members.row_of(name)
+        rows.append([row.name or row.id, row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells])
+    return table(rows)
+
+
+def to_moodle(results: Sequence[Result], members: ClassList = NOBODY) -> str:
+    """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
+    assignments, _ = _assignments(results)
+    rows = [["Username", "ID number", "Email address", *assignments]]
+    for name, cells in _scores(results, assignments, members):
+        row = members.row_of(name)
+        rows.append([row.login or row.id, row.sis_id, row.email, *cells])
+    return table(rows)
+
+
+def _assignments(results: Sequence[Result]) -> tuple[list[str], dict[str, float]]:
+    """The assignments of which there are results, and the points of each."""
+    most = {result.assignment: result.max_score for result in results}
+    return list(most), most
+
+
+def _scores(results: Sequence[Result], assignments: Sequence[str], members: ClassList) -> list[tuple[str, list[str]]]:
+    """Each student, with the cell of each assignment; those who handed in nothing come last."""
+    scores = {(result.student, result.assignment): number(result.score) for result in results}
+    present = list(dict.fromkeys(result.student for result in results))
+    known = {members.called(student) for student in members.roster.students} if members.zero else set()
+    return [
+        (name, [scores.get((name, assignment), number(0) if name in known else "") for assignment in assignments])
+        for name in (*present, *members.absent(present))
+    ]
