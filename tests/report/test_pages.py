@@ -25,6 +25,8 @@ from manyheads.result import (
     Outcome,
     ProvedLine,
     Result,
+    read_results,
+    write_result,
 )
 from manyheads.submission import NotGraded
 from manyheads.tools.plot import compared
@@ -229,6 +231,28 @@ def test_what_was_handed_in_and_is_not_graded_is_on_the_class_page(tmp_path: Pat
     assert "Handed in, and not graded: 1." in said
     assert "ben/work.zip: is an archive. Next: course collect x --out y" in said
     assert "ben" not in Seen(tmp_path / "students" / page_of("ada")).text
+
+
+def test_who_handed_in_nothing_is_on_the_class_page(tmp_path: Path) -> None:
+    result = graded("ada", GOOD)
+    said = Seen(write_pages([result], [], tmp_path, absent={result.assignment: ["ben", "cat"]})).text
+    assert "2 on the roster handed in nothing: ben" in said
+    assert "cat" in said
+
+
+def test_names_that_differ_in_case_alone_have_pages_that_differ_everywhere(tmp_path: Path) -> None:
+    write_pages([graded(name, GOOD) for name in ("Ada", "ada", "Ben")], [], tmp_path)
+    names = [path.name.casefold() for path in (tmp_path / "students").iterdir()]
+    assert len(set(names)) == 3
+    assert "ben.html" in names
+
+
+def test_a_student_may_be_called_as_the_pages_folder_is(tmp_path: Path) -> None:
+    write_result(graded("report", GOOD), tmp_path)
+    for _ in range(2):
+        write_pages(read_results(tmp_path), [], tmp_path / "report")
+    assert [result.student for result in read_results(tmp_path)] == ["report"]
+    assert (tmp_path / "report" / "students" / "report.html").exists()
 
 
 def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> None:

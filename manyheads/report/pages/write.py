@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from ...errors import CourseFault
 from ...result import Result
 from ...submission import NotGraded
+from ...submission.roster import folded
 from ...whole import write_whole
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
@@ -42,7 +44,9 @@ def write_pages(
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
     pages = environment()
-    pages.globals["page_of"] = page_of
+    alike = Counter(folded(student) for student in {result.student for result in results})
+    page_of_ = partial(page_of, alike=frozenset(name for name, count in alike.items() if count > 1))
+    pages.globals["page_of"] = page_of_
     pages.globals["pictures_of"] = lambda *key: [picture(band) for band in drawn.get(key, ())]
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
@@ -51,12 +55,12 @@ def write_pages(
         one = pages.get_template("student.html.j2")
         for student, own in of_student.items():
             page = one.render(student=student, results=own)
-            write_whole(folder / STUDENTS / page_of(student), page.encode())
+            write_whole(folder / STUDENTS / page_of_(student), page.encode())
         text = pages.get_template("class.html.j2").render(
             parts=overviews(results), left_out=left_out, not_graded=not_graded, absent=absent
         )
         write_whole(folder / CLASS, text.encode())
-        _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
+        _remove_others(folder / STUDENTS, {page_of_(student) for student in of_student})
     except OSError as error:
         raise CourseFault(
             f"{folder} cannot be written ({error.strerror}). Next: course report --html ANOTHER_FOLDER"
@@ -64,9 +68,12 @@ def write_pages(
     return folder / CLASS
 
 
-def page_of(student: str) -> str:
-    """The file name of a student's page: the student's name, if every system accepts it as a file name."""
-    if _PLAIN.fullmatch(student):
+def page_of(student: str, alike: frozenset[str] = frozenset()) -> str:
+    """The file name of a student's page: the student's name, if every system accepts it as a file name.
+
+    alike: names, folded, that two students have, who would overwrite one another where case does not count.
+    """
+    if _PLAIN.fullmatch(student) and folded(student) not in alike:
         return f"{student}.html"
     digest = hashlib.sha256(student.encode()).hexdigest()[:12]
     return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}.html"
