@@ -44,8 +44,8 @@ def collect(
     known = None if roster is None else read_roster(roster)
     done = collect_all(loaded, downloads, out, known)
     console = Console(highlight=False)
-    for download, platform in done.platforms.items():
-        console.print(f"{download!a} is read as: {platform}", markup=False, soft_wrap=True)
+    for download, platforms in done.platforms.items():
+        console.print(f"{download!a} is read as: {', '.join(platforms)}", markup=False, soft_wrap=True)
     if len(done.laid) <= MOST_ROWS:
         console.print(_table(done.laid))
     students = {each.student for each in done.laid}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..course import Course
 from .found import Found, Refused
-from .platform import Contents, HandedIn, Person
+from .platform import Contents, Download, HandedIn, Person
 
 _ANONYMOUS = r"(?P<anonymous_late>LATE_)?anon_(?P<anonymous>(?=\d{0,4}[A-Za-z])[A-Za-z0-9]{5})"
 _NAMED = r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d{1,18})"
@@ -25,25 +25,21 @@ class Canvas:
 
     name = "Canvas"
 
-    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
-        """The files by their names; None where no name is of that form."""
-        found = [(file, next(filter(None, map(_FILE.fullmatch, file.path)), None)) for file in files]
-        if not any(match for _, match in found):
-            return None
-        handed_in, others = [], []
-        for file, match in found:
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """The files by their names, or by the name of the archive that they are in."""
+        contents = Contents()
+        for file in files:
+            match = next(filter(None, map(_FILE.fullmatch, download.trusted(file))), None)
             if match is not None:
-                handed_in.append(_handed_in(file, match))
-            elif text := _TEXT.fullmatch(file.name):
+                contents.handed_in.append(_handed_in(file, match))
+            elif text := _TEXT.fullmatch(download.trusted(file)[-1]):
                 said = f"is {_SAID[text['kind']]}, and no file. Next: ask for the file"
-                others.append(Refused(file.path, said))
-            else:
-                others.append(Refused(file.path, "has no name as Canvas gives it. Next: look whose it is"))
-        return Contents(handed_in, others)
+                contents.others.append(Refused(file.path, said))
+        return contents
 
 
 def _handed_in(file: Found, match: re.Match[str]) -> HandedIn:
-    own = match["file"] if match.string == file.name else file.name  # else the archive is Canvas', and this is in it
+    own = match["file"] if match.string == file.name else file.name  # else the archive has that name, and this is in it
     late = bool(match["late"] or match["anonymous_late"])
     if anonymous := match["anonymous"]:
         person = Person(folder=f"anon_{anonymous}", key=f"anonymous {anonymous}")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ..course import Course
 from ..submission import ENDINGS
 from .found import Found
-from .platform import Contents, HandedIn, Person, unwrapped
+from .platform import Contents, Download, HandedIn, Person, unwrapped
 
 FOLDER = "exercises"
 
@@ -21,19 +21,26 @@ class Clones:
 
     name = "clones"
 
-    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
-        """What stands below exercises/<assignment>/ of each repository; None where there is no such folder."""
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """What stands below exercises/<assignment>/ of each repository, and nothing else of it."""
         ids = {assignment.id for assignment in course.assignments}
         found: list[tuple[str, Found]] = []
+        repositories: set[tuple[str, ...]] = set()
         for file in files:
-            parts = (unwrapped(download), *file.path)
-            at = next((i for i in range(1, len(parts) - 2) if parts[i] == FOLDER and parts[i + 1] in ids), None)
-            if at is not None and file.name.lower().endswith(ENDINGS):
-                found.append((unwrapped(parts[at - 1]), file))
-        if not found:
-            return None
+            last = min(len(file.path) - 2, download.parting + 2)
+            at = next((i for i in range(last) if file.path[i] == FOLDER and file.path[i + 1] in ids), None)
+            if at is not None:
+                repositories.add(file.path[:at])
+                if file.name.lower().endswith(ENDINGS):
+                    found.append((unwrapped(file.path[at - 1] if at else download.name), file))
         prefix = _prefix([repository for repository, _ in found], ids)
-        return Contents([HandedIn(_person(name, prefix), file, file.name) for name, file in found], [])
+        handed_in = [HandedIn(_person(name, prefix), file, file.name) for name, file in found]
+        return Contents(handed_in, nobodys=[file for file in files if _is_of(file, repositories)])
+
+
+def _is_of(file: Found, repositories: set[tuple[str, ...]]) -> bool:
+    """Whether the file is in one of these repositories: what the class repository itself holds is nobody's."""
+    return any(file.path[:i] in repositories for i in range(len(file.path)))
 
 
 def _prefix(repositories: Sequence[str], ids: set[str]) -> str:

@@ -15,17 +15,17 @@ from .canvas import Canvas
 from .clones import Clones
 from .exercise import Exercises, NotPlaced
 from .folders import Folders as StudentFolders
-from .found import Found, Limits, Refused
+from .found import Limits, Refused
 from .gradescope import Gradescope
 from .identify import Folders, NoFolder
 from .lay_out import Candidate, Laid, digest_of, lay_out
 from .memory import Origin, read_memory
 from .moodle import Moodle
-from .platform import Contents, HandedIn, Platform
+from .platform import Contents, Download, HandedIn, Platform
 from .read import Reader
 
-# The first that knows a download's names reads it. Folders take what is left.
-PLATFORMS: tuple[Platform, ...] = (Gradescope(), Moodle(), Canvas(), Clones())
+# Folders take what no other knows.
+PLATFORMS: tuple[Platform, ...] = (Gradescope(), Moodle(), Canvas(), Clones(), StudentFolders())
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Collected:
     laid: list[Laid] = field(default_factory=list)
     not_taken: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
-    platforms: dict[str, str] = field(default_factory=dict)  # by download
+    platforms: dict[str, list[str]] = field(default_factory=dict)  # by download
 
 
 def collect(
@@ -48,18 +48,19 @@ def collect(
     exercises = Exercises(course)
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for download in downloads:
-        files = reader.read(download)
-        platform, contents = _recognised(files, download, course)
-        done.platforms[download.name] = platform
-        _tell(done, download, (*reader.refused, *contents.others))
+        read = Download(download.resolve().name, tuple(reader.read(download)))
+        _tell(done, download, reader.refused)
         reader.refused.clear()
-        for each in contents.handed_in:
-            try:
-                candidate = _candidate(each, platform, download, folders, exercises)
-            except (NotPlaced, NoFolder) as error:
-                _tell(done, download, [Refused(each.file.path, str(error))])
-            else:
-                candidates[candidate.student, candidate.exercise.id].append(candidate)
+        for platform, contents in _read_as(read, course).items():
+            done.platforms.setdefault(download.name, []).append(platform.name)
+            _tell(done, download, contents.others)
+            for each in contents.handed_in:
+                try:
+                    candidate = _candidate(each, platform.name, download, folders, exercises)
+                except (NotPlaced, NoFolder) as error:
+                    _tell(done, download, [Refused(each.file.path, str(error))])
+                else:
+                    candidates[candidate.student, candidate.exercise.id].append(candidate)
     try:
         for key in sorted(candidates):
             done.laid += lay_out(candidates[key], out, memory)
@@ -71,12 +72,15 @@ def collect(
     return done
 
 
-def _recognised(files: Sequence[Found], download: Path, course: Course) -> tuple[str, Contents]:
-    name = download.resolve().name
+def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
+    """What each platform makes of the download; each sees what those before it left."""
+    found, left = {}, list(download.files)
     for platform in PLATFORMS:
-        if (contents := platform.read(files, name, course)) is not None:
-            return platform.name, contents
-    return StudentFolders.name, StudentFolders().read(files, name, course)
+        contents = platform.read(left, download, course) if left else Contents()
+        if paths := contents.paths:
+            found[platform] = contents
+            left = [file for file in left if file.path not in paths]
+    return found
 
 
 def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises) -> Candidate:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..course import Course
-from ..submission import is_archive
+from ..submission import ENDINGS
 from .found import Found, Refused
-from .platform import Contents, HandedIn, Person, unwrapped
+from .platform import Contents, Download, HandedIn, Person, unwrapped
 
 
 class Folders:
@@ -15,35 +15,42 @@ class Folders:
 
     name = "folders"
 
-    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents:
-        """A student is the folder above an assignment's; where there is none, the first folder."""
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """All files stand at the same depth below their students' folders; a loose one is nobody's."""
         ids = {_plain(assignment.id) for assignment in course.assignments}
-        root = _root(files, ids) if is_archive(download) else 0
-        handed_in, others = [], []
+        depth = _depth(download.files, ids)
+        contents = Contents()
         for file in files:
-            folders = file.path[root:-1]
-            at = next((i for i, part in enumerate(folders) if _plain(part) in ids), None)
-            above = folders[:1] if at is None else folders[:at][-1:]
-            if not above and (at == 0 or is_archive(download)):  # ada.zip, or a student's folder itself
-                above = (download,)
-            if above:
-                student = unwrapped(above[0])
-                handed_in.append(HandedIn(Person(folder=student, key=f"folder {student}"), file, file.name))
+            folders = file.path[:-1]
+            whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
+            if whole or 0 <= depth < len(folders):
+                student = unwrapped(download.name if whole else folders[depth])
+                person = Person(folder=student, key=f"folder {student}", name=student)
+                contents.handed_in.append(HandedIn(person, file, file.name))
             else:
-                reason = "is in no student's folder. Next: put it into one, or collect it with its platform's own name"
-                others.append(Refused(file.path, reason))
-        return Contents(handed_in, others)
+                reason = "is in no student's folder. Next: put it into one, then the same command again"
+                contents.others.append(Refused(file.path, reason))
+        return contents
 
 
-def _root(files: Sequence[Found], ids: set[str]) -> int:
-    """How many folders stand around all students: two in class/hw1/ada, class/hw1/bela; none where no folders differ."""
-    for depth in range(min((len(file.path) - 1 for file in files), default=0)):
-        heads = {file.path[depth] for file in files}
-        if ids & set(map(_plain, heads)):
-            return 0  # the folders above it say whose the files are
-        if len(heads) > 1:
+def _depth(files: Sequence[Found], ids: set[str]) -> int:
+    """At which depth students' folders stand; -1 if the download is itself a student's.
+
+    Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if no student stands beside another,
+    an assignment's folder or an attempt says that the folder above it is the student's.
+    """
+    depth = 0
+    while True:
+        folders = {file.path[depth] for file in files if len(file.path) > depth + 1}
+        loose = any(len(file.path) == depth + 1 and file.name.lower().endswith(ENDINGS) for file in files)
+        if ids & set(map(_plain, folders)):
+            transposed = depth == 0 and all(len(file.path) > 2 for file in files)  # <assignment>/<student>/…
+            return 1 if transposed else depth - 1
+        if len(folders) > 1:
             return depth
-    return 0
+        if loose or not folders:
+            return depth - 1
+        depth += 1
 
 
 def _plain(name: str) -> str:

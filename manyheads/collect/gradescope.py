@@ -13,7 +13,7 @@ import yaml
 
 from ..course import Course
 from .found import Found, Refused
-from .platform import Contents, HandedIn, Person
+from .platform import Contents, Download, HandedIn, Person
 from .read import METADATA
 
 DEEPEST = 50  # brackets within brackets
@@ -25,27 +25,25 @@ class Gradescope:
 
     name = "Gradescope"
 
-    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
-        """The files by the list; None where there is none."""
-        lists = [file for file in files if file.name == METADATA and file.content is not None]
-        if not lists:
-            return None
-        listed = {file.path[:-1]: _read_list(file.content or b"") for file in lists}
-        handed_in, others = [], []
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """The files by the list, if it stands above all of them: one in a student's folder is the student's."""
+        lists = [file for file in files if file.name == METADATA and len(file.path) - 1 <= download.parting]
+        if not lists or lists[0].content is None:
+            return Contents()
+        listed, root = _read_list(lists[0].content), len(lists[0].path) - 1
+        if listed is None:
+            said = f"is not placed, for {METADATA} cannot be read. Next: export the submissions again"
+            return Contents(others=[Refused(file.path, said) for file in files])
+        contents = Contents(nobodys=[lists[0]])
         for file in files:
-            if file in lists:
-                continue
-            root = next((file.path[:i] for i in range(len(file.path)) if file.path[:i] in listed), None)
-            folder = file.path[len(root)] if root is not None else ""
-            entry = _member(listed[root], folder) if root is not None else None
+            entry = _member(listed, file.path[root])
             persons = list(_persons(entry))
-            if not persons:
-                others.append(Refused(file.path, f"is of no submission that {METADATA} lists. Next: look whose it is"))
+            if not persons and file is not lists[0]:
+                said = f"is of no submission that {METADATA} lists. Next: look whose it is"
+                contents.others.append(Refused(file.path, said))
             order = _seconds(_text(_member(entry, ":created_at")))
-            handed_in += [HandedIn(person, file, file.name, order) for person in persons]
-        for path in (path for path, found in listed.items() if found is None):
-            others.append(Refused((*path, METADATA), "cannot be read. Next: export the submissions again"))
-        return Contents(handed_in, others)
+            contents.handed_in += [HandedIn(person, file, file.name, order) for person in persons]
+        return contents
 
 
 def _read_list(content: bytes) -> yaml.Node | None:

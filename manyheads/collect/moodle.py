@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..course import Course
 from .found import Found, Refused
-from .platform import Contents, HandedIn, Person
+from .platform import Contents, Download, HandedIn, Person
 
 _PART = re.compile(
     r"(?P<name>[^_]+)(?:_(?P<number>\d{1,18}))?_assignsubmission_(?P<plugin>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL
@@ -23,20 +23,17 @@ class Moodle:
 
     name = "Moodle"
 
-    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
-        """The files by their folders' names, or their own; None where none is of that form."""
-        found = [(file, next(filter(None, map(_PART.fullmatch, file.path)), None)) for file in files]
-        if not any(match for _, match in found):
-            return None
-        handed_in, others = [], []
-        for file, match in found:
-            if match is None:
-                others.append(Refused(file.path, "has no name as Moodle gives it. Next: look whose it is"))
-            elif match["plugin"] == "onlinetext":
-                others.append(Refused(file.path, "is text typed into Moodle, and no file. Next: ask for the file"))
-            else:
-                handed_in.append(_handed_in(file, match))
-        return Contents(handed_in, others)
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """The files by their folders' names, or their own."""
+        contents = Contents()
+        for file in files:
+            match = next(filter(None, map(_PART.fullmatch, download.trusted(file))), None)
+            if match is not None and match["plugin"] == "onlinetext":
+                said = "is text typed into Moodle, and no file. Next: ask for the file"
+                contents.others.append(Refused(file.path, said))
+            elif match is not None:
+                contents.handed_in.append(_handed_in(file, match))
+        return contents
 
 
 def _handed_in(file: Found, match: re.Match[str]) -> HandedIn:

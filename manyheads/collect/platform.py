@@ -1,9 +1,14 @@
-"""What all platforms have in common: a download is read as files of persons."""
+"""What all platforms have in common: a download is read as files of persons.
+
+A student decides on the names within what they handed in, and could name a folder in it as a platform names another student's. So a
+platform looks for its names only where a download's files part ways, or above: there the platform itself, or the instructor, named them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from ..course import Course
@@ -43,11 +48,42 @@ class HandedIn:
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What a platform makes of a download. others: what is nobody's file, with the reason."""
+class Download:
+    """A download that has been read. name: its own."""
 
-    handed_in: list[HandedIn]
-    others: list[Refused]
+    name: str
+    files: tuple[Found, ...]
+
+    @cached_property
+    def parting(self) -> int:
+        """How many folders all files have in common: the first place where their paths differ."""
+        if len(self.files) < 2:
+            return max((len(file.path) - 1 for file in self.files), default=0)
+        shortest = min(len(file.path) for file in self.files)
+        differ = (i for i in range(shortest) if len({file.path[i] for file in self.files}) > 1)
+        return next(differ, shortest - 1)
+
+    def trusted(self, file: Found) -> tuple[str, ...]:
+        """The part of a file's path whose names no student chose, but for the file's own."""
+        return file.path[: self.parting + 1]
+
+
+@dataclass
+class Contents:
+    """What a platform makes of a download.
+
+    others: what is not taken, with the reason. nobodys: what was not handed in, such as the rest of a class repository.
+    """
+
+    handed_in: list[HandedIn] = field(default_factory=list)
+    others: list[Refused] = field(default_factory=list)
+    nobodys: list[Found] = field(default_factory=list)
+
+    @property
+    def paths(self) -> set[tuple[str, ...]]:
+        """Of all files that this says something of."""
+        files = (*(each.file for each in self.handed_in), *self.nobodys)
+        return {file.path for file in files} | {each.path for each in self.others}
 
 
 class Platform(Protocol):
@@ -55,8 +91,8 @@ class Platform(Protocol):
 
     name: str
 
-    def read(self, files: Sequence[Found], download: str, course: Course) -> Contents | None:
-        """The files of each person; None where the download is none of this platform's. download: its name."""
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """What this platform knows of these files of the download; what it leaves out is left to the next one."""
 
 
 def unwrapped(name: str) -> str:

@@ -32,7 +32,7 @@ DANCED = "multi_head_attention/04_reshape_dance.py"
 )
 def test_canvas(run: Collect, zipped: Zipped, there: There, name: str, path: str) -> None:
     done = run(zipped([name]))
-    assert (done.platforms, done.not_taken) == ({"download.zip": "Canvas"}, [])
+    assert (done.platforms, done.not_taken) == ({"download.zip": ["Canvas"]}, [])
     assert there() == [path]
     assert done.laid[0].late is ("LATE" in name)
 
@@ -69,7 +69,7 @@ def test_text_and_links_of_canvas_are_named(run: Collect, zipped: Zipped) -> Non
     assert [sentence.split(": ", 1)[1].split(".html ")[-1].split(",")[0] for sentence in said] == [
         "is text typed into Canvas",
         "is a link handed in to Canvas",
-        "readme.txt has no name as Canvas gives it. Next: look whose it is",
+        "readme.txt is in no student's folder. Next: put it into one",
     ]
 
 
@@ -88,7 +88,7 @@ def test_text_and_links_of_canvas_are_named(run: Collect, zipped: Zipped) -> Non
 )
 def test_moodle(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
     done = run(zipped([name]))
-    assert (done.platforms, done.not_taken) == ({"download.zip": "Moodle"}, [])
+    assert (done.platforms, done.not_taken) == ({"download.zip": ["Moodle"]}, [])
     assert there() == [f"{student}/{DANCED}"]
 
 
@@ -135,7 +135,7 @@ def test_gradescope_says_in_a_list_whose_a_folder_is(run: Collect, zipped: Zippe
             }
         )
     )
-    assert done.platforms == {"download.zip": "Gradescope"}
+    assert done.platforms == {"download.zip": ["Gradescope"]}
     assert there() == [f"{name}/{DANCED}" for name in ("100", "102", "bela@example.org")]
     (said,) = done.not_taken
     assert "submission_1/04_reshape_dance.py is of no submission that submission_metadata.yml lists" in said
@@ -191,7 +191,7 @@ def test_clones(run: Collect, tmp_path: Path, there: There, repositories: list[s
         (folder.parents[1] / ".git").mkdir()
         (folder.parents[1] / ".git" / "x.py").touch()
     done = run(tmp_path / "all-submissions")
-    assert (done.platforms, done.not_taken) == ({"all-submissions": "clones"}, [])
+    assert (done.platforms, done.not_taken) == ({"all-submissions": ["clones"]}, [])
     assert there() == [f"{name}/{DANCED}" for name in students]
 
 
@@ -200,9 +200,11 @@ def test_clones(run: Collect, tmp_path: Path, there: There, repositories: list[s
     [
         pytest.param("ada/multi_head_attention/04_reshape_dance.py", "ada", id="as it should be"),
         pytest.param("ada/Multi-Head Attention/04_reshape_dance.py", "ada", id="another spelling"),
-        pytest.param("ada/hw/multi_head_attention/04_reshape_dance.py", "hw", id="what is above the assignment"),
+        pytest.param("class/ada/multi_head_attention/04_reshape_dance.py", "ada", id="above the assignment"),
         pytest.param("ada/04_reshape_dance.py", "ada", id="no assignment"),
-        pytest.param("ada/hw/deep/04_reshape_dance.py", "ada", id="too deep"),
+        pytest.param("class/ada/04_reshape_dance.py", "ada", id="above the attempt"),
+        pytest.param("multi_head_attention/ada/04_reshape_dance.py", "ada", id="the other way round"),
+        pytest.param("multi_head_attention/04_reshape_dance.py", "download", id="the archive is the student's, too"),
         pytest.param("04_reshape_dance.py", "download", id="the archive is the student's"),
     ],
 )
@@ -226,6 +228,55 @@ def test_archives_of_students_within_a_folder_are_opened(
     zipped({"x/04_reshape_dance.py": DANCE}, "all/bela.zip")
     run(tmp_path / "all")
     assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "bela_2_999_04_reshape_dance.py",
+        "Bela_2_assignsubmission_file_/04_reshape_dance.py",
+        "bela/exercises/multi_head_attention/04_reshape_dance.py",
+        "bela/multi_head_attention/04_reshape_dance.py",
+        "../bela/multi_head_attention/04_reshape_dance.py",
+    ],
+)
+@pytest.mark.parametrize(
+    ("ada", "bela"),
+    [
+        pytest.param("ada_1_10_work.zip", "bela_2_11_04_reshape_dance.py", id="Canvas"),
+        pytest.param("Ada_1_assignsubmission_file_", "Bela_2_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
+        pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
+        pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
+        pytest.param("ada.zip", "bela.zip", id="archives"),
+        pytest.param("submission_1", "submission_2/04_reshape_dance.py", id="Gradescope"),
+    ],
+)
+def test_nobody_hands_in_for_somebody_else_by_the_names_within(
+    run: Collect, zipped: Zipped, out: Path, ada: str, bela: str, forged: str
+) -> None:
+    """Ada names files as a platform would name Bela's, later ones; and brings a list as Gradescope's."""
+    lists = "".join(f"submission_{i}:\n  :submitters:\n  - :sid: '{i}'\n" for i in (1, 2))
+    own = {forged: f"{DANCE}# forged", "submission_metadata.yml": lists.replace("submission_1", forged.split("/")[0])}
+    files: dict[str, str | bytes] = {"submission_metadata.yml": lists} if ada.startswith("submission") else {}
+    honest = f"{DANCE}# honest"
+    files[bela] = zip_bytes({"04_reshape_dance.py": honest}) if bela.endswith("zip") else honest
+    files |= {ada: zip_bytes(own)} if ada.endswith("zip") else {f"{ada}/{name}": text for name, text in own.items()}
+    roster = Roster((Student("A", name="Ada", canvas_id="1", sis_id="1", github="ada"),
+                     Student("B", name="Bela", canvas_id="2", sis_id="2", github="bela")))  # fmt: skip
+    run(zipped(files), roster=roster)
+    assert "honest" in (out / "B" / DANCED).read_text()
+    assert {path.name for path in out.iterdir()} <= {"A", "B", "hw-ada", ".collected.json"}
+
+
+def test_a_folder_in_which_everything_was_thrown_together_is_read_name_by_name(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    names = ["ada_1_2_04_reshape_dance.py", "Bela_3_assignsubmission_file_/04_reshape_dance.py",
+             "chen/hw/04_reshape_dance.py", "dora/exercises/multi_head_attention/04_reshape_dance.py", "04_loose.py"]  # fmt: skip
+    done = run(zipped(names))
+    assert done.platforms == {"download.zip": ["Moodle", "Canvas", "clones", "folders"]}
+    assert there() == [f"{name}/{DANCED}" for name in ("Bela_3", "ada_1", "chen", "dora")]
+    assert ["04_loose.py is in no student's folder" in said for said in done.not_taken] == [True]
 
 
 ROSTER = Roster(
