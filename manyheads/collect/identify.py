@@ -32,6 +32,10 @@ class Folders:
         """The name of this person's folder. Raises NoFolder."""
         row = self._row(person)
         if row is not None:
+            before = next((folder for folder, key in self.taken.items() if key == f"{platform} {person.key}"), None)
+            if before is not None and before != folded(row.id):
+                said = f"was collected as {before!a} before, without this roster. Next: remove that folder"
+                self.said[row.id] = said
             self.taken[folded(row.id)] = (
                 f"roster {row.id}"  # which says whose it is, whatever an earlier run took it for
             )

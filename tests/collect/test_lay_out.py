@@ -113,3 +113,10 @@ def test_what_was_laid_out_is_all_graded(run: Collect, zipped: Zipped, course: C
     run(zipped([FIRST, "ben_2_11_homework.py", "cat_3_12_04_reshape_dance.ipynb"]))
     found, others = find_submissions(course, out)
     assert ([s.student for s in found], others) == (["ada_1", "ben_2", "cat_3"], [])
+
+
+def test_who_was_laid_out_without_the_roster_before_is_told(run: Collect, zipped: Zipped, there: There) -> None:
+    run(zipped([FIRST]))
+    done = run(zipped([FIRST]), roster=Roster((Student("lovelace", canvas_id="1"),)))
+    assert [path.split("/")[0] for path in there()] == ["ada_1", "lovelace"]
+    assert done.said == ["lovelace: was collected as 'ada_1' before, without this roster. Next: remove that folder"]
