@@ -42,12 +42,12 @@ class LeftOver:
         ids = {assignment.id for assignment in self.course.assignments}
         found = _entries(folder)
         graded = [path for path in found if path.name in ids and path.is_dir() and not path.is_symlink()]
-        others = [path for path in found if path not in graded]
+        others = [path for path in found if path not in graded and not self._is_nbgraders(path)]
         if graded or len(others) == 1:
             yield from (self._said(path, self._reason(path)) for path in others)
-        elif not others:
+        elif not found:
             yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
-        else:
+        elif others:
             first = min(others, key=self._weight)  # not named in the reason: it may be told under a pseudonym
             yield self._said(
                 first, f"is not graded, nor is what lies beside it ({len(others) - 1} more): it {self._reason(first)}"
@@ -83,6 +83,10 @@ class LeftOver:
                     return f"is not graded, for {beside[0]} stands beside it. Next: remove the one that does not count"
                 return f"should be named {' or '.join(proper)}. Next: rename it, then run the same command again"
         return "has no exercise's name. Next: remove it, or rename it to the exercise that it is"
+
+    def _is_nbgraders(self, path: Path) -> bool:
+        """Whether this is an assignment that nbgrader alone grades: it stands in source/, and not in course.yaml."""
+        return path.is_dir() and not path.is_symlink() and (self.course.root / "source" / path.name).is_dir()
 
     def _reason(self, path: Path) -> str:
         """Why an entry of a student's folder is not graded."""

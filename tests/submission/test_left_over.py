@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.course import Course
+from manyheads.course import Course, load_course
 from manyheads.submission import find_submissions, read_not_graded, write_not_graded
 from manyheads.submission.not_graded import NotGraded
 
@@ -134,6 +134,16 @@ def test_what_systems_and_editors_leave_is_nothing(named: Hand, where: str, name
 
 def test_what_nbgrader_and_the_release_put_there_is_nothing(named: Hand) -> None:
     assert named("good/averages/timestamp.txt", "good/averages/fingerprints/01_running_mean.safetensors") == {}
+
+
+def test_assignments_that_nbgrader_alone_grades_are_its_own(tiny_copy: Path, tmp_path: Path) -> None:
+    (tiny_copy / "source" / "ps1").mkdir(parents=True)
+    for student in ("ada", "ben"):
+        (tmp_path / "in" / student / "ps1").mkdir(parents=True)
+    (tmp_path / "in" / "ada" / "averages").mkdir()
+    (tmp_path / "in" / "ada" / "averages" / "01_running_mean.py").touch()
+    found, others = find_submissions(load_course(tiny_copy), tmp_path / "in")
+    assert ([s.student for s in found], others) == (["ada"], [])
 
 
 def test_names_that_could_break_a_terminal_or_a_log_are_shown_harmlessly(named: Hand) -> None:
