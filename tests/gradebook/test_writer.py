@@ -130,8 +130,8 @@ def test_scores_and_comments_stand_where_nbgrader_looks_for_them(
     said = found.find_comment(*COMMENT, "ben").comment
     assert [line.strip() for line in said.splitlines()] == [
         "The .py counts.",
-        "the values: 4 of 5 values differ",
         "You counted all.",
+        "the values: 4 of 5 values differ",
         "hint: How many?",
         "(isolation: namespaces)",
     ]

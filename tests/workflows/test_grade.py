@@ -75,7 +75,8 @@ def test_a_right_attempt_is_graded_on_both_and_the_next_push_takes_its_place(sch
     )
     said = comment(school, 1)
     assert said.startswith("## Averages: 2 / 4\n")
-    assert "You divided by the length of x everywhere.\nhint: How many numbers are in the mean at position 0?" in said
+    assert "✗ running_mean: You divided by the length of x everywhere.\n" in said
+    assert "\n  hint: How many numbers are in the mean at position 0?\n" in said
     assert NO_RUNNER in said
     run = school.service.check_runs[-1]
     assert (run["head_sha"], run["conclusion"]) == (wrong["pull_request"]["head"]["sha"], "failure")
