@@ -13,17 +13,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker.answers import (
-    MADE_LIMIT,
-    PRINTED_LIMIT,
-    STOPPED_LIMIT,
-    Entry,
-    ModuleFacts,
-    Operations,
-    Output,
-    Raised,
-    Reply,
-)
+from .worker.answers import MADE_LIMIT, STOPPED_LIMIT, Entry, ModuleFacts, Operations, Output, Raised, Reply
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
@@ -38,6 +28,7 @@ class BadReply(Exception):
 M = TypeVar("M")
 Answer = TypeVar("Answer")
 Name = Annotated[str, Field(max_length=200)]
+Words = Annotated[str, Field(max_length=4000)]
 
 
 def _one_of(words: frozenset[str]) -> AfterValidator:
@@ -73,7 +64,7 @@ class _Raised(Model):
     kind: Literal["Raised"] = Field(alias="$")
     type: Name
     bases: list[Name] = Field(max_length=50)
-    message: Annotated[str, Field(max_length=4000)]
+    message: Words
     stage: Literal["load", "build", "call", "gradient"]
     line: Size | None
 
@@ -140,7 +131,7 @@ class ReplyModel(Model):
     operations: _Operations | None = None
     stopped: list[_Raised] = Field([], max_length=STOPPED_LIMIT)
     peak: Size | None = None
-    printed: Annotated[str, Field(max_length=PRINTED_LIMIT)] = ""
+    printed: Words = ""
 
 
 _READER = TypeAdapter(ReplyModel)

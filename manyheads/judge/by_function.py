@@ -21,7 +21,7 @@ NOTHING = Diagnosis()
 
 
 @dataclass(frozen=True)
-class Asked:
+class Conversation:
     """What an attempt was asked. ended: the call that ended the process, by the id of the check."""
 
     transcript: Sequence[Exchange]
@@ -44,7 +44,7 @@ def by_function(
     replays: Replays,
     outcomes: Sequence[CheckOutcome],
     diagnosis: Diagnosis,
-    asked: Asked,
+    asked: Conversation,
 ) -> ByFunction:
     """What is known of each function that the checks ask."""
 
@@ -64,7 +64,7 @@ def by_function(
     return ByFunction(function_results(seen, asked.source, {d.function for d in placed.every}), placed, places)
 
 
-def _places(outcomes: Sequence[CheckOutcome], asked: Asked, is_right: IsRight) -> dict[str, str]:
+def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsRight) -> dict[str, str]:
     exchanges: dict[str, list[Exchange]] = {}
     for exchange in asked.transcript:
         exchanges.setdefault(exchange.check, []).append(exchange)

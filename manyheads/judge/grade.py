@@ -26,7 +26,7 @@ from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from .attempt import AttemptRunner
-from .by_function import Asked, by_function
+from .by_function import Conversation, by_function
 from .check_run import CheckRun
 from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
@@ -170,7 +170,7 @@ class Judge:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
-        asked = Asked(seen, attempt.ended, source.source)
+        asked = Conversation(seen, attempt.ended, source.source)
         functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked)
         return Verdict(outcomes, functions, lines, note)
 

@@ -21,7 +21,7 @@ from .fingerprint import Facet
 
 
 @dataclass(frozen=True)
-class Failure:
+class FunctionFailure:
     """Why a function fails a check: what was seen, and the exception, if there was one."""
 
     check: str
@@ -62,7 +62,7 @@ def functions_of(
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
 
 
-def _seen(name: str, seen: Mapping[int, Compared], failure: Failure | None) -> Seen:
+def _seen(name: str, seen: Mapping[int, Compared], failure: FunctionFailure | None) -> Seen:
     raised = [e.reply.raised for e in seen.values() if target_of(e.call) == name]
     return Seen(
         name,
@@ -78,16 +78,18 @@ def _seen(name: str, seen: Mapping[int, Compared], failure: Failure | None) -> S
 
 def _failures(
     fingerprints: Fingerprints, seen: Mapping[int, Compared], checks: Sequence[CheckResult], name: str
-) -> list[Failure]:
+) -> list[FunctionFailure]:
     """The checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
     visible = sorted(fingerprints.content.visible, key=lambda c: c.layer)
     return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
 
 
-def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Compared], name: str) -> Failure | None:
+def _failure(
+    check: PublicCheck, result: CheckResult, seen: Mapping[int, Compared], name: str
+) -> FunctionFailure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
-        return Failure(check.id, check.title, result.evidence)
+        return FunctionFailure(check.id, check.title, result.evidence)
     for ask in check.asks:
         for group in ask.calls:
             calls = [seen[index] for index in group if index in seen]
@@ -96,13 +98,15 @@ def _failure(check: PublicCheck, result: CheckResult, seen: Mapping[int, Compare
             try:
                 compare(ask.aspect, calls)
             except AttemptRaised as error:
-                return Failure(check.id, check.title, describe_exception(error.raised), error.raised)
+                return FunctionFailure(check.id, check.title, describe_exception(error.raised), error.raised)
             except CheckFailed as error:
-                return Failure(check.id, check.title, str(error))
+                return FunctionFailure(check.id, check.title, str(error))
     return None
 
 
-def _with_cause(check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[Failure]]) -> CheckResult:
+def _with_cause(
+    check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[FunctionFailure]]
+) -> CheckResult:
     """The check with the first function that is wrong and fails it, in place of one that only waits for it."""
     if check.outcome not in ("failed", "error") or check.function in wrong:
         return check

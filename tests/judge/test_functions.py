@@ -1,0 +1,64 @@
+"""Where a check failed, and what follows for each function."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.recording import Exchange
+from manyheads.judge.functions import Seen, failed_in, function_results
+
+RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
+
+
+def exchange(function: str, reply: Reply) -> Exchange:
+    return Exchange("check", Call(function), reply)
+
+
+def is_right(exchange: Exchange) -> bool:
+    return exchange.reply.outputs == RIGHT.outputs
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "place"),
+    [
+        pytest.param([], "", id="no call"),
+        pytest.param([("split", RIGHT), ("merge", WRONG)], "merge", id="it stopped at the last"),
+        pytest.param([("split", WRONG), ("merge", WRONG)], "merge", id="the first may be wrong in what is not asked"),
+        pytest.param([("split", WRONG), ("merge", RIGHT)], "split", id="the last was given what the first got wrong"),
+        pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
+    ],
+)
+def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[tuple[str, Reply]], place: str) -> None:
+    assert failed_in([exchange(*each) for each in exchanges], None, is_right) == place
+
+
+def test_a_call_that_ended_the_process_is_where_its_check_failed() -> None:
+    assert failed_in([exchange("split", WRONG)], Call("merge"), is_right) == "merge"
+
+
+TEXT = """
+def scores(q): return q
+def weights(q): raise NotImplementedError
+def attend(q): return weights(scores(q))
+"""
+
+
+def states(*seen: Seen, explained: tuple[str, ...] = ()) -> list[str]:
+    return [f"{f.state} {f.waits_for}".strip() for f in function_results(seen, TEXT, explained)]
+
+
+def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
+    seen = [Seen("scores", True), Seen("weights", True, is_wrong=True), Seen("attend", True, is_wrong=True)]
+    assert states(*seen) == ["right", "unwritten", "waiting weights"]
+    assert states(*seen, explained=("attend",)) == ["right", "unwritten", "wrong"]
+
+
+def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
+    (found,) = function_results([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
+    assert (found.state, found.near) == ("undefined", "scores")
+
+
+def test_what_nothing_has_asked_is_neither_right_nor_wrong() -> None:
+    assert states(Seen("scores")) == ["unseen"]
