@@ -42,10 +42,10 @@ def staged(
         shutil.rmtree(left, ignore_errors=True)
     submissions, others = find_submissions(course, submitted)
     for each in others:
-        if (
-            "/" not in each.path or f"/{assignment.id}/" in f"{each.path}/"
-        ):  # not other assignments, which are nbgrader's
-            log.warning(str(each))
+        if "/" not in each.path:
+            log.warning(str(each))  # a whole folder is left out
+        elif f"/{assignment.id}/" in f"{each.path}/":
+            log.info(str(each))  # nbgrader copies such files, and complains of none
     with TemporaryDirectory(prefix=_PREFIX, dir=parent) as folder:
         Path(folder).chmod(0o755)
         try:

@@ -66,7 +66,7 @@ def killed(once: Callable, trap_class: Path) -> Path:
         with closing(sqlite3.connect(book)) as torn, closing(sqlite3.connect(folder / "after_the_kill.db")) as copy:
             torn.backup(copy)
         again = run_warm("manyheads", command[3:], course, os.environ)
-        assert again.returncode == 0, again.stderr
+        assert again.returncode == 1, again.stderr  # some lie beside the exercises, and are named
         book.rename(folder / "complete.db")
 
     return once("killed", make)
