@@ -102,7 +102,7 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, 
     )
     for _ in range(2):
         said = run_course("check", cwd=student_copy).stdout
-        assert "is there an endless loop?" in said
+        assert "The loop on line 5 goes round without end." in said
         assert "unchanged" not in said
 
 
