@@ -1,6 +1,9 @@
-"""The commands, put together."""
+"""The commands, put together, in panels: who looks into a student's repository sees what is for students."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
@@ -33,26 +36,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (
-    status,
-    check,
-    hint,
-    trace,
-    plot,
-    train,
-    bench,
-    collect,
-    grade,
-    report,
-    compare,
-    similar,
-    export,
-    resolve,
-    doctor,
-    init,
-    new,
-    release,
-    verify,
-):
-    app.command()(command)
-app.add_typer(ci, name="ci")
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "For students": (status, check, hint, trace, plot, train, bench),
+    "To grade a class": (collect, grade, report, compare, similar, export, resolve),
+    "To make a course": (init, new, release, verify),
+    "For everybody": (doctor,),
+}
+FOR_ALL = ("For students", "For everybody")
+
+
+def _is_a_students_place() -> bool:
+    """Whether the nearest course is what students get: it has no solutions. Where there is no course, it is not."""
+    try:
+        here = Path.cwd()
+        root = next((each for each in (here, *here.parents) if (each / "course.yaml").is_file()), None)
+        return root is not None and not (root / "solutions").is_dir()
+    except OSError:  # a folder that is gone, or that may not be read: the command itself will say so
+        return False
+
+
+_hidden = _is_a_students_place()  # from the list alone: every command works everywhere that it can
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel, hidden=_hidden and panel not in FOR_ALL)(command)
+app.add_typer(ci, name="ci", rich_help_panel="For workflows", hidden=_hidden)

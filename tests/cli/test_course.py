@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import typer
 
 from manyheads.cli.app import app
+from tests.conftest import REPOSITORY
 from tests.progress_lines import besides_progress
 
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -58,6 +60,23 @@ def test_without_arguments_the_commands_are_listed(run_course: Run) -> None:
     listed = words(run_course().stdout + run_course("--help").stdout)
     for name in ("status", "check", "grade", "release", "verify"):
         assert f" {name} " in listed
+
+
+def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tmp_path: Path) -> None:
+    (tmp_path / "course.yaml").write_bytes((TINY / "course.yaml").read_bytes())
+    (tmp_path / "deeper").mkdir()
+    command = [sys.executable, "-m", "manyheads", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100"}
+    student, instructor = (
+        subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+        for folder in (tmp_path / "deeper", TINY)
+    )
+    for shown in ("For students", " check ", " doctor "):
+        assert shown in student
+    for not_theirs in ("To grade a class", " release "):
+        assert not_theirs not in student
+    for panel in ("For students", "To grade a class", "To make a course", "For everybody"):
+        assert panel in instructor
 
 
 # Wrong usage, and what to do about it
