@@ -42,6 +42,23 @@ class FunctionReport:
         """attention_scores: You did not scale (line 88)."""
         return ": ".join(filter(None, (self.name, self.says)))
 
+    @property
+    def first(self) -> tuple[CheckResult, ...]:
+        """The check whose evidence is shown, if it failed here."""
+        return tuple(check for check in self.failed[:1] if check.title == self.check)
+
+    @property
+    def rest(self) -> tuple[CheckResult, ...]:
+        """The other checks that failed here."""
+        return self.failed[len(self.first) :]
+
+    @property
+    def rest_waits(self) -> str:
+        """One line for the others, where they could only end as the first did; "" where each has its own line."""
+        seen = {check.evidence for check in self.failed}
+        ended = all(c.outcome in _STOPPED or (c.outcome in _WHOLE and len(seen) == 1) for c in self.rest)
+        return f"and {len(self.rest)} other checks, which wait for that" if ended and len(self.rest) > 1 else ""
+
 
 def function_reports(result: ExerciseResult) -> Iterator[FunctionReport]:
     """Every function, in the order of the file; what is about the whole file comes first."""

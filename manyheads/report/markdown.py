@@ -93,9 +93,8 @@ def _function(function: FunctionReport) -> Iterator[str]:
     deep = "  " if function.name else ""
     if function.head:
         yield one_line(f"{function.mark} {function.head}" if function.name else function.head)
-    first = [check for check in function.failed[:1] if check.title == function.check]
-    if first:
-        yield from _scored(function.check, first, deep)
+    if function.first:
+        yield from _scored(function.check, function.first, deep)
     elif function.check:
         yield f"{deep}{one_line(function.check)}"
     for text in filter(None, (function.evidence, function.own_check)):
@@ -106,7 +105,10 @@ def _function(function: FunctionReport) -> Iterator[str]:
         yield f"{deep}hint: {one_line(function.hint)}"
     if function.next:
         yield f"{deep}Next: {function.next}"
-    for check in function.failed[len(first) :]:
+    if function.rest_waits:
+        yield from _scored(function.rest_waits, function.rest, deep)
+        return
+    for check in function.rest:
         yield from _scored(check.title, [check], deep)
 
 

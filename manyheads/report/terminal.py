@@ -20,8 +20,6 @@ from .rows import Cell, Row
 from .words import MARKS, NOTED, OUTCOMES, PROGRESS, attempt_words, counted, points, waiting_line, without_hints
 
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
-_STOPPED = ("timeout", "crashed")  # where the words may differ from check to check: the time that is left does
-_WHOLE = ("error", "timeout", "crashed", "missing")  # how a whole attempt can end
 
 
 def class_table(rows: Sequence[Row]) -> RenderableType:
@@ -110,9 +108,8 @@ def _function(function: FunctionReport) -> list[RenderableType]:
         parts.append(_Hanging(f"  {function.mark} ", function.head, _STYLES[function.mark]))
     elif function.says:
         parts.append(_indented(function.says, 2, "bold"))
-    first = [check for check in function.failed[:1] if check.title == function.check]
-    if first:
-        parts.append(_line(first[0], deep))
+    if function.first:
+        parts.append(_line(function.first[0], deep))
     elif function.check:
         parts.append(_indented(function.check, deep, ""))
     if function.evidence:
@@ -124,16 +121,9 @@ def _function(function: FunctionReport) -> list[RenderableType]:
     parts += _hint(function.hint, deep)
     if function.next:
         parts.append(_indented(f"Next: {function.next}", deep, "cyan"))
-    return [*parts, *_others(function, function.failed[len(first) :], deep)]
-
-
-def _others(function: FunctionReport, rest: Sequence[CheckResult], deep: int) -> list[RenderableType]:
-    """The other checks that failed there; a single line if the whole attempt ended before them."""
-    seen = {c.evidence for c in function.failed}
-    ended = all(c.outcome in _STOPPED or (c.outcome in _WHOLE and len(seen) == 1) for c in rest)
-    if not ended or len(rest) < 2:
-        return [_line(check, deep) for check in rest]
-    return [_folded(f"and {len(rest)} other checks, which wait for that", rest, deep)]
+    if function.rest_waits:
+        return [*parts, _folded(function.rest_waits, function.rest, deep)]
+    return [*parts, *(_line(check, deep) for check in function.rest)]
 
 
 def _hint(hint: str, deep: int) -> list[RenderableType]:
