@@ -23,6 +23,7 @@ from ._causal_attention import (
     dropped,
     expect_scaled_up,
     expect_share_dropped,
+    expect_unrounded,
     expect_weights_dropped,
     expect_written_out,
     judge_causal,
@@ -119,9 +120,12 @@ def test_values(attempt, reference, draw):
     got, want = (module(c, s, weights)(x).output for c in (attempt, reference))
     assert_shape(got, want.shape)
     if difference(got, want) > TOLERANCE:
+        expect_unrounded(got, want)
         compare_heads(got, want, s, weights)
     weights, x = deep(draw, s.B, s.T, s.C, s.nh)
-    assert_matches(*(module(c, s, weights)(x) for c in (attempt, reference)), "with low scores, the output")
+    got, want = (module(c, s, weights)(x) for c in (attempt, reference))
+    expect_unrounded(got.output, want.output)
+    assert_matches(got, want, "with low scores, the output")
     s = large_sizes_of(draw)
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)
     got, want = (module(c, s, weights)(x) for c in (attempt, reference))

@@ -24,6 +24,7 @@ from ._causal_attention import (
     dropped,
     expect_scaled_up,
     expect_share_dropped,
+    expect_unrounded,
     expect_weights_dropped,
     expect_written_out,
     judge_causal,
@@ -78,9 +79,11 @@ def judge_values(attempt, reference, draw, path):
     for T, nh, what in ((s.T, s.nh, "several heads"), (s.T, 1, "one head"), (1, s.nh, "one token")):
         x = draw(s.B, T, s.C, scale=1.5)
         got, want = (layer(c, s.C, nh, s.block, weights, **options)(x) for c in (attempt, reference))
+        expect_unrounded(got.output, want.output, path)
         assert_matches(got, want, f"{path}, {what}: the output")
     weights, x = deep(draw, s.B, s.T, s.C, s.nh)
     got, want = (module(c, s, weights, **options)(x) for c in (attempt, reference))
+    expect_unrounded(got.output, want.output, path)
     assert_matches(got, want, f"{path}, with low scores: the output")
     s = large_sizes_of(draw)
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C, scale=1.5)

@@ -25,6 +25,18 @@ SCALES = {
     "sqrt_3c": lambda s: (3 * s.C) ** -0.5,
     "three_times": lambda s: s.hd**-1.5,
     "sqrt_c_and_hd": lambda s: (s.C * s.hd) ** -0.5,
+    "sqrt_batch": lambda s: s.B**-0.5,
+    "sqrt_batch_and_heads": lambda s: (s.B * s.nh) ** -0.5,
+    "rounded_down": lambda s: 1 / math.floor(math.sqrt(s.hd)),
+    "rounded": lambda s: 1 / round(math.sqrt(s.hd)),
+    "rounded_up": lambda s: 1 / math.ceil(math.sqrt(s.hd)),
+}
+
+# What is done to the scores once they are scaled.
+SCORES = {
+    "as_they_are": lambda a: a,
+    "rounded_down": lambda a: torch.div(a, 1, rounding_mode="floor"),
+    "rounded_down_without_gradient": lambda a: a // 1,
 }
 
 
@@ -42,6 +54,8 @@ class Masks(dict):
     def __missing__(self, name):
         form, number = name.rsplit("_", 1)
         fill = float(number)
+        if form == "below":
+            return lambda a, seen: a.masked_fill(~seen, float(a.detach().min()) + fill)
         if form == "filled":
             return lambda a, seen: a.masked_fill(~seen, fill)
         if form == "plus":
@@ -54,6 +68,14 @@ MASKS = Masks(
     {
         "causal": lambda a, seen: a.masked_fill(~seen, -INF),
         "causal_finite": lambda a, seen: a.masked_fill(~seen, -1e9),
+        "causal_added": lambda a, seen: a + torch.zeros_like(a).masked_fill(~seen, -INF),
+        "below_all": lambda a, seen: torch.where(seen, a, a.min() - 1),
+        "below_all_fixed": lambda a, seen: a.masked_fill(~seen, float(a.detach().min()) - 1),
+        "below_row": lambda a, seen: torch.where(seen, a, a.amin(-1, keepdim=True) - 1),
+        "below_head": lambda a, seen: torch.where(seen, a, a.amin((0, 2, 3), keepdim=True) - 1),
+        "below_head_fixed": lambda a, seen: torch.where(seen, a, a.detach().amin((0, 2, 3), keepdim=True) - 1),
+        "lowest": lambda a, seen: torch.where(seen, a, a.min()),
+        "minus_largest": lambda a, seen: torch.where(seen, a, -a.abs().max() - 1),
         "missing": lambda a, seen: a,
         "reversed": lambda a, seen: a.masked_fill(seen, -INF),
         "reversed_finite": lambda a, seen: a.masked_fill(seen, -1e9),
@@ -118,6 +140,9 @@ SOFTMAXES = {
     "square": lambda a: a.flatten(-2).softmax(-1).view_as(a),
     "all": lambda a: a.flatten().softmax(0).view_as(a),
     "per_batch": lambda a: a.flatten(1).softmax(-1).view_as(a),
+    "per_head": lambda a: a.transpose(0, 1).flatten(1).softmax(-1).view_as(a.transpose(0, 1)).transpose(0, 1),
+    "batch_and_heads": lambda a: a.flatten(0, 1).softmax(0).view_as(a),
+    "queries_by_hand": lambda a: (e := (a - a.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
     "as_numbers": lambda a: a.softmax(-1).nan_to_num(0.0),
     "heads_as_numbers": lambda a: a.softmax(1).nan_to_num(0.0),
     "batch_as_numbers": lambda a: a.softmax(0).nan_to_num(0.0),
@@ -168,6 +193,7 @@ MERGES = {
     "reversed": lambda y, s: MERGES["heads"](y.flip(1), s),
     "rolled": lambda y, s: MERGES["heads"](y.roll(1, 1), s),
     "rolled_back": lambda y, s: MERGES["heads"](y.roll(-1, 1), s),
+    "sizes_of_transposed": lambda y, s: y.transpose(1, 2).reshape(s.B, s.nh, s.T * s.hd),
     "heads_along_tokens": lambda y, s: torch.cat(list(y.unbind(1)), dim=1).reshape(s.B, s.T, s.C),
     "batch_joined": lambda y, s: y.permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
     "batch_viewed": lambda y, s: y.reshape(s.nh, s.B, s.T, s.hd).permute(1, 2, 0, 3).reshape(s.B, s.T, s.C),
@@ -186,6 +212,11 @@ def by_columns(W, C):
     return [W.reshape(C, 3 * C)[:, i * C : (i + 1) * C] for i in range(3)]
 
 
+def by_five(z, s, *order):
+    """The five axes (B, T, 3, nh, hd) in another order."""
+    return z.view(s.B, s.T, 3, s.nh, s.hd).permute(order)
+
+
 # From the projection z (B, T, 3C), x and the weight W (3C, C) to q, k, v, each (B, T, C) or already in heads.
 CUTS = {
     "qkv": permuted("qkv"),
@@ -202,6 +233,9 @@ CUTS = {
     "heads_before_tokens": lambda z, x, W, s: z.reshape(s.B, s.nh, s.T, 3, s.hd).permute(3, 0, 1, 2, 4),
     "heads_then_three": lambda z, x, W, s: z.reshape(s.B, s.nh, 3, s.T, s.hd).permute(2, 0, 1, 3, 4),
     "along_tokens": lambda z, x, W, s: z.reshape(s.B, 3 * s.T, s.C).chunk(3, dim=1),
+    "batch_then_three": lambda z, x, W, s: by_five(z, s, 0, 2, 3, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd),
+    "batch_then_heads": lambda z, x, W, s: by_five(z, s, 0, 3, 2, 1, 4).reshape(3, s.B, s.nh, s.T, s.hd),
+    "three_from_batch": lambda z, x, W, s: [by_five(z, s, 0, 2, 3, 1, 4)[i] for i in range(3)],
     "stacked_straight": lambda z, x, W, s: [t.reshape(s.B, s.nh, s.T, s.hd) for t in z.chunk(3, dim=-1)],
     "untransposed": lambda z, x, W, s: [x @ w for w in W.chunk(3)],
     "untransposed_q": lambda z, x, W, s: [x @ W[: s.C], *z.chunk(3, dim=-1)[1:]],
@@ -236,8 +270,16 @@ PROJS = {
     "twice": lambda y, W: F.linear(F.linear(y, W), W),
 }
 
+
+def whole(w, v):
+    """Every head's weights with the values of all heads side by side: (B, nh, T, C)."""
+    return w @ v.transpose(1, 2).flatten(2)[:, None]
+
+
 # Weights and values to what each head says: the same, until a size is 1 by mistake.
 MIXES = {
     "matmul": lambda w, v: w @ v,
     "einsum": lambda w, v: torch.einsum("bhqk,bhkd->bhqd", w, v),
+    "whole_mean": lambda w, v: whole(w, v).mean(1).unflatten(-1, v.shape[1::2]).transpose(1, 2),
+    "whole_sum": lambda w, v: whole(w, v).sum(1).unflatten(-1, v.shape[1::2]).transpose(1, 2),
 }

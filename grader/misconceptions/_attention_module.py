@@ -6,13 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._attention import CUTS, LATE_MASKS, MASKS, MERGES, MIXES, PROJS, SCALES, SOFTMAXES, SOURCES, SPLITS, lower
+from ._attention import CUTS, LATE_MASKS, MASKS, MERGES, MIXES, PROJS, SCALES, SCORES, SOFTMAXES, SOURCES, SPLITS, lower
 
 # The right value of each knob: of those that __init__ reads, and of those that forward reads.
 OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "awake": True, "rate": "given"}
 OF_FORWARD = {
     "scale": "sqrt_hd", "scale_place": "scores", "mask": "causal", "late_mask": "none", "softmax": "keys",
-    "softmax_of": "queries_by_keys", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
+    "softmax_of": "queries_by_keys", "scores": "as_they_are", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
     "attend_over": "tokens", "source": "own", "mix": "matmul", "proj": "linear", "context": "checked", "dropout": "both",
     "output_dropout": "there", "cut_gradient": "no", "entrance": "plain", "returned": "tensor", "fixed": None,
     "holder_in_use": "buffer",
@@ -63,7 +63,8 @@ class Attention(nn.Module):
     def __init__(self, n_embd, n_head, block_size, dropout=0.0):
         super().__init__()
         k = self.knobs
-        if n_embd % n_head and k.divisibility == "checked":
+        divided = block_size if k.divisibility == "of_block" else n_embd
+        if divided % n_head and k.divisibility != "open":
             raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
         self.n_head, self.block_size = n_head, block_size
         self.p = 0.1 if k.rate in ("fixed", "fixed_weights") else dropout  # of the weights
@@ -74,7 +75,7 @@ class Attention(nn.Module):
 
     def hold_mask(self, holder):
         seen = lower(self.block_size)
-        if holder in ("buffer", "whole", "whole_stretched", "rows_only", "cut_to_tokens"):
+        if holder in ("buffer", "whole", "whole_stretched", "rows_only", "cut_to_tokens", "cut_to_batch"):
             self.register_buffer("seen", seen, persistent=False)
         elif holder == "attribute":
             self.seen = seen
@@ -90,6 +91,10 @@ class Attention(nn.Module):
         T = x.shape[2]
         if holder == "cut_to_tokens":
             return self.seen[: s.T, : s.T]
+        if holder == "cut_to_batch":
+            return self.seen[: s.B, : s.B]
+        if holder in ("made_for_batch", "made_for_heads"):
+            return lower(s.B if holder == "made_for_batch" else s.nh).to(x.device)
         if holder == "whole":
             return self.seen
         if holder == "whole_stretched":
@@ -168,13 +173,13 @@ class Attention(nn.Module):
         factor = self.factor(s, k)
         seen = self.mask_for(scores, k.holder_in_use, s)
         if k.scale_place not in ("after_softmax", "after_mask"):
-            scores = scores * factor
+            scores = SCORES[k.scores](scores * factor)
         scores = CUTTERS[k.cut_gradient]("scores", scores)
         if k.dropout == "scores_before_mask":
             scores = self.drop(scores)
         scores = MASKS[k.mask](scores, seen)
         if k.scale_place == "after_mask":
-            scores = scores * factor
+            scores = SCORES[k.scores](scores * factor)
         if k.dropout == "scores":
             scores = self.drop(scores)
         weights = LATE_MASKS[k.late_mask](SOFTMAXES[k.softmax](scores), seen)
@@ -275,7 +280,7 @@ RETURNS = {
     "nothing": lambda out: None,
     "numpy": lambda out: out.detach().numpy(),
     "float32": lambda out: out.float(),
-}
+} | {f"rounded_{n}": lambda out, n=n: out.round(decimals=n) for n in (2, 3, 4)}
 
 
 def cutter(*places):

@@ -23,13 +23,16 @@ def named(form, numbers):
     return [f"{form}_{number:g}" for number in numbers]
 
 
+LOW_FILLS = ("below_all", "below_all_fixed", "below_head", "below_head_fixed", "below_row", "lowest", "minus_largest")
+AXES = ("heads", "batch", "square", "all", "per_batch", "per_head", "batch_and_heads")
 WRONG_AXES = (
-    *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "all", "per_batch")),
+    *each("softmax_wrong_axis", softmax=AXES),
+    ("softmax_query_axis", {"softmax": "queries_by_hand"}),
     *each("softmax_wrong_axis", softmax=("heads_as_numbers", "batch_as_numbers")),
 )
 WRONG_AXES_FINITE = (
-    *each("softmax_wrong_axis", softmax=("heads", "batch", "square", "all", "per_batch"), mask="causal_finite"),
-    ("softmax_query_axis", {"softmax": "queries", "mask": "causal_finite"}),
+    *each("softmax_wrong_axis", softmax=AXES, mask=("causal_finite", "causal_added")),
+    *each("softmax_query_axis", softmax="queries", mask=("causal_finite", "causal_added")),
 )
 NO_SOFTMAX = (
     *each("softmax_missing", softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid")),
@@ -40,6 +43,8 @@ FILLED = (
     *each("mask_zero_fill", mask=named("filled", FILLS[1:])),
     *each("mask_weak_fill", mask=named("filled", WEAK)),
     *each("mask_weak_fill", mask=named("plus", (*WEAK, -50.0))),
+    *each("mask_weak_fill", mask=LOW_FILLS),
+    *each("mask_weak_fill", mask=LOW_FILLS, scale_place="after_mask"),
 )
 LATE_NAN = ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large")
 ADDED = (
@@ -55,10 +60,25 @@ NOT_SLICED = (
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum"}),
     ("mask_not_sliced", {"holder": "whole", "mix": "einsum", "merge": "flattened"}),
 )
+WRONG_SIZES = (
+    *each("size_wrong_axis", holder=("cut_to_batch", "made_for_batch", "made_for_heads")),
+    *each("size_wrong_axis", holder=("cut_to_batch", "made_for_batch", "made_for_heads"), mix="einsum"),
+    *each("size_wrong_axis", holder=("made_for_batch", "made_for_heads"), mix="einsum", merge="flattened"),
+    ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
+)
+ROUNDED = (
+    *each("scale_rounded", scale=("rounded_down", "rounded", "rounded_up")),
+    *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
+    *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient"), scale_place="after_mask"),
+    *each("output_rounded", returned=("rounded_4", "rounded_3", "rounded_2")),
+)
+WITH_THE_BATCH = each("qkv_mix_batch", cut=("batch_then_three", "batch_then_heads", "three_from_batch"))
+WHOLE_VALUES = each("heads_averaged", mix=("whole_mean", "whole_sum"))
 WRONG_CUTS = (
     *each("wrong_view", cut=("stacked_straight", "three_outermost", "three_outermost_straight")),
     *each("wrong_view", cut=("three_before_tokens", "three_before_tokens_straight", "heads_before_tokens")),
     *each("wrong_view", cut=("heads_then_three", "along_tokens")),
+    *each("qkv_mix_batch", cut=("three_outermost", "three_outermost_straight")),
     *each("wrong_view_both", cut=("three_outermost_straight", "heads_before_tokens"), merge="straight"),
 )
 HEADS_ASTRAY = (
@@ -96,4 +116,5 @@ ATTENTION_FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"mask": f"filled_{-c!r}"}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"mask": f"plus_{-c!r}"}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": f"below_{-c!r}"}, FILLS_TRIED),
 )

@@ -22,6 +22,16 @@ VISIBLE = {
 HIDE = {
     "missing": lambda scores, seen: scores,
     "zero_row": lambda scores, seen: scores.masked_fill(~seen, -INF),
+    "inf_added": lambda scores, seen: scores + torch.zeros_like(scores).masked_fill(~seen, -INF),
+    "below_all": lambda scores, seen: torch.where(seen, scores, scores.min() - 1),
+    "below_all_fixed": lambda scores, seen: scores.masked_fill(~seen, float(scores.detach().min()) - 1),
+    "below_row": lambda scores, seen: torch.where(seen, scores, scores.amin(-1, keepdim=True) - 1),
+    "below_head": lambda scores, seen: torch.where(seen, scores, scores.amin((0, -2, -1), keepdim=True) - 1),
+    "below_head_fixed": lambda scores, seen: torch.where(
+        seen, scores, scores.detach().amin((0, -2, -1), keepdim=True) - 1
+    ),
+    "lowest": lambda scores, seen: torch.where(seen, scores, scores.min()),
+    "minus_largest": lambda scores, seen: torch.where(seen, scores, -scores.abs().max() - 1),
     "multiply": lambda scores, seen: scores * seen,
     "add_seen": lambda scores, seen: scores + seen,
     "add_hidden": lambda scores, seen: scores + ~seen,
@@ -51,6 +61,9 @@ SOFTMAX = {
     "square": lambda s: s.flatten(-2).softmax(-1).view_as(s),
     "sequence": lambda s: s.flatten(1).softmax(-1).view_as(s),
     "everything": lambda s: s.flatten().softmax(0).view_as(s),
+    "head": lambda s: s.transpose(0, 1).flatten(1).softmax(-1).view_as(s.transpose(0, 1)).transpose(0, 1),
+    "batch_and_heads": lambda s: s.flatten(0, 1).softmax(0).view_as(s),
+    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
     "missing": lambda s: s,
     "missing_zero_filled": lambda s: s.masked_fill(s == -INF, 0.0),
     "sum": lambda s: s / s.sum(-1, keepdim=True),
@@ -72,13 +85,27 @@ def visible(which, n, device=None):
 def hidden(scores, seen, how):
     """The scores with what may not be seen hidden.
 
-    how: a number to fill in, ("add", a number), or a name of HIDE; one of AFTER alone leaves them as they are.
+    how: a number to fill in, ("add", a number), ("below", a number below the smallest score), or a name of HIDE; one of
+    AFTER alone leaves them as they are.
     """
+    if isinstance(how, tuple) and how[0] == "below":
+        return scores.masked_fill(~seen, float(scores.detach().min()) - how[1])
     if isinstance(how, tuple):
         return scores + (~seen).to(scores.dtype) * how[1]
     if isinstance(how, str):
         return HIDE[how](scores, seen) if how in HIDE else scores
     return scores.masked_fill(~seen, how)
+
+
+LOW_FILLS = ("below_all", "below_all_fixed", "below_row", "lowest", "minus_largest")
+
+# What is done to the root of head_dim, and to the scores that are divided by it.
+ROUNDED_ROOTS = {"down": math.floor, "nearest": round, "up": math.ceil}
+ROUNDED_SCORES = {
+    "no": lambda scores: scores,
+    "scores": lambda scores: torch.div(scores, 1, rounding_mode="floor"),
+    "scores_without_gradient": lambda scores: scores // 1,
+}
 
 
 def weighed(scores, seen, how, softmax):

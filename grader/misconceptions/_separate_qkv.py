@@ -8,22 +8,36 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._masking import FILLS_TRIED, INF, SCALES_TRIED, each, hidden, visible, weighed
+from ._masking import (
+    FILLS_TRIED,
+    INF,
+    LOW_FILLS,
+    ROUNDED_ROOTS,
+    ROUNDED_SCORES,
+    SCALES_TRIED,
+    each,
+    hidden,
+    visible,
+    weighed,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Knobs:
     """The faults of one head; the defaults are right."""
 
-    divide_by: str = "hd"  # hd, d_in, d_out, nh, T, context
+    divide_by: str = "hd"  # hd, d_in, d_out, nh, T, context, B, B_nh
     power: float = -0.5
     constant: float | None = None
+    rounded: str = "no"  # a root of ROUNDED_ROOTS; or ROUNDED_SCORES
+    decimals: int | None = None  # to which the output is rounded
     scaled: str = "scores"  # scores, weights, hidden: once they are hidden
     softmax: str = "keys"
     mask: str = "causal"
     how: object = -INF
-    sliced: object = "both"  # both, rows, no, fit: as the scores are, or a number of tokens
-    store: str = "buffer"  # buffer, attribute, parameter, trained_parameter, cpu
+    sliced: object = "both"  # both, rows, no, fit: as the scores are, batch, or a number of tokens
+    stretched: bool = False  # the mask is expanded to the shape of the scores
+    store: str = "buffer"  # buffer, attribute, parameter, trained_parameter, cpu, for_batch, for_heads
     mask_size: int | None = None
     checked: bool = True
     order: str = "qkv"
@@ -170,6 +184,7 @@ class OneHead(nn.Module):
             given.detach().zero_()
         if knobs.dtype in ("output", "half"):
             out = out.float() if knobs.dtype == "output" else out.half()
+        out = out if knobs.decimals is None else out.round(decimals=knobs.decimals)
         return (out, None) if knobs.interface == "pair" else self.cut(out, "output")
 
     def dropped(self, t, place):
@@ -181,26 +196,42 @@ class OneHead(nn.Module):
         """Each head's mix of the values."""
         knobs, (_, T, d_in) = self.knobs, x.shape
         sizes = {"hd": q.shape[-1], "nh": self.num_heads, "d_in": d_in, "d_out": self.d_out}
-        sizes |= {"T": T, "context": self.context_length}
+        sizes |= {"T": T, "context": self.context_length, "B": len(x), "B_nh": len(x) * self.num_heads}
         scale = float(sizes[knobs.divide_by]) ** knobs.power if knobs.constant is None else knobs.constant
+        if knobs.rounded in ROUNDED_ROOTS:
+            scale = 1 / ROUNDED_ROOTS[knobs.rounded](1 / scale)
+        rounded = ROUNDED_SCORES.get(knobs.rounded, ROUNDED_SCORES["no"])
 
         def at(place, t):
             """The scores or weights, scaled, struck out or detached if this is the place for it."""
-            t = t * scale if knobs.scaled == place else t
+            t = rounded(t * scale) if knobs.scaled == place else t
             return self.cut(self.dropped(t, place), place)
 
         scores = at("scores", q @ k.transpose(-2, -1))
         seen = self.seen_by(scores, T)
+        seen = seen.expand(scores.shape) if knobs.stretched else seen
         scores = at("hidden", hidden(scores, seen, knobs.how))
         scores = scores.float() if knobs.dtype == "weights" else scores
-        return at("weights", weighed(scores, seen, knobs.how, knobs.softmax)) @ v
+        return self.mixed(at("weights", weighed(scores, seen, knobs.how, knobs.softmax)), v)
+
+    def mixed(self, weights, v):
+        """The values, mixed by these weights."""
+        return weights @ v
 
     def seen_by(self, scores, T):
         """What each query may see: the mask, cut to T tokens or in another way."""
         knobs = self.knobs
+        if knobs.store in ("for_batch", "for_heads"):
+            return visible(knobs.mask, len(scores) if knobs.store == "for_batch" else self.num_heads, scores.device)
         if knobs.store == "cpu" or not knobs.checked:
             return visible(knobs.mask, T, "cpu" if knobs.store == "cpu" else scores.device)
-        cuts = {"both": (T, T), "rows": (T, None), "no": (None, None), "fit": scores.shape[-2:]}
+        cuts = {
+            "both": (T, T),
+            "rows": (T, None),
+            "no": (None, None),
+            "fit": scores.shape[-2:],
+            "batch": (len(scores), len(scores)),
+        }
         rows, columns = cuts.get(knobs.sliced, (knobs.sliced, knobs.sliced))
         return self.seen[:rows, :columns].bool()
 
@@ -242,13 +273,17 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
         ("scale_after_softmax", {"scaled": "weights"}),
         *each("scale_sqrt_heads", "divide_by", *sqrt_heads),
         *each("scale_sqrt_tokens", "divide_by", "T", "context"),
+        *each("scale_wrong_axis", "divide_by", "B", *(("B_nh",) if sqrt_heads else ())),
+        *each("scale_rounded", "rounded", *ROUNDED_ROOTS, *tuple(ROUNDED_SCORES)[1:]),
+        *each("scale_rounded", "rounded", *tuple(ROUNDED_SCORES)[1:], scaled="hidden"),
         *each("scale_constant", "constant", *(1 / n for n in divisors), *(1 / math.sqrt(n) for n in roots)),
-        ("softmax_query_axis", {"softmax": "queries"}),
+        *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
         *each("softmax_wrong_axis", "softmax", *wrong_axes),
         *each("softmax_missing", "softmax", "missing_zero_filled", "missing", "sum_zero_filled", "sum", "sigmoid"),
         *(("softmax_missing", {"softmax": s, "how": h}) for s in softmaxes for h in (0.0, -1e9)),
-        ("softmax_query_axis", {"softmax": "queries", "how": -1e9}),
+        *each("softmax_query_axis", "how", -1e9, "inf_added", softmax="queries"),
         *each("softmax_wrong_axis", "softmax", *wrong_axes, how=-1e9),
+        *each("softmax_wrong_axis", "softmax", *wrong_axes, how="inf_added"),
         ("mask_missing", {"mask": "none"}),
         *each("mask_reversed", "mask", "reversed", "future_only"),
         *each("mask_reversed", "how", -1e9, ("add", -1e9), mask="future_only"),
@@ -264,7 +299,13 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
         *each("mask_weak_fill", "how", *weak[:3], *(("add", n) for n in weak[:3]), scaled="hidden"),
         ("mask_sdpa_inverted", {"mask": "future_only", "how": "zero_row"}),
         *each("mask_weak_fill", "how", *weak, *(("add", n) for n in weak if n >= -10)),
+        *each("mask_weak_fill", "how", *LOW_FILLS, *(("below_head", "below_head_fixed") if sqrt_heads else ())),
+        *each("mask_weak_fill", "how", *LOW_FILLS, scaled="hidden"),
         *each("mask_not_sliced", "sliced", "no", "rows"),
+        ("mask_not_sliced", {"sliced": "no", "stretched": True}),
+        *each("size_wrong_axis", "store", "for_batch", *(("for_heads",) if sqrt_heads else ())),
+        ("size_wrong_axis", {"store": "for_batch", "stretched": True}),
+        ("size_wrong_axis", {"sliced": "batch"}),
         ("mask_not_moved", {"store": "attribute"}),
         *each("mask_is_parameter", "store", "parameter", "trained_parameter"),
         ("context_unchecked", {"checked": False}),
@@ -298,8 +339,9 @@ INPUT_MUTANTS = (
     *each("hard_coded_shape", "sizes", *({"T": n} for n in (6, 4, 8, 5, 16, 1024))),
 )
 
-# Sizes of the mask, dtypes and a device that are written in.
+# Sizes of the mask, dtypes, a device and decimals that are written in.
 WRITTEN_IN_MUTANTS = (
+    *each("output_rounded", "decimals", 4, 3, 2),
     *each("hard_coded_shape", "sliced", 6, 4, 8, 5, 7),
     *each("hard_coded_shape", "mask_size", 6, 4, 5, 8, checked=True),
     *each("hard_coded_dtype", "dtype", "output", "input", "weights", "half"),
@@ -312,4 +354,5 @@ ATTENTION_FAMILIES = (
     ("mask_weak_fill", lambda c: {"how": -c}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"how": ("add", -c)}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"how": -c, "scaled": "hidden"}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"how": ("below", c)}, FILLS_TRIED),
 )

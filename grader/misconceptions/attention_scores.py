@@ -4,12 +4,15 @@ import math
 
 import torch
 
-from ._masking import SCALES_TRIED
+from ._masking import ROUNDED_SCORES, SCALES_TRIED
 
 # What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
 SCALES = {
     "sqrt_hd": lambda q, k: q.shape[-1] ** -0.5,
     "missing": lambda q, k: 1.0,
+    "rounded_down": lambda q, k: 1 / math.floor(q.shape[-1] ** 0.5),
+    "rounded": lambda q, k: 1 / round(q.shape[-1] ** 0.5),
+    "rounded_up": lambda q, k: 1 / math.ceil(q.shape[-1] ** 0.5),
     "hd": lambda q, k: 1 / q.shape[-1],
     "times_sqrt_hd": lambda q, k: q.shape[-1] ** 0.5,
     "sqrt_c": lambda q, k: (q.shape[-1] * (q.shape[-3] if q.dim() > 3 else 1)) ** -0.5,
@@ -32,6 +35,7 @@ SHARES = {
     "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
     "missing": lambda s: s + 0.0,
     "sum": lambda s: s / s.sum(-1, keepdim=True),
+    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
     "sum_abs": lambda s: s / s.abs().sum(-1, keepdim=True),
     "abs_sum": lambda s: s.abs() / s.abs().sum(-1, keepdim=True),
     "sum_queries": lambda s: s / s.sum(-2, keepdim=True),
@@ -98,7 +102,9 @@ def only_size(out, kind, n):
 def make(
     *,
     scale="sqrt_hd",  # of attention_scores, and of attend where scale_attend does not say otherwise
-    scale_attend=None,
+    scale_attend=None,  # "sqrt_values": by the root of the values' width
+    scores_rounded="no",
+    decimals=(),  # (function, decimals): what it returns is rounded
     scale_simplified=1.0,
     scale_again=None,  # attend scales q, then calls attention_scores
     scale_after="nothing",  # "attend": attend divides the weights by √hd; "weights": attention_weights does, by √T_k
@@ -128,6 +134,9 @@ def make(
     def lose(name, t):
         return t.detach() if name in cut else t
 
+    def rounded(name, t):
+        return t.round(decimals=decimals[1]) if decimals and decimals[0] == name else t
+
     def raw(kind, q, k):
         if swapped:
             q, k = k, q
@@ -135,7 +144,7 @@ def make(
 
     def scaled(kind, how, q, k):
         factor = SCALES[how](q, k) if isinstance(how, str) else how
-        return lose("scores", raw(kind, q, k) * factor)
+        return lose("scores", ROUNDED_SCORES[scores_rounded](raw(kind, q, k) * factor))
 
     def shares(kind, scores):
         scores = lose("scores", scores)
@@ -172,7 +181,9 @@ def make(
     def attend(q, k, v):
         q, k, v = ((q, k, v)[i] for i in ROLES[roles])
         kind = product if product_attend is None else product_attend
-        scores = scaled(kind, scale if scale_attend is None else scale_attend, q, k)
+        how = scale if scale_attend is None else scale_attend
+        scores = scaled(kind, v.shape[-1] ** -0.5 if how == "sqrt_values" else how, q, k)
+        scores = rounded("attention_scores", scores)
         if scale_again is not None:
             scores = scores * SCALES[scale_again](q, k)
         inherited = softmax if softmax_weights is None else softmax_weights
@@ -182,7 +193,7 @@ def make(
         if "v" in mutate:
             v.add_(1.0)
             v = v - 1.0
-        return weights @ lose("v", v)
+        return rounded("attention_weights", weights) @ lose("v", v)
 
     right = dict(zip(FUNCTIONS, (simplified_attention, attention_scores, attention_weights, attend), strict=True))
 
@@ -198,6 +209,7 @@ def make(
             if name in to_cpu:
                 args = [a.cpu() for a in args]
             out = right[name](*args)
+            out = rounded(name, out)
             if size and name in size_in:
                 out = only_size(out, *size)
             return ANSWERS[returns[0]](out) if returns and name == returns[1] else lose("out", out)
@@ -246,6 +258,7 @@ MUTANTS = (
     *_scales("scale_no_sqrt", "hd"),
     *_scales("scale_multiplied", "times_sqrt_hd"),
     *_shares("softmax_query_axis", -2),
+    *_shares("softmax_query_axis", "queries_by_hand"),
     *_shares("softmax_query_axis", 1),
     *_shares("softmax_wrong_axis", 0),
     *_shares("softmax_missing", "missing"),
@@ -274,6 +287,11 @@ MUTANTS = (
     *_each(
         "scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_heads_or_1", "sqrt_heads_strict", "sqrt_axis_1", "sqrt_axis_0"
     ),
+    *_each("scale_wrong_axis", "scale", "sqrt_axis_0"),
+    *_each("scale_wrong_axis", "scale_attend", "sqrt_values"),
+    *(mutant for root in ("rounded_down", "rounded", "rounded_up") for mutant in _scales("scale_rounded", root)),
+    *_each("scale_rounded", "scores_rounded", *tuple(ROUNDED_SCORES)[1:]),
+    *_each("output_rounded", "decimals", *((name, n) for name in FUNCTIONS for n in (4, 3, 2))),
     *_each("scale_sqrt_tokens", "scale", "sqrt_axis_1"),
     *_each("scale_sqrt_c", "scale", "sqrt_c", "sqrt_c_or_1", "sqrt_c_strict", "sqrt_c_axis_1"),
     *_each("scale_constant", "scale", *(n**-0.5 for n in CONSTANTS)),

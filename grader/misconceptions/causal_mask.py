@@ -38,6 +38,11 @@ HIDES = {
     "add_hidden": lambda scores, mask: scores + ~mask,
     "subtract_hidden": lambda scores, mask: scores - ~mask.bool() * 1.0,
     "subtract_mask": lambda scores, mask: scores - mask * 1.0,
+    "below_all": lambda scores, mask: torch.where(mask, scores, scores.min() - 1),
+    "below_all_fixed": lambda scores, mask: scores.masked_fill(~mask, float(scores.detach().min()) - 1),
+    "below_row": lambda scores, mask: torch.where(mask, scores, scores.amin(-1, keepdim=True) - 1),
+    "lowest": lambda scores, mask: torch.where(mask, scores, scores.min()),
+    "add_one_inf": lambda scores, mask: scores + mask.to(scores.dtype).masked_fill(~mask, -INF),
     "add_low": lambda scores, mask: scores + ~mask * -1e9,
     "largest": lambda scores, mask: scores.masked_fill(~mask, torch.finfo(scores.dtype).max),
     "nan_visible": lambda scores, mask: scores + ~mask * -INF,  # 0 · −inf where one may look
@@ -79,6 +84,7 @@ SHARES = {
     "sum_of_zeros": lambda s: _by_sum(s.masked_fill(s == -INF, 0.0)),
     "sum_abs_of_zeros": lambda s: (z := s.masked_fill(s == -INF, 0.0)) / z.abs().sum(-1, keepdim=True),
     "zeros": lambda s: s.masked_fill(s == -INF, 0.0),
+    "queries_by_hand": lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-2, keepdim=True),
     "sum_queries": lambda s: s / s.sum(-2, keepdim=True),
 }
 
@@ -111,13 +117,14 @@ def make(
     mask="causal",  # of causal_mask, and of causal_weights where own_mask does not say otherwise
     own_mask=None,
     mask_type=None,
-    hide=-INF,  # of mask_scores: a number to fill in, ("plus", a number to add), or one of HIDES; and of causal_weights where own_hide does not say otherwise
+    hide=-INF,  # of mask_scores: a number to fill in, ("plus", a number to add), ("below", the smallest score by so much), or one of HIDES; and of causal_weights where own_hide does not say otherwise
     own_hide=None,
     after=None,  # causal_weights masks after the softmax
     nan="kept",  # "zero": a row that sees nobody becomes zeros
     softmax=-1,
     length="last",
     scale=None,  # causal_weights scales once more: "sqrt_tokens", or a number
+    decimals=None,  # to which causal_weights rounds
     view=None,  # causal_weights views its scores to this size
     cut=(),  # functions whose output loses its past
     mutate=(),  # "scores", "mask" or "weights": what is written into
@@ -134,6 +141,8 @@ def make(
         return MASKS[kind](torch.ones(T, T, dtype=torch.bool, device=device))
 
     def hidden(kind, scores, seen):
+        if isinstance(kind, tuple) and kind[0] == "below":
+            return scores.masked_fill(~seen, float(scores.detach().min()) - kind[1])
         if isinstance(kind, tuple):
             return scores + ~seen * kind[1]
         return HIDES[kind](scores, seen) if isinstance(kind, str) else scores.masked_fill(~seen, kind)
@@ -175,6 +184,7 @@ def make(
         weights = AFTERS[after](scaled, seen, shares) if after else shares(hidden(how, scaled, seen))
         if "weights" in mutate:
             scores.masked_fill_(~seen, -INF)
+        weights = weights if decimals is None else weights.round(decimals=decimals)
         return dressed("causal_weights", weights.nan_to_num(0.0) if nan == "zero" else weights)
 
     functions = dict(zip(FUNCTIONS, (causal_mask, mask_scores, causal_weights), strict=True))
@@ -233,6 +243,7 @@ MUTANTS = (
     *_hides("mask_zero_fill", 1e-9),
     *(m for fill in WEAK for m in _hides("mask_weak_fill", fill)),
     *_each("mask_weak_fill", "hide", *(("plus", fill) for fill in WEAK)),
+    *(m for fill in ("below_all", "below_all_fixed", "below_row", "lowest") for m in _hides("mask_weak_fill", fill)),
     *_hides("mask_plus_inf", INF),
     *_hides("mask_plus_inf", "largest"),
     *_each("mask_after_softmax", "after", "zero", "zero_of_zeros", "whole_sum"),
@@ -246,7 +257,9 @@ MUTANTS = (
     *_hides("mask_added", "add_hidden"),
     *_hides("mask_added", "subtract_hidden"),
     *_each("mask_added", "hide", "subtract_mask"),
-    *_each("softmax_query_axis", "softmax", -2, 1, 2),
+    ("mask_added", {"hide": "add_one_inf", "own_hide": -INF}),
+    *_each("mask_added", "hide", "add_one_inf"),
+    *_each("softmax_query_axis", "softmax", -2, 1, 2, "queries_by_hand"),
     *_each("softmax_wrong_axis", "softmax", 0, "table", "all", "implicit", -3, 1, 2),
     *_each("softmax_query_axis", "softmax", 0),
     *_each("softmax_missing", "softmax", "missing", "zeros", "sum", "sum_of_zeros", "sum_abs_of_zeros", "sum_abs"),
@@ -260,6 +273,7 @@ MUTANTS = (
     ("hard_coded_shape", {"view": (2, 4, 64, 64)}),
     *_each("scale_sqrt_tokens", "scale", "sqrt_tokens"),
     *_each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),
+    *_each("output_rounded", "decimals", 4, 3, 2),
     *_each("gradient_cut", "cut", ("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
     *_each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
     ("interface", {"renamed": "swapped"}),
@@ -278,4 +292,5 @@ FAMILIES = (
     ("mask_weak_fill", lambda c: {"own_hide": -c}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"hide": -c, "own_hide": -INF}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"hide": ("plus", -c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"hide": ("below", c)}, FILLS_TRIED),
 )

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._masking import FILLS_TRIED, INF, SCALES_TRIED, each, hidden, visible, weighed
+from ._masking import FILLS_TRIED, INF, LOW_FILLS, ROUNDED_SCORES, SCALES_TRIED, each, hidden, visible, weighed
 
 # What the scores are divided by, from the sizes
 SCALES = {
@@ -24,6 +24,10 @@ SCALES = {
     "multiplied_hd": lambda n: 1 / n.hd,
     "sqrt_heads": lambda n: math.sqrt(n.nh),
     "sqrt_tokens": lambda n: math.sqrt(n.T),
+    "sqrt_batch": lambda n: math.sqrt(n.B),
+    "rounded_down": lambda n: math.floor(math.sqrt(n.hd)),
+    "rounded": lambda n: round(math.sqrt(n.hd)),
+    "rounded_up": lambda n: math.ceil(math.sqrt(n.hd)),
     "after_softmax": lambda n: 1.0,
 }
 
@@ -59,6 +63,13 @@ SPLITS = {
     "batch_indexed": lambda z, n: [z.view(n.B, n.T, n.nh, n.hd).transpose(1, 2)[h] for h in range(n.nh)],
 }
 
+# q, k and v, (B, T, C) each, as the heads of each, from all five axes at once (B, T, 3, nh, hd)
+FIVE_AXES = {
+    "three_heads_batch": lambda z, n: z.permute(0, 2, 3, 1, 4).reshape(3, n.nh, n.B, n.T, n.hd),
+    "three_batch_heads": lambda z, n: z.permute(0, 2, 3, 1, 4).reshape(3, n.B, n.nh, n.T, n.hd).transpose(1, 2),
+    "three_outermost": lambda z, n: z.reshape(3, n.B, n.T, n.nh, n.hd).permute(0, 3, 1, 2, 4),
+}
+
 JOINS = {
     "side_by_side": lambda heads, n: torch.cat(heads, dim=-1).flatten(2),
     "reversed": lambda heads, n: torch.cat(heads[::-1], dim=-1),
@@ -69,6 +80,7 @@ JOINS = {
     "mean_repeated": lambda heads, n: (sum(heads) / len(heads)).repeat(1, 1, n.nh),
     "sum_repeated": lambda heads, n: sum(heads).repeat(1, 1, n.nh),
     "not_moved": lambda heads, n: torch.stack(heads, dim=1).reshape(n.B, n.T, n.C),
+    "sizes_of_transposed": lambda heads, n: torch.stack(heads, dim=2).reshape(n.B, n.nh, n.T * n.hd),
     "along_tokens": lambda heads, n: torch.cat(heads, dim=1),
     "along_batch": lambda heads, n: torch.cat(heads, dim=0),
     "stacked_first": lambda heads, n: torch.stack(heads).reshape(n.B, n.T, n.C),
@@ -126,7 +138,7 @@ RETURNS = {
     "list": lambda out, heads: out.tolist(),
     "numpy": lambda out, heads: out.detach().cpu().numpy(),
     "nothing": lambda out, heads: None,
-}
+} | {f"rounded_{places}": lambda out, heads, places=places: out.round(decimals=places) for places in (2, 3, 4)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,13 +146,15 @@ class Knobs:
     """The faults; the defaults are right."""
 
     scale: str | float = "sqrt_hd"  # a number: what the scores are divided by
+    rounded: str = "no"  # of ROUNDED_SCORES
     softmax: str = "keys"
     mask: tuple[str, object] = ("causal", -INF)  # what may be seen, and how the rest is hidden
-    mask_size: int | None = None
+    mask_size: int | str | None = None  # batch, heads
     order: tuple[int, ...] = (0, 1, 2)
     cut: str = "rows"
     untransposed: tuple[int, ...] = ()
     split: tuple[str, ...] = ("blocks", "blocks", "blocks")
+    five_axes: str = "none"
     join: str = "side_by_side"
     values: str = "v"
     proj: str = "right"
@@ -171,7 +185,11 @@ def make(**faults):
         q, k, v = (parts[i] for i in knobs.order)
         v = {"q": q, "k": k, "v": v, "x": x}[knobs.values]
         qkv = (z.detach() if name in cut_at else z for name, z in zip("qkv", (q, k, v), strict=True))
-        dealt = [SPLITS[way](z, n) for way, z in zip(knobs.split, qkv, strict=True)]
+        if knobs.five_axes == "none":
+            dealt = [SPLITS[way](z, n) for way, z in zip(knobs.split, qkv, strict=True)]
+        else:
+            five = torch.cat(list(qkv), dim=-1).view(n.B, n.T, 3, n.nh, n.hd)
+            dealt = [list(part) for part in FIVE_AXES[knobs.five_axes](five, n)]
         heads = [_attend(*head, n, knobs) for head in zip(*dealt, strict=True)]
         out = PROJECTIONS[knobs.proj](_dropped(JOINS[knobs.join](heads, n), knobs, "output"), w_proj)
         out = out.detach() if knobs.gradient == "out" else out
@@ -207,9 +225,9 @@ def _attend(q, k, v, n, knobs):
     """One head."""
     (which, how), scale = knobs.mask, knobs.scale
     divisor = SCALES[scale](n) if isinstance(scale, str) else scale
-    scores = _dropped(q @ k.mT / divisor, knobs, "scores")
+    scores = _dropped(ROUNDED_SCORES[knobs.rounded](q @ k.mT / divisor), knobs, "scores")
     scores = scores.detach() if knobs.gradient == "scores" else scores
-    side = knobs.mask_size or (n.T if q.dim() == 3 else q.shape[-2])
+    side = {"batch": n.B, "heads": n.nh}.get(knobs.mask_size, knobs.mask_size) or (n.T if q.dim() == 3 else q.shape[-2])
     seen = visible(which, side, None if knobs.device == "mask" else q.device)
     if how == "sdpa":
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=1 / divisor)
@@ -269,7 +287,7 @@ _CONSTANTS = (8.0, 64.0, 4.0, 2.0, 16.0, 32.0, 0.125, 0.5, 0.25, 10.0, 3.0, 5.0,
 _ROOTS = (2, 3, 8, 10, 12, 32, 128, 512, 768)
 
 _WEAK = (-10.0, -5.0, -2.0, -3.0, -4.0, -8.0, -6.0, -7.0, -9.0, -12.0, -1.0)  # −1 added: mask_added
-_FINITE, _NO_MASK = ("causal", -1e9), ("causal", "missing")
+_FINITE, _NO_MASK, _INF_ADDED = ("causal", -1e9), ("causal", "missing"), ("causal", "inf_added")
 _AXES = ("batch", "sequence", "everything")
 _SUMS = ("sum_of_sizes", "tokens", "exp")
 
@@ -289,7 +307,10 @@ MUTANTS = (
     ("scale_after_softmax", {"scale": "after_softmax"}),
     ("scale_sqrt_heads", {"scale": "sqrt_heads"}),
     ("scale_sqrt_tokens", {"scale": "sqrt_tokens"}),
-    ("softmax_query_axis", {"softmax": "queries"}),
+    ("scale_wrong_axis", {"scale": "sqrt_batch"}),
+    *each("scale_rounded", "scale", "rounded_down", "rounded", "rounded_up"),
+    *each("scale_rounded", "rounded", *tuple(ROUNDED_SCORES)[1:]),
+    *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
     *each("mask_after_softmax", "mask", ("causal", "after_softmax"), ("reversed", "after_softmax")),
     *each("mask_reversed", "mask", ("reversed", -INF), *_masks("future_only", -INF, -1e9)),
     *each("mask_excludes_self", "mask", *_masks("excludes_self", -INF, -1e9, ("add", -1e9))),
@@ -297,6 +318,7 @@ MUTANTS = (
     *each("mask_peeks_one", "mask", ("peeks_one", -INF), ("peeks_two", -INF)),
     *each("mask_zero_fill", "mask", *_masks("causal", 0.0, 1e-9, 1e-6, -1e-9)),
     *each("mask_weak_fill", "mask", *_masks("causal", *_WEAK, *(("add", fill) for fill in _WEAK[:-1]))),
+    *each("mask_weak_fill", "mask", *_masks("causal", *LOW_FILLS)),
     *each("mask_plus_inf", "mask", *_masks("causal", INF, 1e9)),
     *each("mask_nan", "mask", *_masks("causal", "nan_product", "nan_factor", "nan_products", "after_softmax_inf")),
     *each("mask_nan", "mask", *_masks("causal", "after_softmax_nan_product", "after_softmax_inf_and_sum")),
@@ -304,7 +326,8 @@ MUTANTS = (
     ("mask_sdpa_inverted", {"mask": ("future_only", "sdpa")}),
     *each("softmax_wrong_axis", "softmax", *_AXES),
     *each("softmax_wrong_axis", "softmax", *_AXES, mask=_FINITE),
-    ("softmax_query_axis", {"softmax": "queries", "mask": _FINITE}),
+    *each("softmax_wrong_axis", "softmax", *_AXES, mask=_INF_ADDED),
+    *each("softmax_query_axis", "mask", _FINITE, _INF_ADDED, softmax="queries"),
     *each("softmax_missing", "softmax", "missing", "sum"),
     *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=("causal", 0.0)),
     *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=("causal", "after_softmax")),
@@ -330,6 +353,7 @@ MUTANTS = (
     ("heads_mix_batch", {"split": _split("mixed")}),
     ("heads_mix_batch", {"split": _split("mixed"), "join": "stacked_first"}),
     *each("heads_mix_batch", "split", _split("mixed_turned"), _split("batch_indexed")),
+    *each("qkv_mix_batch", "five_axes", *FIVE_AXES),
     *each("heads_mix_batch", "join", "stacked_first", "along_batch", "batch_swapped", "batch_viewed"),
     *each("weight_not_transposed", "untransposed", *_SOME),
     *each("weight_not_transposed", "cut", "columns_turned", "turned_then_viewed_turned"),
@@ -341,6 +365,8 @@ MUTANTS = (
     *each("qkv_sliced_by_columns", "cut", "columns_chunked", "columns_sliced", "columns_whole"),
     *each("view_not_contiguous", "join", "viewed", "viewed_permuted"),
     *each("mask_not_sliced", "mask_size", 1024, 8, 16, 64, 128),
+    *each("size_wrong_axis", "mask_size", "batch", "heads"),
+    ("size_wrong_axis", {"join": "sizes_of_transposed"}),
     *each("scale_constant", "scale", *_CONSTANTS, *(math.sqrt(root) for root in _ROOTS)),
     ("scale_sqrt_c", {"scale": "sqrt_3c"}),
     ("scale_no_sqrt", {"scale": "no_sqrt_c"}),
@@ -361,6 +387,7 @@ MUTANTS = (
     *each("input_mutated", "mutates", *(way for way in MUTATIONS if way != "never")),
     *each("hard_coded_dtype", "dtype", "float", "double", "half", "bfloat16", "input_float", "filled"),
     *each("hard_coded_device", "device", "mask", "cpu", "filled", "added", "multiplied"),
+    *each("output_rounded", "returns", "rounded_4", "rounded_3", "rounded_2"),
     *each("interface", "returns", "tuple", "heads", "list", "numpy", "nothing"),
     *each("interface", "signature", "swapped", "takes_heads", "takes_x", "takes_weights", "missing", "a_value"),
 )
@@ -370,4 +397,5 @@ FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"mask": ("causal", -c)}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"mask": ("causal", ("add", -c))}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": ("causal", ("below", c))}, FILLS_TRIED),
 )

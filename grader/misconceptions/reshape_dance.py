@@ -37,6 +37,7 @@ SPLITS = {
 # Ways to merge: (y, B, T, nh, hd) -> x. Those that only move axes and join stand in `_join`.
 MERGES = {
     "right": lambda y, B, T, nh, hd: y.transpose(1, 2).contiguous().view(B, T, nh * hd),
+    "sizes_of_transposed": lambda y, B, T, nh, hd: y.transpose(1, 2).reshape(B, nh, T * hd),
     "mean": lambda y, B, T, nh, hd: y.mean(dim=1),
     "sum": lambda y, B, T, nh, hd: y.sum(dim=1),
     "mean_repeated": lambda y, B, T, nh, hd: y.mean(dim=1).repeat(1, 1, nh),
@@ -108,6 +109,8 @@ DIVIDES = {
     "not_raised": lambda x, C, nh: ValueError("C must be divisible by n_head") and None,
     "returned": lambda x, C, nh: "stop" if C % nh else None,
     "other_way": lambda x, C, nh: _refuse(nh, C),
+    "tokens": lambda x, C, nh: _refuse(x.shape[1], nh),
+    "batch": lambda x, C, nh: _refuse(x.shape[0], nh),
     "larger_only": lambda x, C, nh: _refuse(0 if nh <= C else 1, 2),
 }
 
@@ -259,6 +262,10 @@ MUTANTS = (
     ("divisibility_unchecked", {"divisibility": "not_raised"}),
     ("divisibility_unchecked", {"divisibility": "returned"}),
     ("divisibility_unchecked", {"divisibility": "larger_only"}),
+    ("divisibility_unchecked", {"divisibility": "other_way"}),
+    ("divisibility_unchecked", {"divisibility": "tokens"}),
+    ("divisibility_unchecked", {"divisibility": "batch"}),
+    ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     ("wrong_view", {"split": "straight_hd_first"}),
     ("wrong_view", {"split": "straight_then_swapped"}),
     ("wrong_view", {"split": "straight_after_swap"}),

@@ -42,6 +42,7 @@ MERGE = {
     "heads": axes(0, 2, 1, 3),
     "no_transpose": axes(0, 1, 2, 3),
     "stacked_last": axes(0, 2, 3, 1),
+    "sizes_of_transposed": lambda y, B, T: y.transpose(1, 2).reshape(B, y.shape[1], -1),
     "swapped_1_3": axes(0, 3, 2, 1),
     "swapped_2_3": axes(0, 1, 3, 2),
     "hd_nh_t": axes(0, 3, 1, 2),
@@ -67,11 +68,12 @@ MERGE = {
 class HeadKnobs(Knobs):
     """The faults of several heads too; sizes may hold nh and hd."""
 
-    divides: bool = True
+    divides: str = "d_out"  # what is checked: d_out, d_in, context, nothing
+    head_values: str = "own"  # whole_mean, whole_sum: each head mixes the values of all, and the heads are added up
     split: str = "heads"
     split_only: str = "qkv"  # the others are split well
     merge: str = "heads"
-    proj: str = "linear"  # linear, missing, transposed, twice, no_bias_used
+    proj: str = "linear"  # linear, missing, transposed, twice, no_bias_used, bias_each: once a head
     names: tuple[str, ...] = ("W_query", "W_key", "W_value", "out_proj")
 
 
@@ -80,7 +82,8 @@ class Heads(OneHead):
 
     def __init__(self, d_in, d_out, context_length, num_heads, dropout=0.0, qkv_bias=False):
         sizes = self.knobs.sizes
-        if self.knobs.divides and d_out % num_heads:
+        divided = {"d_out": d_out, "d_in": d_in, "context": context_length, "nothing": 0}[self.knobs.divides]
+        if divided % num_heads:
             raise ValueError(f"{d_out} channels do not divide into {num_heads} heads")
         super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
         self.num_heads = sizes.get("nh", d_out // sizes["hd"] if "hd" in sizes else num_heads)
@@ -102,6 +105,13 @@ class Heads(OneHead):
     def split(self, t, which):
         return SPLIT[self.knobs.split if which in self.knobs.split_only else "heads"](t, self.num_heads)
 
+    def mixed(self, weights, v):
+        if self.knobs.head_values == "own":
+            return weights @ v
+        each = weights @ v.transpose(1, 2).flatten(2)[:, None]  # (B, nh, T, C)
+        whole = each.mean(1) if self.knobs.head_values == "whole_mean" else each.sum(1)
+        return whole.unflatten(-1, (v.shape[1], v.shape[3])).transpose(1, 2)
+
     def as_values(self, x, q):
         return x.reshape(*x.shape[:2], self.num_heads, q.shape[-1]).transpose(1, 2)
 
@@ -113,6 +123,8 @@ class Heads(OneHead):
         without_bias = self.knobs.proj == "no_bias_used"
         layer = getattr(layers[3], "weight", layers[3]) if without_bias else layers[3]
         out = project(layer, out) if self.knobs.proj == "twice" else out
+        if self.knobs.proj == "bias_each":
+            return project(layer, out) + (self.num_heads - 1) * layer.bias
         return project(layer, out, transposed=self.knobs.proj == "transposed")
 
 
@@ -141,10 +153,11 @@ def make(**faults):
     return {"MultiHeadAttention": shapes.get(interface, MultiHeadAttention)}
 
 
+WRONG_AXES = ("heads", "batch", "square", "everything", "sequence", "head", "batch_and_heads")
 NOT_ALL = ("v", "q", "k", "qk", "qv", "kv")
 
 HEAD_MUTANTS = (
-    ("divisibility_unchecked", {"divides": False}),
+    *each("divisibility_unchecked", "divides", "nothing", "d_in", "context"),
     ("wrong_view", {"split": "view"}),
     ("wrong_view_both", {"split": "view", "merge": "no_transpose"}),
     *each("wrong_view_values", "split_only", *NOT_ALL, split="view"),
@@ -164,6 +177,8 @@ HEAD_MUTANTS = (
     *each("heads_missing_transpose", "split_only", "v", "q", "k", "qk", split="tokens_first"),
     *each("heads_averaged", "merge", "mean", "sum", "mean_repeated", "sum_repeated"),
     *each("heads_averaged", "merge", "mean_interleaved", "sum_interleaved"),
+    *each("heads_averaged", "head_values", "whole_mean", "whole_sum"),
+    ("size_wrong_axis", {"merge": "sizes_of_transposed"}),
     *each("heads_reversed", "merge", "reversed", "rolled", "rolled_back"),
     *each("heads_mix_batch", "split", "view", "heads_first", "batch_beside_heads"),
     ("heads_mix_batch", {"merge": "nh_t_b_folded"}),
@@ -174,13 +189,13 @@ HEAD_MUTANTS = (
     ("proj_transposed", {"proj": "transposed"}),
     ("proj_twice", {"proj": "twice"}),
     ("proj_bias", {"no_bias": "o"}),
-    ("proj_bias", {"proj": "no_bias_used"}),
+    *each("proj_bias", "proj", "no_bias_used", "bias_each"),
     ("view_not_contiguous", {"merge": "view"}),
     ("view_not_contiguous", {"split": "view_not_contiguous"}),
 )
 
 MUTANTS = (
-    *attention_mutants(("d_out", "d_in"), ("heads", "batch", "square", "everything"), sqrt_heads=("nh",)),
+    *attention_mutants(("d_out", "d_in"), WRONG_AXES, sqrt_heads=("nh",)),
     *HEAD_MUTANTS,
     *LAYER_MUTANTS,
     ("dropout_on_output_only", {"drop": ("merged",)}),

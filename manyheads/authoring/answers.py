@@ -16,7 +16,7 @@ from ..public.aspects import Compared
 from ..public.fingerprint import ReplyFingerprint, fingerprint_of, refused_late
 from .aspects import Broken, broken_aspects
 from .chance import is_deterministic, is_of_rounding
-from .recorded_calls import RecordedCalls
+from .recorded_calls import RecordedCalls, SettledRunner
 from .replies import Replies
 from .same_reply import is_same_reply
 
@@ -52,7 +52,7 @@ def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers
     seen = [_Seen(right) for right in recorded.right]
     found = []
     for namespace in mutants:
-        runner = LocalRunner(namespace)
+        runner = SettledRunner(namespace)
         asked = list(_asked(recorded, runner))
         places = tuple(
             seen[i].place(runner, each) if is_deterministic(runner, each.told.call) else None
@@ -70,7 +70,7 @@ def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers
 def compared_with(recorded: RecordedCalls, path: Path) -> list[Compared]:
     """How a right attempt answers, beside the reference."""
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):  # prints and warnings cost nothing
-        return [each.told for each in _asked(recorded, LocalRunner(namespace_of(path)))]
+        return [each.told for each in _asked(recorded, SettledRunner(namespace_of(path)))]
 
 
 @dataclass(frozen=True)

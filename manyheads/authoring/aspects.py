@@ -8,7 +8,7 @@ for it needs chance or more than recordings hold, is left to the grading.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from typing import get_args
@@ -18,10 +18,11 @@ from torch import Tensor
 from ..checks.implementation import CheckFailed
 from ..public.aspects import Aspect, Compared, compare
 from ..public.file import Ask
-from ..public.metamorphic import are_related
+from ..public.metamorphic import are_related, is_difference
 
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)  # in the order in which they are asked
 OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
+OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
@@ -42,17 +43,35 @@ class Subject:
     broken: Broken
 
 
-def groups_of(calls: Sequence[int], expected: Sequence[Tensor | None]) -> Groups:
-    """The calls to which each aspect can be put: one by one, or two whose answers are related."""
+def groups_of(calls: Sequence[int], expected: Sequence[Tensor | None], copies: Set[int] = frozenset()) -> Groups:
+    """The calls to which each aspect can be put: one by one, or two whose answers are related.
+
+    copies: the calls about many copies of one input, of which the extremes are recorded.
+    """
     answers = {i: answer.double() for i in calls if (answer := expected[i]) is not None and _is_comparable(answer)}
     related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
-    single = [(i,) for i in calls]
-    return {aspect: related if aspect in OF_PAIRS else single for aspect in ASPECTS}
+    single: list[tuple[int, ...]] = [(i,) for i in calls]
+    calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
+    groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
+    groups["difference"] = _differences(calls, expected)
+    groups["dropped"] = [group for group in calm if group[0] not in copies]
+    return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
+
+
+def _differences(calls: Sequence[int], expected: Sequence[Tensor | None]) -> list[tuple[int, ...]]:
+    """Two calls, and a third whose answer is the largest difference of theirs: the nearest ones."""
+    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None}
+    numbers = [i for i, answer in known.items() if not answer.dim()]
+    pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim()]
+    return [(a, b, n) for n in numbers for a, b in pairs if b < n and is_difference(known[a], known[b], known[n])]
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
-    """The groups of these calls alone."""
-    return {aspect: [group for group in found if set(group) <= set(calls)] for aspect, found in groups.items()}
+    """The groups of these calls alone, but of relations: they hold between answers that may themselves be others."""
+    return {
+        aspect: [group for group in found if aspect in OF_SEVERAL or set(group) <= set(calls)]
+        for aspect, found in groups.items()
+    }
 
 
 def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Broken:

@@ -76,7 +76,7 @@ def _checks(
     checks = []
     for outcome in recorded.outcomes:
         calls = tuple(i for i in recorded.of(outcome.id) if (i, "outputs") not in disputed)
-        if not calls:
+        if not recorded.of(outcome.id):
             continue
         checks.append(
             PublicCheck(

@@ -10,18 +10,27 @@ from torch import Tensor
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..checks.cast import map_call
-from ..checks.implementation import Runner
+from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
 from ..judge.catalogue import Catalogue
+from ..public.copies import is_of_copies, settled
 from ..public.fingerprint import ReplyFingerprint, fingerprint_of
 from .aspects import Groups, groups_of
 from .chance import is_deterministic
 
 PUBLIC = b"public inputs: drawn without the course's secret"
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
+
+
+@dataclass(frozen=True)
+class SettledRunner(LocalRunner):
+    """Runs trusted code, and replies with what is recorded: of many copies, the extremes."""
+
+    def execute(self, call: Call) -> Reply:
+        return settled(call, super().execute(call))
 
 
 @dataclass(frozen=True)
@@ -50,20 +59,21 @@ class RecordedCalls:
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """The calls of an exercise. Raises what `right_answers` raises."""
-    reference = catalogue.reference(exercise)
+    reference = SettledRunner(catalogue.reference(exercise).namespace)
     outcomes, transcript = right_answers(catalogue, exercise)
     exchanges = [e for e in transcript if _is_recordable(reference, e.call)]
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(_rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
     expected = [_first_output(reply) for reply in replies]
+    copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     return RecordedCalls(
         outcomes=tuple(outcomes),
         asked_by=asked_by,
         calls=calls,
         replies=replies,
         right=tuple(fingerprint_of(reply) for reply in replies),
-        groups={o.id: groups_of(_of(o.id, asked_by), expected) for o in outcomes},
+        groups={o.id: groups_of(_of(o.id, asked_by), expected, copies) for o in outcomes},
     )
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.answers import ModuleFacts, Operations, Output, Reply
+from ..public.fingerprint import attributes_of
 
 
 def is_same_reply(a: Reply, b: Reply) -> bool:
@@ -20,6 +21,7 @@ def is_same_reply(a: Reply, b: Reply) -> bool:
         and all(map(_is_same_output, a.outputs, b.outputs))
         and _are_same(a.gradients, b.gradients)
         and _facts(a.modules) == _facts(b.modules)
+        and attributes_of(a) == attributes_of(b)
         and _is_fused(a.operations) == _is_fused(b.operations)
     )
 
@@ -41,11 +43,8 @@ def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:
 
 
 def _facts(modules: tuple[ModuleFacts, ...]) -> object:
-    """What a fingerprint has of the first module."""
-    if not modules:
-        return None
-    parameters = {name: entry.shape for name, entry in modules[0].parameters.items()}
-    return parameters, {name: str(value) for name, value in modules[0].attributes.items()}
+    """The parameters that a fingerprint has of the first module."""
+    return {name: entry.shape for name, entry in modules[0].parameters.items()} if modules else None
 
 
 def _is_fused(operations: Operations | None) -> bool:

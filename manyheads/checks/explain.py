@@ -62,6 +62,12 @@ _UNFIT = _kind(
     r"shapes? .* (are|is) not broadcastable|Attempting to broadcast a dimension|output with shape .* doesn't match the broadcast shape",
     "two tensors whose shapes do not fit each other",
 )
+# Layers of torch.nn that a student may have forgotten to call, and what one does with tensors.
+_LAYER = r"(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
+_OF_TENSORS = (
+    "view|reshape|transpose|permute|mT|T|t|split|chunk|unbind|shape|size|unflatten|flatten|swapaxes|unsqueeze|squeeze|"
+    "contiguous|masked_fill|softmax|matmul|dim|ndim|movedim|mean|sum|expand"
+)
 
 KINDS = (
     _LEFT_OVER,
@@ -78,6 +84,14 @@ KINDS = (
         r"before Module\.__init__\(\) call|object has no attribute '_(modules|parameters|buffers)'",
         "a layer was set before super().__init__() had run",
         "super_init_missing",
+    ),
+    _kind(
+        "Exception",
+        rf"'{_LAYER}' object has no attribute '({_OF_TENSORS})'|'{_LAYER}' object is not (subscriptable|iterable)|"
+        rf"unsupported operand type\(s\) for .*'{_LAYER}'|must be Tensor, not {_LAYER}\b|but got {_LAYER}\b|"
+        rf"unknown to einops .*torch\.nn\.modules|non-iterable {_LAYER}\b|'{_LAYER}' has no len|got \([^)]*\b{_LAYER}\b",
+        "a layer is used where a tensor is due: has it been called?",
+        "layer_not_called",
     ),
     _UNMULTIPLIED,
     _UNFIT,

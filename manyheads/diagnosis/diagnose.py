@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from ..box.connection import AttemptEnded
-from ..box.worker.answers import Raised
-from ..checks.explain import is_unfinished, kind_of
+from ..checks.explain import is_refusal, is_unfinished
 from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
@@ -20,36 +19,17 @@ from .bank import Bank
 from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
 from .causes import can_cause
+from .diagnosis import Diagnosis
+from .equal_sizes import works_where_sizes_are_equal
 from .own_sizes import works_for_its_own_sizes
+from .proven import MUTATED, proven_by
 from .search import Fault, explain_values
 from .sizes import has_fixed_size
 from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-INTERFACE, HARD_CODED, MUTATED = "interface", "hard_coded_shape", "input_mutated"
-
-
-@dataclasses.dataclass(frozen=True)
-class Diagnosis:
-    """What is found about an attempt.
-
-    Attributes:
-        named: the misconceptions that explain it, most likely first; empty if everything passed or nothing explains it.
-        also: what is proved, but does not explain why the values are wrong, which nothing does.
-    """
-
-    named: tuple[Diagnosed, ...] = ()
-    also: tuple[Diagnosed, ...] = ()
-
-    @property
-    def every(self) -> tuple[Diagnosed, ...]:
-        """All that is found."""
-        return (*self.named, *self.also)
-
-    def changed(self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]) -> Diagnosis:
-        """The same with more to tell of each."""
-        return Diagnosis(change(self.named), change(self.also))
+INTERFACE, HARD_CODED, WRONG_AXIS = "interface", "hard_coded_shape", "size_wrong_axis"
 
 
 def diagnose(
@@ -90,22 +70,31 @@ def diagnose(
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
             return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
-        values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
+        wrong_axis = _fails_in_shape(reference, exchanges) and works_where_sizes_are_equal(
+            subject, reference, exchanges
+        )
+        values = explain_values(bank, table(), subject, reference, exchanges) if exchanges and not wrong_axis else ()
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
         if values is None:
             values = explain_functions(bank, table(), subject, reference, exchanges)
     except AttemptEnded:
-        values = None
+        values, wrong_axis = None, False
     if not mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
-    suspects = [proven[o.id] for o in sorted(written, key=lambda o: o.layer) if o.raised is None]
     also: list[str] = []
-    if not named and _returns_nothing(transcript):
+    suspects = [
+        proven[o.id]
+        for o in sorted(written, key=lambda o: o.layer)
+        if o.raised is None and not _follows(o, values, reference, transcript)
+    ]
+    if wrong_axis:
+        suspects = [WRONG_AXIS, *(s for s in suspects if s != HARD_CODED)]
+    elif not named and _returns_nothing(transcript):
         suspects = [UNTOUCHED]
     elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
         suspects.append(HARD_CODED)
@@ -120,6 +109,28 @@ def diagnose(
     return Diagnosis(
         tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
         tuple(_diagnosed(bank, id_, ()) for id_ in dict.fromkeys(also)),
+    )
+
+
+def _follows(
+    failed: CheckOutcome, values: tuple[Fault, ...] | None, reference: CachedRunner, transcript: Sequence[Exchange]
+) -> bool:
+    """Whether a fault in the gradients is a consequence: the one mutant that explains the values has the same gradients."""
+    asked = [e for e in transcript if e.check == failed.id]
+    if failed.layer != Layer.GRADIENTS or not asked or not values or len(values) > 1:
+        return False
+    runner = reference.of(values[0].mutant.namespace)
+    return all(agree(e.reply, runner.execute(e.call)) for e in asked)
+
+
+def _fails_in_shape(reference: CachedRunner, exchanges: Sequence[Exchange]) -> bool:
+    """Whether every wrong answer is an exception or has another shape, which many mistakes have in common."""
+    wrong = [e for e in exchanges if not agree(e.reply, reference.execute(e.call))]
+    return bool(wrong) and all(
+        not is_refusal(e.reply.raised)
+        if e.reply.raised is not None
+        else [out.shape for out in e.reply.outputs] != [out.shape for out in reference.execute(e.call).outputs]
+        for e in wrong
     )
 
 
@@ -222,16 +233,6 @@ def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, b
         exchange.call.cotangent is not None,
         layers.get(exchange.check, 0),
     )
-
-
-def proven_by(raised: Raised | None, mutates: bool) -> str:
-    """The misconception that an exception proves by itself, or "".
-
-    mutates: whether an argument was seen to change. Autograd's complaint of a change in place may be of another tensor.
-    """
-    kind = kind_of(raised) if raised is not None else None
-    name = (kind.misconception if kind else None) or ""
-    return "" if name == MUTATED and not mutates else name
 
 
 def _diagnosed(bank: Bank, id_: str, alternatives: tuple[str, ...]) -> Diagnosed:

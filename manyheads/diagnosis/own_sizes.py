@@ -32,9 +32,9 @@ def works_for_its_own_sizes(
 ) -> bool:
     """Whether the attempt is right only if axes have sizes that its text contains. Raises AttemptEnded."""
     written = written_sizes(source)
-    found = _templates(reference, exchanges) if written else []
-    small = [way for way in found if way.numbers(_others(way, written)) <= NUMBERS]
-    wrong = [way for way in small if not _is_right(subject, reference, [way.at(_others(way, written))])]
+    found = templates(reference, exchanges) if written else []
+    small = [way for way in found if way.numbers(others(way, written)) <= NUMBERS]
+    wrong = [way for way in small if not _is_right(subject, reference, [way.at(others(way, written))])]
     calls = islice(_calls(wrong, written), CALLS)
     while some := list(islice(calls, AT_ONCE)):
         replies = replies_of(subject, [call for _, _, call in some])
@@ -53,7 +53,7 @@ def written_sizes(source: str) -> list[int]:
     return sorted({n for n in numbers if SMALLEST <= n <= LARGEST})[:SIZES]
 
 
-def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:
+def templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:
     """Calls that failed in a way that sizes may explain, a few of each function, those with most sizes first."""
     wrong = [e.call for e in exchanges if _may_be_a_matter_of_size(e, reference)]
     unlike = {(target_of(call), sizes_of(call)): call for call in wrong}
@@ -61,7 +61,7 @@ def _templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]
     for (name, sizes), call in sorted(unlike.items(), key=lambda item: -len(item[0][1])):
         alike = found.setdefault((name, len(sizes)), [])
         if len(alike) < READ:
-            ways = (way for way in layouts(call) if reference.execute(way.at(_others(way, []))).raised is None)
+            ways = (way for way in layouts(call) if reference.execute(way.at(others(way, []))).raised is None)
             alike.extend(islice(ways, 1))
     return [max(ways, key=lambda way: len(way.axes)) for ways in found.values() if ways]
 
@@ -84,7 +84,7 @@ def _calls(found: Sequence[Layout], written: Sequence[int]) -> Iterator[tuple[La
     )
     left = OF_ALL
     for layout, axes in islice(choices, CHOICES):
-        sizes = _others(layout, written) | axes
+        sizes = others(layout, written) | axes
         numbers = layout.numbers(sizes)
         if numbers <= min(NUMBERS, left):
             left -= numbers
@@ -98,7 +98,7 @@ def _choices(layout: Layout, written: Sequence[int], n: int) -> Iterator[Axes]:
             yield dict(zip(axes, sizes, strict=True))
 
 
-def _others(layout: Layout, written: Sequence[int], skip: int = 0) -> dict[int, int]:
+def others(layout: Layout, written: Sequence[int], skip: int = 0) -> Axes:
     """A prime size for each axis, ascending. No prime is in the text or one or two above a size in it."""
     near = {n + more for n in written for more in (0, 1, 2)}
     primes = (n for n in count(5, 2) if n not in near and all(n % d for d in range(3, n, 2)))
@@ -107,7 +107,7 @@ def _others(layout: Layout, written: Sequence[int], skip: int = 0) -> dict[int, 
 
 def _is_fixed(subject: BatchRunner, reference: Runner, layout: Layout, axes: Axes, written: Sequence[int]) -> bool:
     """Whether the sizes of these axes decide alone: right whatever the other axes are, wrong with other sizes for these."""
-    here, elsewhere = _others(layout, written), _others(layout, written, skip=1) | axes
+    here, elsewhere = others(layout, written), others(layout, written, skip=1) | axes
     if layout.numbers(elsewhere) > MOST_NUMBERS:
         return False
     beside = [layout.at(here | {axis: size + more for axis, size in axes.items()}) for more in (1, 2)]

@@ -1,4 +1,4 @@
-"""Which pairs of mutants a few answers do not rule out, by the diagnosis table."""
+"""Which pairs of mutants a few answers do not rule out, by the diagnosis table, and which of two equal pairs is simpler."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from ..checks.implementation import LocalRunner
+from ..checks.local import CachedRunner
+from ..checks.recording import Exchange
+from .agree import agree
+from .bank import Bank, Mutant
 from .sketch import Sketches
 from .table import Table
 
@@ -41,3 +46,27 @@ def possible_pairs(
             a, b = int(first[i]), int(second[i])
             ranked.append((float(doubt[i]) - 0.5 * bool(certain[i]), a + b, a, b))
     yield from ((a, b) for _, _, a, b in sorted(ranked))
+
+
+def simplest(
+    bank: Bank, pair: Sequence[Mutant], reference: CachedRunner, exchanges: Sequence[Exchange]
+) -> Sequence[Mutant]:
+    """The pair that explains the exchanges with the fewest changes.
+
+    One fault may leave a change of the other without effect: where heads are cut in one step, no other way to cut them
+    does anything. A mutant that has the other changes alone is then the mistake.
+    """
+    for one, other in (pair, tuple(reversed(pair))) if len(pair) == 2 else ():
+        for fewer in bank.mutants:
+            if _is_part(fewer, one) and (namespace := bank.combine(fewer, other)) is not None:
+                together = LocalRunner(namespace, reference.device, only_values=True)
+                if all(agree(e.reply, together.execute(e.call)) for e in exchanges):
+                    return simplest(bank, (fewer, other), reference, exchanges)
+    return pair
+
+
+def _is_part(fewer: Mutant, whole: Mutant) -> bool:
+    """Whether a mutant has some of another's changes and no others."""
+    return len(fewer.faults) < len(whole.faults) and all(
+        key in whole.faults and whole.faults[key] == value for key, value in fewer.faults.items()
+    )

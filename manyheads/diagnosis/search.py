@@ -18,7 +18,7 @@ from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
-from .pairs import possible_pairs
+from .pairs import possible_pairs, simplest
 from .sketch import Sketches, sketch
 from .table import Table, combined
 
@@ -166,11 +166,16 @@ def _found(
     for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
         together = LocalRunner(namespace, reference.device, only_values=True)
         if _explains(together, exchanges) and not (part and part.contradicts(together, reference)):
-            return tuple(
-                _fault(_representative(bank, table, c), [bank.mutants[m].id for m in table.classes[c]])
-                for c in _needed(bank, table, sorted(classes), reference, exchanges)
-            )
+            needed = _needed(bank, table, sorted(classes), reference, exchanges)
+            pair = [_representative(bank, table, c) for c in needed]
+            return tuple(_with_alternatives(bank, table, m) for m in simplest(bank, pair, reference, exchanges))
     return None
+
+
+def _with_alternatives(bank: Bank, table: Table, mutant: Mutant) -> Fault:
+    """The fault, with the others of its class as alternatives."""
+    place = bank.mutants.index(mutant)
+    return _fault(mutant, [bank.mutants[m].id for c in table.classes if place in c for m in c])
 
 
 def _solved(bank: Bank, reference: CachedRunner, exchanges: list[Exchange], part: Part | None) -> Fault | None:

@@ -12,12 +12,10 @@ from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..diagnosis import Bank
 from ..diagnosis.agree import agree, comparable
-from ..diagnosis.diagnose import Diagnosis
+from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import FunctionResult
 from .functions import IsRight, asked_alone, failed_in, function_results, seen_by_checks, written_and_wrong
 from .located import located, proven_in, ways_of, with_titles
-
-NOTHING = Diagnosis()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
 from ..course import Assignment, Course, Exercise
 from ..diagnosis import Bank, diagnose, load_bank
-from ..diagnosis.diagnose import Diagnosis, diagnosed
+from ..diagnosis.diagnose import diagnosed
+from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.table import Table
 from ..errors import CourseFault
 from ..lines.search import Bounds

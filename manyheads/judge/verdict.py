@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
 from ..course import Exercise
-from ..diagnosis.diagnose import Diagnosis
+from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
-from .by_function import NOTHING, ByFunction
+from .by_function import ByFunction
 from .located import with_start
 
 

@@ -11,12 +11,13 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.recording import target_of
 from ..checks.sanitize import sanitize
 from ..course import Exercise
-from ..diagnosis.diagnose import Diagnosis
+from ..diagnosis.diagnosis import Diagnosis
 from ..judge.attempt import AttemptRunner
 from ..judge.located import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .aspects import Compared, compare, compared
+from .copies import settled
 from .describe_exception import describe_exception
 from .diagnosis import diagnose_from_recordings, named
 from .file import Fingerprints, PublicCheck
@@ -102,13 +103,16 @@ def _check(
     targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
     place = ""
     try:
-        for index in check.calls:
+        asked = {}
+        for index in check.asked:
             place = target_of(fingerprints.calls[index])
-            seen[index] = _see(fingerprints, index, attempt)
+            asked[index] = _see(fingerprints, index, attempt)
+            if index in check.calls:
+                seen[index] = asked[index]
         for ask in check.asks:
             for group in ask.calls:
                 place = target_of(fingerprints.calls[group[0]])
-                compare(ask.aspect, [seen[index] for index in group])
+                compare(ask.aspect, [asked[index] for index in group])
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
         place = target_of(call) if call else ""
@@ -133,7 +137,7 @@ def _ask_the_rest(
 
 def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Compared:
     call, right = fingerprints.calls[index], fingerprints.content.right(index)
-    return compared(call, right, fingerprints.expected[index], attempt.execute(call))
+    return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
 
 
 def _result(check: PublicCheck, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence, Set
 from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
-from ..diagnosis.diagnose import Diagnosis, proven_by
+from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .aspects import Compared
 from .file import Fingerprints, Words
 from .fingerprint import Facet, ReplyFingerprint
+
+MOST_ALTERNATIVES = 1  # where nothing but exceptions came
 
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
@@ -110,7 +113,7 @@ def _cover(
     `asked`: the calls on which they may differ from the reference only as the attempt does, where it is `differing`.
     """
     explains = {
-        m: frozenset(i for i in unexplained if _matches(fingerprints, m, i, unexplained[i]))
+        m: _explained(fingerprints, m, unexplained)
         for m in range(len(fingerprints.content.mutants))
         if _is_silent_elsewhere(fingerprints, m, differing, asked)
     }
@@ -121,9 +124,19 @@ def _cover(
             return []  # something remains that nothing explains: name nothing
         mutants = fingerprints.content.mutants
         same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
+        if len({*same}) > MOST_ALTERNATIVES and all(each.reply.raised for each in unexplained.values()):
+            return []  # so many mistakes end in this exception that it says little
         found.append((mutants[best].id, tuple(dict.fromkeys(same))))
         left -= explains[best]
     return found
+
+
+def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Compared]) -> frozenset[int]:
+    """The calls that a mutant explains; none if what it answers is known of none of them."""
+    content = fingerprints.content
+    explained = frozenset(i for i in unexplained if _matches(fingerprints, mutant, i, unexplained[i]))
+    is_known = any(content.answer(content.mutants[mutant], i) is not None for i in explained)
+    return explained if is_known else frozenset()
 
 
 def _is_silent_elsewhere(

@@ -47,6 +47,11 @@ class PublicCheck(_Model):
     facets: tuple[Facet, ...]
     asks: tuple[Ask, ...]
 
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """All calls: `calls`, whose answers must be the reference's, and those of relations that can be answered otherwise."""
+        return tuple(sorted({*self.calls, *(index for ask in self.asks for group in ask.calls for index in group)}))
+
 
 class RecordedMutant(_Model):
     """A mutant: its misconception, and for each call the index of its reply fingerprint, None where its answer varies."""

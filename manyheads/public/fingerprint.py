@@ -14,7 +14,7 @@ from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
-SMALLEST = 1e-5  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
 _FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -100,9 +100,22 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         },
         mutated=reply.mutated,
         parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
-        attributes={} if facts is None else {name: str(value) for name, value in facts.attributes.items()},
+        attributes=attributes_of(reply),
         fused=bool(reply.operations and reply.operations.fused),
     )
+
+
+def attributes_of(reply: Reply) -> dict[str, str]:
+    """The attributes of the first module that were asked for, with whatever else says how it was left; and whether it
+    is as its twin."""
+    if not reply.modules:
+        return {}
+    facts, seen = reply.modules[0], reply.operations
+    found = {name: str(value) for name, value in facts.attributes.items()}
+    if found:
+        found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
+        found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
+    return found | ({"its twin": "alike"} if facts.alike else {})
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:

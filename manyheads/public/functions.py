@@ -9,7 +9,7 @@ from ..box.worker.answers import Raised
 from ..checks.explain import is_undefined, kind_of
 from ..checks.implementation import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
-from ..diagnosis.diagnose import Diagnosis
+from ..diagnosis.diagnosis import Diagnosis
 from ..judge.functions import Seen, function_results, written_and_wrong
 from ..judge.located import Shows, located, with_titles
 from ..result import CheckResult, FunctionResult

@@ -17,6 +17,7 @@ from ..lines.search import Bounds, OutOfTime
 from ..result import ExerciseResult, ProvedLine
 from ..submission import AttemptSource, proved_line
 from .check import visible_results
+from .copies import settled
 from .diagnosis import differs
 from .file import Fingerprints
 from .fingerprint import fingerprint_beside
@@ -66,8 +67,8 @@ def _questions(fingerprints: Fingerprints, asked: list[Exchange], dtype: str, fa
     places = {id(call): index for index, call in enumerate(fingerprints.calls)}
 
     def is_right(index: int, reply: Reply) -> bool:
-        right = fingerprints.content.right(index)
-        return not differs(fingerprints, index, fingerprint_beside(right, fingerprints.calls[index], reply))
+        right, call = fingerprints.content.right(index), fingerprints.calls[index]
+        return not differs(fingerprints, index, fingerprint_beside(right, call, settled(call, reply)))
 
     def passes(attempt: AttemptRunner, ids: list[str]) -> bool:
         for check in visible_results(fingerprints, attempt, ids):

@@ -87,3 +87,41 @@ def _edits(answers: Sequence[Pair]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
             same = (first - second).abs() <= _SAME * first.abs().max()
             if bool(same.any()):
                 yield same, before, after
+
+
+def is_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
+    """Whether a number is the largest difference of two answers, and they do differ."""
+    if first.shape != second.shape or not first.dim() or number.dim() or not bool(number.abs() > _STAYS):
+        return False
+    return _is_largest_difference(first, second, number)
+
+
+def difference_is_another(answers: Sequence[Pair]) -> str:
+    """What is wrong where the third answer of the reference is the largest difference of the first two; "" if nothing is,
+    or if the first two are wrong themselves, perhaps others in every call.
+    """
+    (right, first), (other_right, second), (_, number) = answers
+    if not _is_near(right, first) or not _is_near(other_right, second) or _is_largest_difference(first, second, number):
+        return ""
+    return "the number that it gives is not the largest absolute difference of the two answers"
+
+
+def dropped_otherwise(answers: Sequence[Pair]) -> str:
+    """What is wrong where an answer in eval mode is right, and the extremes of many in training are not; else ""."""
+    (right, calm), (extremes, found) = answers
+    if not _is_near(right, calm) or _is_near(extremes, found):
+        return ""
+    return (
+        "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
+        "elsewhere or at another rate, or is not scaled up"
+    )
+
+
+def _is_near(right: Tensor, mine: Tensor) -> bool:
+    return bool(((right - mine).abs() <= _STAYS * right.abs().max()).all())
+
+
+def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:
+    """To rounding, which is all that the difference of two equal answers is."""
+    apart = (first - second).abs().max()
+    return bool((apart - number).abs() <= 1e-4 * apart + _SAME * first.abs().max())

@@ -3,6 +3,8 @@ difference."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -39,12 +41,18 @@ class Holder:
     pass
 
 
+@dataclass
+class Config:
+    heads: int
+
+
 HOLDER = Holder()
 
 
 def test_other_random_weights_are_alike() -> None:
     assert are_alike(Layer(4, 2, 8), Layer(4, 2, 8))
     assert are_alike(changed(how=(1, "a", None, torch.float32)), changed(how=(1, "a", None, torch.float32)))
+    assert are_alike(changed(config=Config(2)), changed(config=Config(2)))
 
 
 @pytest.mark.parametrize(
@@ -65,6 +73,7 @@ def test_anything_else_is_not(other: nn.Module) -> None:
 
 def test_what_cannot_be_compared_counts_as_different() -> None:
     assert not are_alike(changed(held=Holder()), changed(held=Holder()))
+    assert not are_alike(changed(config=Config(2)), changed(config=Config(4)))
     one, other = changed(itself=[]), changed(itself=[])
     for module in (one, other):
         module.itself.append(module.itself)

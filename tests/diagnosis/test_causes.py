@@ -6,7 +6,7 @@ import pytest
 
 from manyheads.box.worker.answers import Raised
 from manyheads.diagnosis.causes import can_cause
-from manyheads.diagnosis.diagnose import proven_by
+from manyheads.diagnosis.proven import proven_by
 
 REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "values", "argument"}]}
 

@@ -329,3 +329,36 @@ def test_sizes_that_stand_in_the_text(judge: Judge, repository: Path, exercise: 
 def test_who_writes_into_the_weights_has_cut_no_gradient(judge: Judge, repository: Path) -> None:
     writes = {"    heads = []": "    w_q.data.div_(math.sqrt(hd))\n    heads = []", "/ math.sqrt(hd)": "* 1"}
     assert named(judge, repository, "mha_by_loop", writes) == [("input_mutated",)]
+
+
+PACKED = {
+    "q, k, v = self.qkv(x).split(C, dim=-1)": "q, k, v = self.qkv(x).view(B, T, self.n_head, -1).chunk(3, dim=-1)",
+    "y.transpose(1, 2).reshape(B, T, C)": "y.reshape(B, T, C)",
+}
+WILD = [
+    pytest.param("self_attention", {"math.sqrt(q.shape[-1])": "q.shape[0] ** 0.5"}, ["scale_wrong_axis"], id="a scale from the batch"),
+    pytest.param("attention_scores", {"math.sqrt(q.shape[-1])": "math.isqrt(q.shape[-1])"}, ["scale_rounded"], id="a whole root"),
+    pytest.param("fused_qkv", {"/ math.sqrt(self.head_dim)": "// math.sqrt(self.head_dim)"}, ["scale_rounded"], id="scores divided with two slashes"),
+    pytest.param("self_attention", {'float("-inf")': "scores.min() - 1"}, ["mask_weak_fill"], id="a fill just below the smallest score"),
+    pytest.param("causal_mask", {'float("-inf")': "scores.min().item() - 3"}, ["mask_weak_fill"], id="a fill three below the smallest score"),
+    pytest.param("weight_split", {"scores.softmax(dim=-1)": "scores.flatten(0, 1).softmax(0).view_as(scores)"}, ["softmax_wrong_axis"], id="a softmax over batch and heads"),
+    pytest.param("self_attention", {"softmax(scores, dim=-1)": "softmax(scores, dim=0)", "scores = scores.masked_fill(~self.mask[:T, :T], float(\"-inf\"))": "scores = scores + torch.zeros(T, T, device=x.device).masked_fill(~self.mask[:T, :T], -math.inf)"}, ["softmax_wrong_axis"], id="the batch's softmax of an added mask"),
+    pytest.param("fused_qkv", {"~self.visible[:T, :T]": "~self.visible[:B, :B]"}, ["size_wrong_axis"], id="a mask as large as the batch"),
+    pytest.param("reshape_dance", {"B, nh, T, hd = y.shape\n    return y.transpose(1, 2)": "y = y.transpose(1, 2)\n    B, nh, T, hd = y.shape\n    return y"}, ["size_wrong_axis"], id="sizes of a tensor that is transposed already"),
+    pytest.param("weight_split", {"if d_out % num_heads != 0": "if d_in % num_heads != 0"}, ["divisibility_unchecked"], id="the wrong width is asked about"),
+    pytest.param("fused_qkv", {"if n_embd % n_head != 0": "if 3 * n_embd % n_head != 0"}, ["divisibility_unchecked"], id="three times the width is asked about"),
+    pytest.param("weight_split", {"return self.out_proj(context)": "return sum(nn.functional.linear(c, w, self.out_proj.bias) for c, w in zip(context.chunk(self.num_heads, 2), self.out_proj.weight.chunk(self.num_heads, 1)))"}, ["proj_bias"], id="a bias for each head"),
+    pytest.param("fused_qkv", {"y = weights @ v": "y = (weights @ v.transpose(1, 2).reshape(B, 1, T, C)).mean(1)", "y = y.transpose(1, 2).reshape(B, T, C)": "pass"}, ["heads_averaged"], id="the mean of heads with all values"),
+    pytest.param("mha_by_loop", {"mha.qkv.weight.split(C, dim=0)": "mha.qkv.split(C, dim=0)"}, ["layer_not_called"], id="a layer in place of its weight"),
+    pytest.param("self_attention", {"return weights @ v": "return (weights @ v).round(decimals=4)"}, ["output_rounded"], id="an answer that is rounded, and has no gradient"),
+    pytest.param("causal_mask", {'scores.masked_fill(~mask, float("-inf"))': 'scores + mask.to(scores).masked_fill(~mask, float("-inf"))'}, ["mask_added"], id="a mask of one and minus infinity"),
+    pytest.param("fused_qkv", PACKED, ["merge_no_transpose", "qkv_packed_per_head"], id="rows read per head, and a merge without its transpose"),
+    pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "z = self.qkv(x).view(B, T, 3, self.n_head, self.head_dim).permute(0, 2, 3, 1, 4)\n        q, k, v = (t.transpose(1, 2) for t in z.reshape(3, B, self.n_head, T, -1))"}, ["qkv_mix_batch"], id="q, k and v from the batch's axis"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("exercise", "changes", "expected"), WILD)
+def test_what_real_code_gets_wrong(
+    judge: Judge, repository: Path, exercise: str, changes: Changes, expected: list[str]
+) -> None:
+    assert sorted(name[0] for name in named(judge, repository, exercise, changes)) == expected

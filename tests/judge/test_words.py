@@ -27,6 +27,17 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
             "shapes cannot be multiplied",
             id="shapes that cannot be multiplied",
         ),
+        *(
+            pytest.param(raised(kind, message), "a layer is used where a tensor is due", id=message)
+            for kind, message in (
+                ("AttributeError", "'Linear' object has no attribute 'view'"),
+                ("TypeError", "unsupported operand type(s) for @: 'Tensor' and 'Linear'"),
+                ("TypeError", "dropout(): argument 'input' (position 1) must be Tensor, not Linear"),
+                ("TypeError", "masked_fill() received an invalid combination of arguments - got (Linear, float)"),
+                ("TypeError", "cannot unpack non-iterable Linear object"),
+                ("RuntimeError", "Tensor type unknown to einops <class 'torch.nn.modules.linear.Linear'>"),
+            )
+        ),
         pytest.param(
             raised("AttributeError", "cannot assign module before Module.__init__() call"),
             "before super",

@@ -14,7 +14,15 @@ from manyheads.checks.marks import Layer
 from manyheads.course import load_course
 from manyheads.public.check import check_attempt
 from manyheads.public.file import read
-from manyheads.public.metamorphic import are_related, moves_too_little, moves_too_much, parts_differ, zeros_missed
+from manyheads.public.metamorphic import (
+    are_related,
+    difference_is_another,
+    is_difference,
+    moves_too_little,
+    moves_too_much,
+    parts_differ,
+    zeros_missed,
+)
 
 COURSE = load_course(Path(__file__).parents[2])
 ASSIGNMENT = COURSE.assignments[0]
@@ -98,3 +106,16 @@ def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
     }
     assert causality & failed == fails_of_causality
     assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
+
+
+def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
+    number = (BEFORE - AFTER).abs().max()
+    assert is_difference(BEFORE, AFTER, number)
+    assert not is_difference(BEFORE, AFTER, number + 1)
+    assert not is_difference(BEFORE, BEFORE, number * 0)  # two paths that agree say nothing
+    right = [(BEFORE, BEFORE), (AFTER, AFTER)]
+    assert difference_is_another([*right, (number, number)]) == ""
+    assert difference_is_another([*right, (number, number / 2)]) == (
+        "the number that it gives is not the largest absolute difference of the two answers"
+    )
+    assert difference_is_another([right[0], (AFTER, PEEKS), (number, number / 2)]) == ""  # the answers are wrong

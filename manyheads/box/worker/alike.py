@@ -1,12 +1,13 @@
 """Whether two modules differ in their weights only: the same class, and the same content otherwise.
 
 Such modules compute the same function of their weights. Objects that cannot be compared, for example of a class that
-the student wrote, count as different.
+the student wrote, count as different; of a dataclass the fields are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,7 @@ def are_alike(a: nn.Module, b: nn.Module) -> bool:
 def _same(a: object, b: object) -> bool:
     if type(a) is not type(b):
         return False
-    if isinstance(a, nn.Module):
+    if isinstance(a, nn.Module) or (is_dataclass(a) and hasattr(a, "__dict__")):
         return _same(vars(a), vars(b))
     if isinstance(a, nn.Parameter) and isinstance(b, nn.Parameter):
         return (a.shape, a.dtype, a.device, a.requires_grad) == (b.shape, b.dtype, b.device, b.requires_grad)

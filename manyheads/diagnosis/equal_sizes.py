@@ -1,0 +1,75 @@
+"""Find sizes that are read off the wrong axis: call the attempt where two of its axes have the same size.
+
+An attempt that is right there, and raises wherever all sizes differ, takes one of the two for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, StandIn
+from ..checks.implementation import Runner
+from ..checks.recording import BatchRunner, Exchange, replies_of
+from .agree import agree
+from .own_sizes import others, templates
+from .resize import Axes, Layout
+
+DRAWS = (0, 1)  # of sizes that all differ: whoever is right by chance is not so twice
+
+
+def works_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:
+    """Whether the attempt is right where two axes of its tensors are equally long, and not where all sizes differ.
+
+    Only calls that raise while they compute, or answer in another shape, are tried. Raises AttemptEnded.
+    """
+    wrong = [e for e in exchanges if e.reply.raised is None or e.reply.raised.stage == "call"]
+    for layout in templates(reference, wrong):
+        apart = [layout.at(others(layout, (), skip)) for skip in DRAWS]
+        if any(_right(subject, reference, apart)):
+            continue
+        pairs = list(combinations(_axes_of_tensors(layout), 2))
+        for skip in DRAWS:
+            pairs = _working(subject, reference, layout, pairs, skip)
+        if pairs:
+            return True
+    return False
+
+
+def _working(
+    subject: BatchRunner, reference: Runner, layout: Layout, pairs: Sequence[tuple[int, int]], skip: int
+) -> list[tuple[int, int]]:
+    """The pairs of axes with which the attempt is right where both have one size, in one way or the other."""
+    ways = [(pair, layout.at(sizes)) for pair in pairs for sizes in _tied(layout, pair, skip)]
+    right = _right(subject, reference, [call for _, call in ways])
+    works = {pair for (pair, _), is_right in zip(ways, right, strict=True) if is_right}
+    return [pair for pair in pairs if pair in works]
+
+
+def _axes_of_tensors(layout: Layout) -> list[int]:
+    """The axes that tensors have: a longest context is the size of a mask at most, which nobody reads off a tensor."""
+    tensors: list[Tensor] = []
+    for value in (layout.call.subject, *layout.call.args, *layout.call.kwargs.values()):
+        if isinstance(value, Tensor):
+            tensors.append(value)
+        elif isinstance(value, Build):
+            tensors += [t for t in (value.state or {}).values() if isinstance(t, Tensor)]
+        elif isinstance(value, StandIn):
+            tensors += value.linears.values()
+    sizes = {n for tensor in tensors for n in tensor.shape if n > 1}
+    return [axis for axis in layout.axes if any(axis in layout.factors[n] for n in sizes)]
+
+
+def _tied(layout: Layout, pair: tuple[int, int], skip: int) -> Iterator[Axes]:
+    """Sizes that differ but for these two: both as the one, or both as the other, for one may have to stay below a third."""
+    sizes = others(layout, (), skip)
+    for axis in pair:
+        yield sizes | dict.fromkeys(pair, sizes[axis])
+
+
+def _right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) -> list[bool]:
+    """Whether the attempt answers each call as the reference does, which answers it."""
+    found = zip(replies_of(subject, calls), map(reference.execute, calls), strict=True)
+    return [mine.raised is None and right.raised is None and agree(mine, right) for mine, right in found]

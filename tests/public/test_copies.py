@@ -1,0 +1,65 @@
+"""Of many copies of one input, in training, the extremes of the answers are compared: chance does not decide them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from manyheads.box.worker.messages import Build, Call
+from manyheads.checks.implementation import LocalRunner
+from manyheads.public.copies import is_of_copies, settled
+
+P = 0.25
+
+
+class Layer(nn.Module):
+    """Drops its input, so often and at this rate."""
+
+    def __init__(self, times: int, rate: float = P) -> None:
+        super().__init__()
+        self.times, self.rate = times, rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(self.times):
+            x = F.dropout(x, self.rate, self.training)
+        return x
+
+
+COPIES = torch.tensor([[[2.0, -1.0]]]).expand(512, 1, 2).contiguous()
+
+
+def asked(*args: object, seed: int = 0) -> Tensor:
+    call = Call(Build("Layer", args, training=True), (COPIES,), random=True, seed=seed)
+    output = settled(call, LocalRunner({"Layer": Layer}).execute(call)).outputs[0].tensor
+    assert output is not None
+    return output
+
+
+def test_the_extremes_are_the_same_whatever_is_drawn() -> None:
+    kept = 1 / (1 - P)
+    for seed in (1, 2):
+        assert asked(1, seed=seed)[:, 0].flatten().tolist() == pytest.approx([0, -kept, 2 * kept, 0, 2 * kept, kept])
+
+
+def test_a_dropout_more_or_less_or_at_another_rate_shows() -> None:
+    once = asked(1)
+    for other in (asked(0), asked(2), asked(1, 0.5)):
+        assert not torch.allclose(once, other)
+
+
+def test_other_calls_are_left_alone() -> None:
+    call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
+    assert is_of_copies(call)
+    different = torch.arange(1024.0).view(512, 1, 2)
+    for other in (
+        dataclasses.replace(call, random=False),
+        dataclasses.replace(call, args=(different,)),
+        dataclasses.replace(call, args=(COPIES[:8],)),
+        dataclasses.replace(call, subject="function"),
+        dataclasses.replace(call, subject=Build("Layer", (1,))),
+    ):
+        assert not is_of_copies(other)
