@@ -47,8 +47,10 @@ def test_it_holds(repository: Path) -> None:
 
 def test_a_diagnosis_that_reads_the_order_breaks_it(repository: Path) -> None:
     def trial(namespace):
-        module = namespace["CausalAttention"](4, 4, 8)
-        first = next(iter(module._modules), "none")
+        try:
+            first = next(iter(namespace["CausalAttention"](4, 4, 8)._modules), "none")
+        except NotImplementedError:  # a mutant of which nothing is written
+            first = "none"
         return [], [Diagnosed(id=first, title=first, hint="")]
 
     (claim,) = claims(exercise_of(repository, 2), trial)

@@ -140,7 +140,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         USED: (4, 4),
         "every visible check gives the hidden check's verdict": (28, 28),
         RECORDED: (7, 7),
-        PAIRS: (13, 13),
+        PAIRS: (11, 11),
         "nothing is left to fill": (7, 7),
         STUB: (1, 1),
         WRONG: (1, 1),
