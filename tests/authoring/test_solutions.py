@@ -14,6 +14,8 @@ from tests.axe import SCHEMES, violations
 from tests.browser import Browser
 from tests.conftest import RunCourse
 
+pytestmark = pytest.mark.journey  # every exercise, in a real browser
+
 
 @pytest.fixture(scope="module")
 def pages(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
