@@ -240,8 +240,8 @@ _AS_IS = (0, 1, 2, 3)
 _LAST = (0, 2, 3, 1)  # heads last
 
 MUTANTS = (
-    ("wrong_view_both", {"split": "straight", "merge": (_AS_IS, "reshape")}),
     ("wrong_view", {"split": "straight"}),
+    ("wrong_view_both", {"split": "straight", "merge": (_AS_IS, "reshape")}),
     ("merge_no_transpose", {"merge": (_AS_IS, "reshape")}),
     ("merge_no_transpose", {"merge": (_AS_IS, "flatten")}),
     ("heads_interleaved", {"split": "interleaved", "merge": (_LAST, "reshape")}),

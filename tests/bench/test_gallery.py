@@ -19,6 +19,8 @@ from manyheads.authoring.leaks import hidden_of
 from manyheads.training.plan import EVALUATE_EVERY, plan_for
 from manyheads.training.text import read_text
 
+pytestmark = pytest.mark.journey  # models are trained
+
 GALLERY = Gallery.model_validate_json(DATA.read_text(encoding="utf-8"))
 
 

@@ -25,6 +25,8 @@ from manyheads.diagnosis import load_bank
 
 ORPHAN = """
 import os, signal, time
+
+pytestmark = pytest.mark.journey  # each grades with a whole command
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 if os.fork() == 0:
     while time.process_time() < 0.5:

@@ -262,6 +262,7 @@ def test_release_of_one_exercise_goes_on_with_that_one(run_course: Run, tiny_cop
     )
 
 
+@pytest.mark.journey
 def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, tiny_copy: Path) -> None:
     sound = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
     assert (sound.returncode, sound.stderr) == (0, "")

@@ -143,3 +143,21 @@ def test_no_name_is_said_twice(repository: Path, box: Box) -> None:
     result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits)
     ids = [d.id for d in result.diagnosis]
     assert len(ids) == len(set(ids)) > 1
+
+
+def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
+    judge: Judge, box: Box, repository: Path
+) -> None:
+    """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
+    exercise = EXERCISES["reshape_dance"]
+    split, merge = exercise.script.read_text(encoding="utf-8").split("raise NotImplementedError()")[:2]
+    rest = exercise.script.read_text(encoding="utf-8")[len(split) + len("raise NotImplementedError()") :]
+    assert "merge_heads" in merge
+    view = "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n    B, T, C = x.shape\n"
+    source = AttemptSource("attempt.py", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}")
+    limits = load_course(repository).limits.for_worker()
+    for result in (
+        judge.grade_attempt("somebody", exercise, source),
+        check_source(read(exercise.fingerprints), source, box, limits),
+    ):
+        assert result.diagnosis[0].id == "wrong_view"
