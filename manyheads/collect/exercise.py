@@ -57,11 +57,11 @@ class Exercises:
     def _by_content(self, name: str, content: bytes) -> Exercise:
         """By functions and classes that no other exercise has. Raises NotPlaced."""
         defined = _defined(_source(name, content))
-        found = sorted({self._owners[each].id for each in defined & self._owners.keys()})
-        if len(found) == 1:
-            return next(each for each in self.course.exercises if each.id == found[0])
-        if found:
-            raise NotPlaced(f"may be of {', '.join(found)}: it defines what each of them asks for. {_RENAME}")
+        owners = sorted({self._owners[each].id for each in defined & self._owners.keys()})
+        if len(owners) == 1:
+            return next(each for each in self.course.exercises if each.id == owners[0])
+        if owners:
+            raise NotPlaced(f"may be of {', '.join(owners)}: it defines what each of them asks for. {_RENAME}")
         raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
 
     @cached_property
