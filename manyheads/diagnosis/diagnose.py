@@ -70,10 +70,14 @@ def diagnose(
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
             return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
-        wrong_axis = _fails_in_shape(reference, exchanges) and works_where_sizes_are_equal(
-            subject, reference, exchanges
-        )
+        in_shape = _fails_in_shape(reference, exchanges)
+        # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
+        only_raised = in_shape and all(e.reply.raised is not None for e in _wrong(reference, exchanges))
+        wrong_axis = only_raised and works_where_sizes_are_equal(subject, reference, exchanges)
         values = explain_values(bank, table(), subject, reference, exchanges) if exchanges and not wrong_axis else ()
+        if values is None and in_shape and not only_raised:
+            wrong_axis = works_where_sizes_are_equal(subject, reference, exchanges)
+            values = () if wrong_axis else None
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
         if values is None:
@@ -123,9 +127,13 @@ def _follows(
     return all(agree(e.reply, runner.execute(e.call)) for e in asked)
 
 
+def _wrong(reference: CachedRunner, exchanges: Sequence[Exchange]) -> list[Exchange]:
+    return [e for e in exchanges if not agree(e.reply, reference.execute(e.call))]
+
+
 def _fails_in_shape(reference: CachedRunner, exchanges: Sequence[Exchange]) -> bool:
     """Whether every wrong answer is an exception or has another shape, which many mistakes have in common."""
-    wrong = [e for e in exchanges if not agree(e.reply, reference.execute(e.call))]
+    wrong = _wrong(reference, exchanges)
     return bool(wrong) and all(
         not is_refusal(e.reply.raised)
         if e.reply.raised is not None
