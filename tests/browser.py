@@ -86,6 +86,14 @@ class Browser:
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code, **text)
 
+    def press_until(self, key: str, code: int, expression: str) -> None:
+        """Press a key again and again until an expression of the page is true: a busy browser drops a key at times."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.js(expression):
+            assert time.monotonic() < deadline, f"{key} does not lead to {expression}"
+            self.press(key, code)
+            time.sleep(0.1)
+
     def ask(self, method: str, **parameters: object) -> dict:
         """A command of the DevTools protocol, and its answer."""
         self._last += 1

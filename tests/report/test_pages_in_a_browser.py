@@ -141,11 +141,7 @@ def test_the_keyboard_reaches_the_content_every_student_and_every_wide_table(bro
 def test_a_wide_table_is_moved_by_the_keyboard_and_a_fold_is_opened(browser, small: Path) -> None:
     browser.open(small / "index.html", PHONE)
     browser.js("document.querySelector('.scroll').focus()")
-    browser.press(*RIGHT)
-    assert browser.js(
-        "new Promise(done => { const t = setInterval(() => { if (document.querySelector('.scroll').scrollLeft > 0)"
-        " { clearInterval(t); done(true); } }, 20); })"
-    )
+    browser.press_until(*RIGHT, "document.querySelector('.scroll').scrollLeft > 0")
     browser.open(small / "students" / "student0004.html")
     browser.js("document.querySelector('.hint summary').focus()")
     assert not browser.js("document.querySelector('.hint p').checkVisibility()")
@@ -170,11 +166,7 @@ def test_a_picture_is_named_in_words_and_a_phone_moves_it_by_the_keyboard(browse
     assert browser.js(f"{picture}.getBoundingClientRect().width") > PHONE  # numbers stay readable: it scrolls
     assert browser.js(f"[{picture}.parentElement.tabIndex, {picture}.parentElement.role]") == [0, "region"]
     browser.js(f"{picture}.parentElement.focus()")
-    browser.press(*RIGHT)
-    assert browser.js(
-        f"new Promise(done => {{ const t = setInterval(() => {{ if ({picture}.parentElement.scrollLeft > 0)"
-        " { clearInterval(t); done(true); } }, 20); })"
-    )
+    browser.press_until(*RIGHT, f"{picture}.parentElement.scrollLeft > 0")
 
 
 def test_a_picture_fits_the_page_and_the_paper(browser, small: Path) -> None:
