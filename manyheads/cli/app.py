@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from ..course import CourseError, find_course
 from .bench import bench
 from .check import check
 from .ci import ci
@@ -48,10 +49,8 @@ FOR_ALL = ("For students", "For everybody")
 def _is_a_students_place() -> bool:
     """Whether the nearest course is what students get: it has no solutions. Where there is no course, it is not."""
     try:
-        here = Path.cwd()
-        root = next((each for each in (here, *here.parents) if (each / "course.yaml").is_file()), None)
-        return root is not None and not (root / "solutions").is_dir()
-    except OSError:  # a folder that is gone, or that may not be read: the command itself will say so
+        return not (find_course(Path.cwd()) / "solutions").is_dir()
+    except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so
         return False
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from ..box.connection import AttemptEnded
-from ..checks.explain import is_refusal, is_unfinished
+from ..checks.explain import is_unfinished
 from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
@@ -20,7 +20,7 @@ from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
 from .causes import can_cause
 from .diagnosis import Diagnosis
-from .equal_sizes import works_where_sizes_are_equal
+from .equal_sizes import how_it_fails, works_where_sizes_are_equal
 from .own_sizes import works_for_its_own_sizes
 from .proven import MUTATED, proven_by
 from .search import Fault, explain_values
@@ -70,12 +70,11 @@ def diagnose(
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
             return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
-        in_shape = _fails_in_shape(reference, exchanges)
+        failing = how_it_fails(reference, exchanges)
         # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
-        only_raised = in_shape and all(e.reply.raised is not None for e in _wrong(reference, exchanges))
-        wrong_axis = only_raised and works_where_sizes_are_equal(subject, reference, exchanges)
+        wrong_axis = failing == "raised" and works_where_sizes_are_equal(subject, reference, exchanges)
         values = explain_values(bank, table(), subject, reference, exchanges) if exchanges and not wrong_axis else ()
-        if values is None and in_shape and not only_raised:
+        if values is None and failing == "shape":
             wrong_axis = works_where_sizes_are_equal(subject, reference, exchanges)
             values = () if wrong_axis else None
         if values is None and not any(proven.values()):
@@ -125,21 +124,6 @@ def _follows(
         return False
     runner = reference.of(values[0].mutant.namespace)
     return all(agree(e.reply, runner.execute(e.call)) for e in asked)
-
-
-def _wrong(reference: CachedRunner, exchanges: Sequence[Exchange]) -> list[Exchange]:
-    return [e for e in exchanges if not agree(e.reply, reference.execute(e.call))]
-
-
-def _fails_in_shape(reference: CachedRunner, exchanges: Sequence[Exchange]) -> bool:
-    """Whether every wrong answer is an exception or has another shape, which many mistakes have in common."""
-    wrong = _wrong(reference, exchanges)
-    return bool(wrong) and all(
-        not is_refusal(e.reply.raised)
-        if e.reply.raised is not None
-        else [out.shape for out in e.reply.outputs] != [out.shape for out in reference.execute(e.call).outputs]
-        for e in wrong
-    )
 
 
 def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Literal
 
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
+from ..checks.explain import is_refusal
 from ..checks.implementation import Runner
 from ..checks.recording import BatchRunner, Exchange, replies_of
 from .agree import agree
@@ -18,6 +20,27 @@ from .own_sizes import others, templates
 from .resize import Axes, Layout
 
 DRAWS = (0, 1)  # of sizes that all differ: whoever is right by chance is not so twice
+
+
+def how_it_fails(reference: Runner, exchanges: Sequence[Exchange]) -> Literal["", "raised", "shape", "values"]:
+    """How the wrong answers differ: all are exceptions, or have another shape at least, or one has other values.
+
+    A refusal counts as another value. "" if no answer is wrong. Stops at the first one with other values.
+    """
+    found: Literal["", "raised", "shape"] = ""
+    for exchange in exchanges:
+        right = reference.execute(exchange.call)
+        if agree(exchange.reply, right):
+            continue
+        if exchange.reply.raised is not None:
+            if is_refusal(exchange.reply.raised):
+                return "values"
+            found = found or "raised"
+        elif [out.shape for out in exchange.reply.outputs] == [out.shape for out in right.outputs]:
+            return "values"
+        else:
+            found = "shape"
+    return found
 
 
 def works_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:

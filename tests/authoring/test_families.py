@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.kill_matrix import INPUTS
 from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.families import verify_families
-from manyheads.checks.local import LocalRecordingRunner
+from manyheads.authoring.verify.trial import TrialRun
 from manyheads.course import load_course
-from manyheads.diagnosis import Bank, diagnose, load_bank
+from manyheads.diagnosis import Bank, load_bank
 from manyheads.diagnosis.family import Family
 from manyheads.judge.catalogue import Catalogue
 
@@ -25,14 +24,7 @@ def claims(repository: Path, families: tuple[Family, ...] | None = None) -> list
     bank: Bank = load_bank(exercise)
     if families is not None:
         bank = replace(bank, families=families)
-    reference, table = catalogue.reference(exercise), catalogue.tables.of(exercise)
-
-    def trial(namespace):
-        subject = LocalRecordingRunner(namespace)
-        outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
-        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript)).named
-
-    return list(verify_families(exercise, bank, trial))
+    return list(verify_families(exercise, bank, TrialRun(catalogue, exercise, bank).run))
 
 
 def test_it_holds(repository: Path) -> None:

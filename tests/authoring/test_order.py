@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.authoring.kill_matrix import INPUTS
 from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.order import made_in_another_order, verify_order
-from manyheads.authoring.verify.trial import Trial
-from manyheads.checks.local import LocalRecordingRunner
+from manyheads.authoring.verify.trial import Trial, TrialRun
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import Exercise, load_course
-from manyheads.diagnosis import diagnose, load_bank
+from manyheads.diagnosis import load_bank
 from manyheads.judge.catalogue import Catalogue
 from manyheads.public.file import read
 from manyheads.result import Diagnosed
@@ -33,14 +31,7 @@ def claims(exercise: Exercise, trial: Trial) -> list[Claim]:
 def test_it_holds(repository: Path) -> None:
     course = load_course(repository)
     exercise, catalogue = course.exercises[2], Catalogue(course)
-    bank, reference, table = load_bank(exercise), catalogue.reference(exercise), catalogue.tables.of(exercise)
-
-    def trial(namespace):
-        subject = LocalRecordingRunner(namespace)
-        outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
-        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript)).named
-
-    (claim,) = claims(exercise, trial)
+    (claim,) = claims(exercise, TrialRun(catalogue, exercise, load_bank(exercise)).run)
     assert claim.failures == ()
     assert claim.held == claim.total == 6
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.kill_matrix import INPUTS
 from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.trial import TrialRun
 from manyheads.authoring.verify.unfinished import verify_unfinished
-from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis import diagnose, load_bank
+from manyheads.diagnosis import load_bank
 from manyheads.judge.catalogue import Catalogue
 from manyheads.public.file import read
 from manyheads.result import Diagnosed
@@ -35,14 +34,11 @@ def exercise_of(course: Course, id_: str) -> Exercise:
 def claims(course: Course, exercise: Exercise, names_whole: bool) -> list[Claim]:
     """The claim; without `names_whole` a diagnosis gives up where anything was raised."""
     catalogue, bank = Catalogue(course), load_bank(exercise)
-    reference, table = catalogue.reference(exercise), catalogue.tables.of(exercise)
+    reference, whole = catalogue.reference(exercise), TrialRun(catalogue, exercise, bank)
 
     def trial(namespace: Mapping[str, object]) -> tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]:
-        subject = LocalRecordingRunner(namespace)
-        outcomes = catalogue.run(exercise, subject, reference, INPUTS, exercise.id)
-        if not names_whole and any(o.raised for o in outcomes):
-            return outcomes, ()
-        return outcomes, diagnose(bank, lambda: table, subject, reference, outcomes, list(subject.transcript)).named
+        outcomes, diagnosis = whole.run(namespace)
+        return outcomes, () if not names_whole and any(o.raised for o in outcomes) else diagnosis
 
     return list(verify_unfinished(exercise, bank, reference.namespace, read(exercise.fingerprints), trial, TRIED))
 

@@ -6,22 +6,20 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...checks.implementation import LocalRunner
 from ...checks.local import LocalRecordingRunner
 from ...checks.outcome import CheckOutcome
 from ...course import Course, Exercise
-from ...diagnosis import Bank, Mutant, diagnose, load_bank
+from ...diagnosis import Bank, Mutant, load_bank
 from ...diagnosis.kill_matrix import read_kill_matrix
-from ...diagnosis.table import Table
 from ...judge.catalogue import Catalogue
 from ...public.check import check_attempt
 from ...public.file import read
 from ...result import CheckResult, Diagnosed
-from ..kill_matrix import INPUTS, bits
+from ..kill_matrix import bits
 from .claim import Claim
 from .families import verify_families
 from .order import verify_order
-from .trial import behaviour_of, is_first
+from .trial import TrialRun, behaviour_of, is_first
 from .unfinished import verify_unfinished
 
 PAIR_SHARE = 0.9
@@ -32,8 +30,7 @@ RECORDED_SHARE = 0.98  # another version of torch may raise where the recorded o
 def verify_mutants(course: Course, catalogue: Catalogue, exercise: Exercise, pairs: int | None) -> Iterator[Claim]:
     """The claims about one exercise's bank; `pairs` of its pairs are tried, all where it is None."""
     bank = load_bank(exercise)
-    table = catalogue.tables.of(exercise)
-    trial = _Trial(catalogue, exercise, bank, catalogue.reference(exercise), table)
+    trial = TrialRun(catalogue, exercise, bank)
     fingerprints = read(exercise.fingerprints)
     missed, misnamed, failed, rows = [], [], set(), []
     verdicts: list[str] = []
@@ -87,30 +84,6 @@ def _verdicts(mutant: str, hidden: Sequence[CheckOutcome], visible: Sequence[Che
         yield "" if same else f"{mutant}: {check.id} {'passes' if passes[check.id] else 'fails'} when graded alone"
 
 
-class _Trial:
-    """Runs the checks and the diagnosis on trusted code."""
-
-    def __init__(
-        self, catalogue: Catalogue, exercise: Exercise, bank: Bank, reference: LocalRunner, table: Table
-    ) -> None:
-        self._catalogue, self._exercise, self._bank, self._reference = catalogue, exercise, bank, reference
-        self._table = table
-
-    def run(self, namespace: Mapping[str, object]) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
-        subject = LocalRecordingRunner(namespace)
-        outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
-        found = diagnose(
-            self._bank,
-            lambda: self._table,
-            subject,
-            self._reference,
-            outcomes,
-            list(subject.transcript),
-            checks_failed_by=lambda: self._catalogue.tables.checks_failed_by(self._exercise),
-        )
-        return outcomes, found.named
-
-
 def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str]) -> Claim:
     """The claim that the kill matrix is right. It has no cases if the record is stale, which the claim about the page shows."""
     recorded = read_kill_matrix(exercise)
@@ -129,7 +102,7 @@ def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str
     )
 
 
-def _pairs(exercise: Exercise, bank: Bank, trial: _Trial, alone: Mapping[int, object], count: int | None) -> Claim:
+def _pairs(exercise: Exercise, bank: Bank, trial: TrialRun, alone: Mapping[int, object], count: int | None) -> Claim:
     """The claim that both faults of a pair are named, if the pair behaves differently from each fault alone."""
     candidates = [
         (a, b)

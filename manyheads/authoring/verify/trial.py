@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ...checks.local import LocalRecordingRunner
 from ...checks.outcome import CheckOutcome
+from ...course import Exercise
+from ...diagnosis import Bank, diagnose
+from ...judge.catalogue import Catalogue
 from ...result import Diagnosed
+from ..kill_matrix import INPUTS
 
 Namespace = Mapping[str, object]
 Trial = Callable[[Namespace], tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]]
 Behaviour = tuple[tuple[str, str, str], ...]
+
+
+class TrialRun:
+    """Runs the checks and the diagnosis on trusted code."""
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank) -> None:
+        self._catalogue, self._exercise, self._bank = catalogue, exercise, bank
+        self._reference, self._table = catalogue.reference(exercise), catalogue.tables.of(exercise)
+
+    def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
+        """The outcomes of the checks, and the names."""
+        subject = LocalRecordingRunner(namespace)
+        outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
+        found = diagnose(
+            self._bank,
+            lambda: self._table,
+            subject,
+            self._reference,
+            outcomes,
+            list(subject.transcript),
+            checks_failed_by=lambda: self._catalogue.tables.checks_failed_by(self._exercise),
+        )
+        return outcomes, found.named
 
 
 def behaviour_of(outcomes: Sequence[CheckOutcome]) -> Behaviour:
