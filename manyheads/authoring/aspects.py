@@ -81,7 +81,8 @@ def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Br
     for each in groups:
         for aspect, of_aspect in each.items():
             for group in of_aspect:
-                may_differ = aspect == "device" or not differs.isdisjoint(group)  # fingerprints say nothing of devices
+                # Fingerprints say nothing of devices, and not all of values: an answer may be rounded.
+                may_differ = aspect in ("device", "values") or not differs.isdisjoint(group)
                 if may_differ and _breaks(aspect, [compared[i] for i in group]):
                     found.add((aspect, group))
     return frozenset(found)

@@ -43,6 +43,12 @@ def project(tensor: Tensor) -> Projection:
     return Projection(extremes, tuple(map(_rounded, numbers)), _rounded(float(values.norm())))
 
 
+def with_extremes(tensor: Tensor) -> Tensor:
+    """The tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection takes it."""
+    infinite = tensor.double().masked_fill(tensor <= FLOOR, -torch.inf)
+    return infinite.masked_fill(tensor >= CEILING, torch.inf)
+
+
 def _rounded(number: float) -> float:
     """Six digits, and 0 for tiny numbers: machines add in different orders, and all should record the same."""
     return 0.0 if abs(number) <= 1e-10 else float(f"{number:.6g}")

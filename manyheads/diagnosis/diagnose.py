@@ -20,7 +20,7 @@ from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
 from .causes import can_cause
 from .diagnosis import Diagnosis
-from .equal_sizes import how_it_fails, works_where_sizes_are_equal
+from .equal_sizes import WRONG_AXIS, how_it_fails, without_wrong_axis, works_where_sizes_are_equal
 from .own_sizes import works_for_its_own_sizes
 from .proven import MUTATED, proven_by
 from .search import Fault, explain_values
@@ -29,7 +29,7 @@ from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-INTERFACE, HARD_CODED, WRONG_AXIS = "interface", "hard_coded_shape", "size_wrong_axis"
+INTERFACE, HARD_CODED = "interface", "hard_coded_shape"
 
 
 def diagnose(
@@ -67,6 +67,7 @@ def diagnose(
     proven = {o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, mutates) for o in failed}
     transcript = [e for e in transcript if comparable(e) and target_of(e.call) not in unwritten]
     exchanges = _to_explain(failed, proven, transcript)
+    failing = ""
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
             return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
@@ -85,6 +86,8 @@ def diagnose(
         values, wrong_axis = None, False
     if not mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
+    if failing == "raised" and values:
+        values = without_wrong_axis(values)
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in failed if proven[o.id] and o not in unfinished]

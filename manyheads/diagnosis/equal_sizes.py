@@ -5,6 +5,7 @@ An attempt that is right there, and raises wherever all sizes differ, takes one 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Literal
@@ -18,7 +19,9 @@ from ..checks.recording import BatchRunner, Exchange, replies_of
 from .agree import agree
 from .own_sizes import others, templates
 from .resize import Axes, Layout
+from .search import Fault
 
+WRONG_AXIS = "size_wrong_axis"
 DRAWS = (0, 1)  # of sizes that all differ: whoever is right by chance is not so twice
 
 
@@ -61,14 +64,33 @@ def works_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchang
     return False
 
 
+def without_wrong_axis(values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
+    """The faults where no two equal sizes make the attempt right: others raise the same complaint about shapes."""
+    if all(fault.mutant.id != WRONG_AXIS for fault in values):
+        return values
+    if not all(fault.alternatives for fault in values if fault.mutant.id == WRONG_AXIS):
+        return None
+    return tuple(
+        Fault(dataclasses.replace(fault.mutant, id=fault.alternatives[0]), fault.alternatives[1:])
+        if fault.mutant.id == WRONG_AXIS
+        else fault
+        for fault in values
+    )
+
+
 def _working(
     subject: BatchRunner, reference: Runner, layout: Layout, pairs: Sequence[tuple[int, int]], skip: int
 ) -> list[tuple[int, int]]:
-    """The pairs of axes with which the attempt is right where both have one size, in one way or the other."""
+    """The pairs of axes with which the attempt is right where both have one size, in one way or the other.
+
+    Where it is right, too, when the two sizes change places, the size of one of them decides, not that they are equal.
+    """
     ways = [(pair, layout.at(sizes)) for pair in pairs for sizes in _tied(layout, pair, skip)]
     right = _right(subject, reference, [call for _, call in ways])
     works = {pair for (pair, _), is_right in zip(ways, right, strict=True) if is_right}
-    return [pair for pair in pairs if pair in works]
+    found = [pair for pair in pairs if pair in works]
+    swapped = _right(subject, reference, [layout.at(_exchanged(layout, pair, skip)) for pair in found])
+    return [pair for pair, is_right in zip(found, swapped, strict=True) if not is_right]
 
 
 def _axes_of_tensors(layout: Layout) -> list[int]:
@@ -90,6 +112,12 @@ def _tied(layout: Layout, pair: tuple[int, int], skip: int) -> Iterator[Axes]:
     sizes = others(layout, (), skip)
     for axis in pair:
         yield sizes | dict.fromkeys(pair, sizes[axis])
+
+
+def _exchanged(layout: Layout, pair: tuple[int, int], skip: int) -> Axes:
+    """Sizes that all differ, in which these two have changed places."""
+    sizes, (one, other) = others(layout, (), skip), pair
+    return sizes | {one: sizes[other], other: sizes[one]}
 
 
 def _right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) -> list[bool]:

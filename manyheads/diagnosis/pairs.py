@@ -15,7 +15,7 @@ from .bank import Bank, Mutant
 from .sketch import Sketches
 from .table import Table
 
-DOUBTS = 2  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
+DOUBTS = 4  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
 
 
 def possible_pairs(

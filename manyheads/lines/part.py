@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..submission.statements import statements_of
@@ -124,7 +124,7 @@ def is_of_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
-def _reached(statements: list[ast.stmt], targets: Collection[str]) -> set[str]:
+def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[str]:
     """The names of all functions, methods and classes that the targets use, directly or not."""
     bodies: dict[str, list[ast.stmt]] = {}
     for statement in statements:

@@ -30,6 +30,7 @@ def namespace(text: str) -> dict[str, object]:
         pytest.param("return x.transpose(1, 2).reshape(x.shape).cumsum(1).mT * x.shape[1]", False, id="other values"),
         pytest.param("return x.cumsum(1).view(3, 5, 7) * x.shape[1]", False, id="sizes that stand in the text"),
         pytest.param("return x.cumsum(1) * x.shape[1]", False, id="nothing is wrong"),
+        pytest.param("return (x.cumsum(1) * x.shape[1])[:, :, :7].view(x.shape)", False, id="right where one is small"),
         pytest.param("return x.undefined", False, id="always an exception"),
     ],
 )
@@ -38,6 +39,6 @@ def test_right_where_two_axes_are_equally_long(body: str, expected: bool) -> Non
         LocalRecordingRunner(namespace(f"def summed(x):\n    {body}")),
         LocalRunner(namespace(REFERENCE)),
     )
-    calls = [Call("summed", (torch.randn(sizes).double(),)) for sizes in ((4, 9, 6), (5, 8, 3))]
+    calls = [Call("summed", (torch.randn(sizes).double(),)) for sizes in ((4, 9, 12), (5, 8, 13))]
     exchanges = [Exchange("check", call, subject.execute(call)) for call in calls]
     assert works_where_sizes_are_equal(subject, reference, exchanges) is expected

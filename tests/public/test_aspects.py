@@ -111,3 +111,20 @@ def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:
     with_infinity = lambda x: x.masked_fill(torch.eye(2).bool(), -torch.inf)  # noqa: E731
     with_number = lambda x: x.masked_fill(torch.eye(2).bool(), -1e9)  # noqa: E731
     compare("moves", [compared(with_infinity, with_number, call) for call in hides])
+
+
+def test_a_fill_that_is_low_enough_has_the_values_of_minus_infinity_and_a_rounded_answer_has_not() -> None:
+    def hidden(fill: float) -> Callable[[Tensor], Tensor]:
+        return lambda x: x.masked_fill(x > 3, fill)
+
+    def rounded(x: Tensor) -> Tensor:
+        return hidden(-torch.inf)(x).round(decimals=3)
+
+    call = Call("f", (X + 4e-4,))
+    for fill in (-torch.inf, -1e9, torch.finfo(torch.float64).min):
+        compare("values", [compared(hidden(-torch.inf), hidden(fill), call)])
+    for fill in (-100.0, torch.inf, 0.0):
+        with pytest.raises(CheckFailed):
+            compare("values", [compared(hidden(-torch.inf), hidden(fill), call)])
+    with pytest.raises(CheckFailed):
+        compare("values", [compared(hidden(-torch.inf), rounded, call)])
