@@ -39,6 +39,8 @@ def files_of(catalogue: Catalogue, exercise: Exercise, stub: str, new: bytes) ->
     yield Released(exercise.script, stub.encode())
     notebook = stub_notebook(stub, exercise.id, groups(catalogue, exercise))
     yield Released(exercise.notebook, notebook.encode())
+    for source, figure in zip(exercise.figure_sources, exercise.figures, strict=True):
+        yield Released(figure, source.read_bytes())
     fingerprints = Released(exercise.fingerprints, new, recorded=True)
     yield fingerprints
     # The key of recorded heads is an answer in the fingerprint file, so take the file that is kept.

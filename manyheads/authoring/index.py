@@ -91,6 +91,7 @@ class Index:
         sources = [*exercise.check_sources(), exercise.checks.with_name("conftest.py"), *exercise.mutant_sources()]
         for path in (exercise.solution, *exercise.right_attempts()):
             sources += with_neighbours(path)
+        sources += exercise.figure_sources
         words = {id_: each.model_dump() for id_, each in words_of(load_bank(exercise)).items()}
         row: Mapping[str, object] = exercise.row.model_dump(mode="json")
         parts = [self._engine, exercise.assignment.id, exercise.stem, json.dumps([row, words], sort_keys=True)]
@@ -100,7 +101,8 @@ class Index:
 
 def for_students(exercise: Exercise) -> tuple[Path, ...]:
     """Where the files of an exercise stand that students get, as far as it has them."""
-    return (exercise.script, exercise.notebook, exercise.fingerprints, exercise.heads, exercise.curve)
+    recorded = exercise.fingerprints, exercise.heads, exercise.curve
+    return (exercise.script, exercise.notebook, *exercise.figures, *recorded)
 
 
 def _digest(path: Path) -> str:

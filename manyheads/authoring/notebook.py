@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from ..submission.notebook import METADATA_KEY
 from .notebook_libraries import NotebookNode, jupytext, nbformat, new_code_cell
 
+PREDICT = "predict"  # tags a cell that answers a question which its reader has guessed at
+LOCKED = frozenset(("check", PREDICT))
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 # One statement, so that a grader recognises it whole where the cell's metadata is lost (`submission/notebook.py`). Short,
@@ -60,10 +62,10 @@ def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
 
 
 def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
-    """nbgrader's metadata, schema 3. Students write in solution cells; the visible checks are read-only."""
+    """nbgrader's metadata, schema 3. Students write in solution cells; checks and predictions' answers are read-only."""
     if "solution" in tags:
         return {"nbgrader": _nbgrader(grade_id, solution=True), "deletable": False}
-    if "check" in tags:
+    if LOCKED.intersection(tags):
         return {"nbgrader": _nbgrader(grade_id, locked=True), "editable": False, "deletable": False}
     return {}
 

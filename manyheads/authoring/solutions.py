@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ..course import Course, Exercise
+from ..course.model import FIGURES
 from ..diagnosis import load_bank
 from ..report.pages.solutions import Mistake, Piece, Solution
 from .notebook_libraries import jupytext
@@ -21,7 +22,9 @@ def _solution(exercise: Exercise) -> Solution:
     notebook = jupytext.reads(exercise.solution.read_text(encoding="utf-8"), fmt="py:percent")
     cells = [c.source if c.cell_type == "markdown" else tuple(_pieces(c.source)) for c in notebook.cells if c.source]
     heading = next((c.lstrip("# ").splitlines()[0] for c in cells if isinstance(c, str) and c.startswith("# ")), "")
-    return Solution(exercise.stem, heading or exercise.id.replace("_", " "), tuple(cells), tuple(_mistakes(exercise)))
+    figures = {f"{FIGURES}/{path.name}": path.read_bytes() for path in exercise.figure_sources}
+    title = heading or exercise.id.replace("_", " ")
+    return Solution(exercise.stem, title, tuple(cells), tuple(_mistakes(exercise)), figures)
 
 
 def _mistakes(exercise: Exercise) -> Iterator[Mistake]:

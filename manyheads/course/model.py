@@ -10,6 +10,8 @@ from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainabl
 from .neighbours import with_neighbours
 from .shapes import Signature, parse_signature
 
+FIGURES = "figures"  # a folder beside the lessons
+
 
 @dataclass(frozen=True)
 class Exercise:
@@ -97,6 +99,16 @@ class Exercise:
     def curve(self) -> Path:
         """How the reference learned (`course train`), and its weights at the end."""
         return self._recorded("curves")
+
+    @property
+    def figure_sources(self) -> list[Path]:
+        """The pictures of its lesson, beside its source: figures/04_reshape_dance.svg."""
+        return sorted((self.solution.parent / FIGURES).glob(f"{self.stem}*"))
+
+    @property
+    def figures(self) -> tuple[Path, ...]:
+        """The same pictures, where students get them: beside the notebook, which names them by figures/…"""
+        return tuple(self.assignment.exercises_folder / FIGURES / path.name for path in self.figure_sources)
 
     @property
     def checks(self) -> Path:

@@ -16,6 +16,7 @@ import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from ..authoring.notebook import LOCKED
 from .cells import KnownCell, NotebookCells
 
 DELETED = "# This cell is not in what was handed in."
@@ -50,7 +51,7 @@ def cells_of_script(text: str, known: NotebookCells) -> list[HandedIn]:
     found = []
     for part in parts:
         tags = part.metadata.get("tags", [])
-        grade_id = next(solutions, "") if "solution" in tags else next(locked, "") if "check" in tags else ""
+        grade_id = next(solutions, "") if "solution" in tags else next(locked, "") if LOCKED.intersection(tags) else ""
         found.append(HandedIn(str(part.source), part.cell_type == "code", grade_id))
     return found
 

@@ -21,12 +21,13 @@ from ..authoring.notebook import full_notebook
 from ..authoring.steps import Workshop
 from ..authoring.stub import stub_of
 from ..course import Assignment, Course, Exercise
+from ..course.model import FIGURES
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole
 from .names import SOURCE
 
 KEPT = Path(".course") / "fingerprints"
-_OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|curves|heads)/[0-9]{2}_\w+\.safetensors")
+_OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|curves|heads|figures)/[0-9]{2}_[^/]+")
 
 
 def build_source(course: Course, assignment: Assignment) -> Path:
@@ -88,6 +89,7 @@ def _build(folder: Path, course: Course, catalogue: Catalogue, exercise: Exercis
         folder / f"{stem}.ipynb": full_notebook(source, exercise.id, groups(catalogue, exercise)).encode(),
         folder / "fingerprints" / f"{stem}.safetensors": kept.read_bytes(),
     }
+    files |= {folder / FIGURES / path.name: path.read_bytes() for path in exercise.figure_sources}
     for recorded in (exercise.curve, exercise.heads):
         if recorded.exists():  # as `course release` left it: nbgrader empties exercises/ before it writes
             files[folder / recorded.parent.name / recorded.name] = recorded.read_bytes()

@@ -72,6 +72,8 @@ def _parts(source: str) -> tuple[dict[str, int], list[Block]]:
 def _blocks(body: Sequence[ast.stmt]) -> Iterator[Block]:
     for each in body:
         match each:
+            case ast.If(body=[ast.Try(handlers=[ast.ExceptHandler(type=ast.Name("NotImplementedError")), *_])]):
+                continue  # the answer to a prediction: for who runs the file, after having guessed
             case ast.If(test=ast.Compare(left=ast.Name("__name__"), ops=[ast.Eq()]) as test, orelse=[]):
                 if test.end_lineno != each.lineno or test.end_col_offset is None:
                     continue

@@ -11,6 +11,7 @@ from manyheads.authoring.release import write_release
 from manyheads.authoring.strip import SourceError
 from manyheads.authoring.verify.attempts import verify_attempts
 from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.lessons import LINKS, PREDICTIONS
 from manyheads.authoring.verify.lines import verify_lines
 from manyheads.authoring.verify.mutants import verify_mutants
 from manyheads.authoring.verify.silent import verify_silent
@@ -135,6 +136,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         PAGE: (1, 1),
         SHAPES: (1, 1),
         LEAK: (3, 3),
+        LINKS: (0, 0),
+        PREDICTIONS: (0, 0),
         CAUGHT: (7, 7),
         NAMED: (7, 7),
         USED: (4, 4),

@@ -17,6 +17,7 @@ from ..leaks import leaks
 from ..new import FILL
 from ..release import Exercises, released_files, stray_files
 from .claim import Claim
+from .lessons import verify_lessons
 
 RELEASE = "course release"
 FILL_IN = "write what each asks for, in its place"
@@ -31,6 +32,7 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     yield _points(catalogue, named)
     yield _words(named)
     yield _filled(course, named)
+    yield from verify_lessons(course, named)
     yield _tables(course, catalogue, named)
     yield _page(course, catalogue)
     files = list(released_files(course, catalogue, named))

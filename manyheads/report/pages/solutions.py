@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import mimetypes
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -36,12 +38,13 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Solution:
-    """One exercise. cells: Markdown as text, code in pieces."""
+    """One exercise. cells: Markdown as text, code in pieces. figures: the pictures that the Markdown names, by that name."""
 
     stem: str
     title: str
     cells: tuple[str | tuple[Piece, ...], ...]
     mistakes: tuple[Mistake, ...]
+    figures: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -65,8 +68,10 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
     texts = {INDEX: pages.get_template("solutions.html.j2").render(title=title, listed=solutions)}
     # Raw HTML stays text: a lesson has none, and a page that nothing can be put into is one thing less to think about.
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    elsewhere = {f"{each.stem}.ipynb": each.name for each in solutions}
     for place, solution in enumerate(solutions):
-        parts = [_Part(_html(markdown, c)) if isinstance(c, str) else _Part(None, c) for c in solution.cells]
+        within = elsewhere | {name: _data(name, content) for name, content in solution.figures.items()}
+        parts = [_Part(_html(markdown, c, within)) if isinstance(c, str) else _Part(None, c) for c in solution.cells]
         texts[solution.name] = pages.get_template("solution.html.j2").render(
             title=solution.title,
             parts=parts,
@@ -82,9 +87,17 @@ def write_solutions(title: str, solutions: Sequence[Solution], folder: Path) -> 
     return folder / INDEX
 
 
-def _html(markdown: MarkdownIt, cell: str) -> Markup:
-    """The cell as HTML. What is wide scrolls, so that a keyboard must reach it."""
-    html = markdown.render(cell).replace("<pre>", '<pre tabindex="0" role="region" aria-label="example">')
+def _data(name: str, content: bytes) -> str:
+    """A picture as an address that holds it: a page loads nothing from elsewhere."""
+    return f"data:{mimetypes.guess_type(name)[0]};base64,{b64encode(content).decode()}"
+
+
+def _html(markdown: MarkdownIt, cell: str, within: Mapping[str, str]) -> Markup:
+    """The cell as HTML. What is wide scrolls, so that a keyboard must reach it. within: what names in links stand for."""
+    html = markdown.render(cell)
+    for name, address in within.items():
+        html = html.replace(f'="{name}"', f'="{address}"')
+    html = html.replace("<pre>", '<pre tabindex="0" role="region" aria-label="example">')
     html = html.replace("<table>", '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>')
     return Markup(html.replace("</table>", "</table></div>"))
 

@@ -1,0 +1,31 @@
+"""Which figure belongs to which lesson."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .channels import reshape_dance, weight_split
+from .fused import fused_qkv, mha_by_loop
+from .head import self_attention
+from .references import exercise
+from .tiles import sdpa_equivalence
+from .words import attention_scores, causal_mask
+
+FIGURES = {
+    "attention_scores": attention_scores,
+    "causal_mask": causal_mask,
+    "self_attention": self_attention,
+    "reshape_dance": reshape_dance,
+    "weight_split": weight_split,
+    "mha_by_loop": mha_by_loop,
+    "fused_qkv": fused_qkv,
+    "sdpa_equivalence": sdpa_equivalence,
+}
+
+
+def all_figures() -> Iterator[tuple[Path, str]]:
+    """Where each figure stands, and the figure as it is drawn now."""
+    for id_, draw in FIGURES.items():
+        solution = exercise(id_).solution
+        yield solution.parent / "figures" / f"{solution.stem}.svg", draw()
