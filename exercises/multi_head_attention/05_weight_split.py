@@ -1,9 +1,66 @@
 # %% [markdown]
 # # 5 · The weight split
 #
-# So far you have one honest causal head (exercise 3) and a way to fold channels into heads and back (exercise
-# 4). Tonight you put them together into the module that every GPT is built around.
+# *About 50 minutes. You need: [3 · Self-attention](03_self_attention.ipynb) and [4 · The reshape
+# dance](04_reshape_dance.ipynb). After this: [6 · One head at a time](06_mha_by_loop.ipynb).*
 #
+# Your honest causal head and your reshape dance become the module that every GPT is built around. Write it at
+# once, or read on first: below the code stand the idea, a walk through with numbers, and what lurks.
+#
+# ## Your turn: `MultiHeadAttention`
+#
+# First what the module *owns*, then what it *does*. Write the shape at the end of each line.
+
+# %% tags=["setup"]
+import torch
+from torch import nn
+
+
+# %% tags=["solution"]
+class MultiHeadAttention(nn.Module):
+    """Attend causally with several heads cut from three full-width projections.
+
+    Attributes:
+        W_query, W_key, W_value: Linear layers from d_in to d_out; a bias only where qkv_bias asks for one.
+        out_proj: Linear layer from d_out to d_out, with a bias. It mixes the heads.
+    """
+
+    def __init__(
+        self, d_in: int, d_out: int, context_length: int, num_heads: int, dropout: float = 0.0, qkv_bias: bool = False
+    ) -> None:
+        """Make the four layers, the dropout and whatever holds the causal mask.
+
+        Args:
+            d_in: Channels of each incoming token.
+            d_out: Channels of each outgoing token, all heads together.
+            context_length: The most tokens that forward accepts.
+            num_heads: How many heads share the d_out channels evenly.
+            dropout: Probability in [0, 1) that an attention weight is dropped while training.
+            qkv_bias: Whether the query, key and value layers have a bias.
+
+        Raises:
+            ValueError: num_heads does not divide d_out; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Let every token gather from itself and its past, once for each head.
+
+        Args:
+            x: (B, T, d_in), floating point, T at most context_length. Left as it was.
+
+        Returns:
+            (B, T, d_out), in the dtype and on the device of x.
+
+        Raises:
+            ValueError: T exceeds context_length; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+
+# %% [markdown]
 # ## Many small layers, or one that is cut
 #
 # The plain way to get `num_heads` heads is to keep a list of `num_heads` small attention modules, call each,
@@ -18,6 +75,9 @@
 #   head 1's layer  (hd, d_in)  ├─►  (d_out, d_in)   [ head 0 | head 1 | head 2 ]
 #   head 2's layer  (hd, d_in)  ┘                      hd       hd       hd        = d_out
 # ```
+#
+# ![W_query times one token gives four numbers; cut after the second row they are two queries, and each
+# head shares out for itself](figures/05_weight_split.svg)
 #
 # So you make **one** layer of width `d_out`, and *cut its output* into heads. That cut is the weight split:
 # the heads are separate because of where you cut, and not because they live in separate objects. It only
@@ -107,67 +167,6 @@
 #
 # (The one-big-layer form is the one in Raschka, *Build a Large Language Model (From Scratch)*, chapter 3; the
 # idea of heads is from Vaswani et al. 2017.)
-
-# %% tags=["setup"]
-import torch
-from torch import nn
-
-# %% [markdown]
-# ## Your turn: `MultiHeadAttention`
-#
-# Two regions: first what the module *owns*, then what it *does*. Write the shape at the end of each line as
-# you go; most bugs in this file are a comment that you could not write honestly.
-
-
-# %% tags=["solution"]
-class MultiHeadAttention(nn.Module):
-    """Attend causally with several heads cut from three full-width projections.
-
-    Attributes:
-        W_query, W_key, W_value: Linear layers from d_in to d_out; a bias only where qkv_bias asks for one.
-        out_proj: Linear layer from d_out to d_out, with a bias. It mixes the heads.
-    """
-
-    def __init__(
-        self,
-        d_in: int,
-        d_out: int,
-        context_length: int,
-        num_heads: int,
-        dropout: float = 0.0,
-        qkv_bias: bool = False,
-    ) -> None:
-        """Make the four layers, the dropout and whatever holds the causal mask.
-
-        Args:
-            d_in: Channels of each incoming token.
-            d_out: Channels of each outgoing token, all heads together.
-            context_length: The most tokens that forward accepts.
-            num_heads: How many heads share the d_out channels evenly.
-            dropout: Probability in [0, 1) that an attention weight is dropped while training.
-            qkv_bias: Whether the query, key and value layers have a bias.
-
-        Raises:
-            ValueError: num_heads does not divide d_out; the message names both numbers.
-        """
-        # YOUR CODE HERE
-        raise NotImplementedError()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token gather from itself and its past, once for each head.
-
-        Args:
-            x: (B, T, d_in), floating point, T at most context_length. Left as it was.
-
-        Returns:
-            (B, T, d_out), in the dtype and on the device of x.
-
-        Raises:
-            ValueError: T exceeds context_length; the message names both numbers.
-        """
-        # YOUR CODE HERE
-        raise NotImplementedError()
-
 
 # %% [markdown]
 # ### See for yourself
@@ -268,3 +267,25 @@ if __name__ == "__main__":
         "in training, dropout should make two calls differ"
     )
     print("MultiHeadAttention: the past is safe from the future, and dropout sleeps in eval mode")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# Two modules of 768 channels, one with 12 heads, one with a single head. Which of them has more parameters,
+# and how many more?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        many, one = (MultiHeadAttention(768, 768, context_length=8, num_heads=heads) for heads in (12, 1))
+    except NotImplementedError:
+        print("MultiHeadAttention is not written yet, so the answer waits. Keep your guess.")
+    else:
+        sizes = [sum(p.numel() for p in module.parameters()) for module in (many, one)]
+        print(f"12 heads: {sizes[0]:,}; 1 head: {sizes[1]:,}. Heads are made by cutting, and a cut costs nothing")
+
+# %% [markdown]
+# ## Onward
+#
+# It runs, it is fast, and it asks for some faith. Win it in
+# [6 · One head at a time](06_mha_by_loop.ipynb).

@@ -1,6 +1,9 @@
 # %% [markdown]
 # # 1 · Attention scores
 #
+# *About 50 minutes. You need: matrix products, and PyTorch's tensors a little. After this:
+# [2 · The causal mask](02_causal_mask.ipynb).*
+#
 # Six words stand on your desk tonight: *Your journey starts with one step*. Each word is a small vector,
 # and each word would like to know which of the others matter to it. Attention is the answer to that wish,
 # and it fits in one sentence: **compare, share out, mix**. You will build it twice in this file, first
@@ -47,6 +50,9 @@
 #     x (T, C)  ─┬─ compare ─▶ scores (T, T) ─ share out ─▶ weights (T, T) ─┬─ mix ─▶ (T, C)
 #                └──────────────────────── the same x ──────────────────────┘
 # ```
+#
+# ![The six words as a table of 6 × 6 weights: each row sums to 1, the column of journey to
+# 1.30](figures/01_attention_scores.svg)
 #
 # Rows ask and columns answer. A row of the weights sums to 1; a column need not. The column of *journey*
 # sums to 1.2970, for it is a popular word. Softmax over the wrong axis is the first quiet bug of the
@@ -240,6 +246,25 @@ if __name__ == "__main__":
     print("attention_weights: every query spends exactly one")
 
 # %% [markdown]
+# ### Predict before you run
+#
+# *journey* scored 0.9544, 1.4950, 1.4754, 0.8434, 0.7070 and 1.0865, and *starts* got nearly as much as
+# *journey* itself. Now every score is ten times as large. How large is the largest weight then: about 0.24,
+# about 0.5, or nearly 1? Say a number, and why, before you run the cell.
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        loud = attention_weights(10 * torch.tensor([[0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]]))[0]
+    except NotImplementedError:
+        print("attention_weights is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(
+            f"journey gives {loud[1]:.2f} to itself, {loud[2]:.2f} to starts and {1 - loud[1] - loud[2]:.2f} to the rest:"
+        )
+        print("softmax sees differences, and 14.950 is only 0.196 ahead of 14.754")
+
+# %% [markdown]
 # ## Your turn: `attend`
 #
 # You have both halves; now join them, and let the weights mix the *values*. A value may be wider or
@@ -284,3 +309,9 @@ if __name__ == "__main__":
         f"a quarter of the first value and three of the second make 1 6 2; yours is {answers[1].detach()}"
     )
     print("attend: compare with the cards, carry home the books")
+
+# %% [markdown]
+# ## Onward
+#
+# Nothing here hid the future: every word saw the whole sentence. Go on with
+# [2 · The causal mask](02_causal_mask.ipynb).

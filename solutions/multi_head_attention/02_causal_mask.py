@@ -1,6 +1,9 @@
 # %% [markdown]
 # # 2 · The causal mask
 #
+# *About 35 minutes. You need: [1 · Attention scores](01_attention_scores.ipynb). After this:
+# [3 · Self-attention as a module](03_self_attention.ipynb).*
+#
 # A language model learns by guessing the next word. Let it see that word while it guesses, and it has
 # nothing to learn: training loss dives, you go to bed happy, and in the morning it cannot write a sentence.
 # The causal mask is the hand that covers the rest of the page.
@@ -42,6 +45,9 @@
 #     masked                   0.9544   1.4950   −inf     −inf     −inf     −inf
 #     weights, as they should  0.3680   0.6320   0        0        0        0        1
 # ```
+#
+# ![The table of the first exercise behind the mask: what lies above the diagonal is hidden, each row sums
+# to 1 again](figures/02_causal_mask.svg)
 #
 # And here is what goes wrong, each of which has cost somebody a night:
 #
@@ -208,3 +214,25 @@ if __name__ == "__main__":
     edited[1, 2:] = 30.0
     assert torch.allclose(causal_weights(edited), weights, atol=1e-6), "hidden scores were edited, and weights moved"
     print("causal_weights: the rest of the page is covered")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# Six words without any preference: all scores are 0. Every *row* still spends exactly 1. How much does the
+# first word *receive* in all, down its column? And how much the last one?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        received = causal_weights(torch.zeros(6, 6)).sum(dim=0)
+    except NotImplementedError:
+        print("causal_weights is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"the first word receives {received[0]:.2f}, the last one {received[-1]:.2f}:")
+        print("everybody can see the first word, and nobody but itself the last")
+
+# %% [markdown]
+# ## Onward
+#
+# Three functions, and they forget everything between two calls. Go on with
+# [3 · Self-attention as a module](03_self_attention.ipynb).

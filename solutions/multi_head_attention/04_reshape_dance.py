@@ -1,6 +1,9 @@
 # %% [markdown]
 # # 4 · The reshape dance
 #
+# *About 40 minutes. You need: shapes and axes; no attention yet. After this:
+# [5 · The weight split](05_weight_split.ipynb).*
+#
 # Take the sentence *The letters in the drawer smell of rain*. The word *smell* has to find *letters*, far
 # back, to know that it is plural; it would also like a glance at *drawer*, which is close by. One head has
 # one softmax, and one softmax is one focus: whatever *smell* gives to the one it takes from the other. So a
@@ -69,6 +72,11 @@
 #     right         channels 0–15 of 0      channels 0–15 of 1       channels 0–15 of 2
 #     the shortcut  channels 0–15 of 0      channels 16–31 of 0 (!)  channels 32–47 of 0 (!)
 # ```
+#
+# In small, with two heads of two channels, and the whole tape to look at:
+#
+# ![A tape of four positions with four channels each; the dance gives each head its own channels of every
+# position, the shortcut gives head 0 all of positions a and b](figures/04_reshape_dance.svg)
 #
 # The first cell agrees, by luck, and so a glance at the first numbers will reassure you. In truth head 0
 # was given the first 8 · 16 = 128 numbers of the tape: all of positions 0 and 1 and nothing else. Head 3
@@ -154,6 +162,22 @@ if __name__ == "__main__":
     print("split_heads: every number is where its address says")
 
 # %% [markdown]
+# ### Predict before you run
+#
+# The same x, of 2 · 8 · 64 = 1,024 numbers. The shortcut and your function give the same shape. How many
+# numbers does the shortcut have in the right place: none, a few, half?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        x = torch.arange(1024).view(2, 8, 64)
+        agree = int((split_heads(x, 4) == x.reshape(2, 4, 8, 16)).sum())
+    except NotImplementedError:
+        print("split_heads is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"{agree} of 1,024 numbers: the first 16 and the last 16 of each sequence, and nothing between them")
+
+# %% [markdown]
 # ## The way back
 #
 # After attention each head has its answer, (T, hd), and the answers are to lie side by side again: at each
@@ -220,3 +244,9 @@ if __name__ == "__main__":
         "split and merge should undo each other"
     )
     print("merge_heads: home again, in order")
+
+# %% [markdown]
+# ## Onward
+#
+# Split, merge, and no number lost. Put attention between the two: go on with
+# [5 · The weight split](05_weight_split.ipynb).

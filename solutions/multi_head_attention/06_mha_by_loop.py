@@ -1,6 +1,9 @@
 # %% [markdown]
 # # 6 · One head at a time
 #
+# *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb); better with
+# [5 · The weight split](05_weight_split.ipynb) behind you. After this: [7 · The fused QKV](07_fused_qkv.ipynb).*
+#
 # In exercise 5 all heads went through one batched product. It is fast, and it asks for some faith: is a `(B,
 # nh, T, hd)` tensor *really* `nh` independent attentions, or have you mixed them somewhere between two
 # transposes?
@@ -66,6 +69,9 @@
 # | 0 | 1, 0 | 2, 1 |
 # | 1 | 1.8044, 0.8044 | 1.6698, 0.6698 |
 # | 2 | 1.1784, 2.3794 | 1, 1 |
+#
+# ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer
+# stands beside head 0's](figures/06_mha_by_loop.svg)
 #
 # Each row of that table, read from left to right, is what goes into the output projection: heads in order,
 # side by side. Not summed, not averaged: the projection is there to mix them, and it needs to know who said
@@ -198,3 +204,29 @@ if __name__ == "__main__":
     mha_by_loop(learner, x).square().sum().backward()
     assert learner.qkv.weight.grad is not None, "no gradient reached qkv: was the weight detached on the way?"
     print("mha_by_loop: heads keep to themselves, and gradients find their way back")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# A sentence that says the same word three times. The mask lets the first see one word, and the third see
+# three. The weights are random. By how much do the three answers differ?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        told = nn.Module()
+        told.qkv, told.proj = nn.Linear(4, 12, bias=False), nn.Linear(4, 4, bias=False)
+        told.n_head, told.head_dim = 2, 2
+        answers = mha_by_loop(told, torch.randn(1, 1, 4).repeat(1, 3, 1))[0].detach()
+    except NotImplementedError:
+        print("mha_by_loop is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(
+            f"by {(answers - answers[0]).abs().max():.6f}: a mean of equal values is that value, however many there are"
+        )
+
+# %% [markdown]
+# ## Onward
+#
+# Now you have an oracle. Ask it about the fast version: go on with
+# [7 · The fused QKV](07_fused_qkv.ipynb).

@@ -1,90 +1,15 @@
 # %% [markdown]
 # # 8 · The fast path, and how you know
 #
-# Scores, scale, mask, softmax, dropout, weighted sum: you have written these by hand, and you could do it
-# again at midnight. Now you may stop. PyTorch has all of it in one function,
-# `F.scaled_dot_product_attention`, SDPA for short. It wants q, k and v as `(B, nh, T, hd)`, which is just how
-# yours lie about.
+# *About 45 minutes. You need: [7 · The fused QKV](07_fused_qkv.ipynb). After this: a model of your own.*
 #
-# The exercise is only half about calling it. The other half is to *know* that your call is right.
+# All that you wrote by hand is one function in PyTorch: `F.scaled_dot_product_attention`, SDPA for short. It
+# wants q, k and v as `(B, nh, T, hd)`, just how yours lie about. Calling it is half of the exercise; the other
+# half is to *know* that your call is right.
 #
-# ## What it saves
+# ## Your turn: `CausalSelfAttention`, with a fork
 #
-# The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
-# it back to mask it, again for the softmax, again for the sum. The square grows with T²:
-#
-# ```text
-#   B = 16, nh = 12, T = 4096, float32:   16 × 12 × 4096 × 4096 × 4 bytes  ≈  12.9 GB   for one layer
-# ```
-#
-# A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
-# the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
-# memory at all. The same numbers come out; memory grows with T. Our lesson's author measured on an A100, with
-# B = 1, 12 heads, float32:
-#
-# | T | by hand | SDPA | times faster | square not made |
-# |---|---|---|---|---|
-# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
-# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
-# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
-#
-# Those are that machine's numbers. On yours they will differ, so measure (`course bench`). A CPU has a fused
-# kernel as well these days, so do not expect nothing there.
-#
-# ## Four small prints
-#
-# **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
-# somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
-# are a quarter of what they should be, every head is too even-handed, and the loss goes down, only slowly.
-#
-# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
-# stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
-# "deterministic" model answers differently every time you ask.
-#
-# **It can mask for you.** Say `is_causal=True` and no mask is made at all. With a mask of your own, two
-# things can go wrong: in a boolean mask True means *may look* (in `masked_fill`, True means the reverse), and
-# a mask is itself a (T, T) tensor, which you came here to avoid, and may send you to a slower kernel.
-#
-# **It does not know your context.** The hand-written path stumbles when T exceeds the mask. SDPA has no mask
-# to stumble over and computes on, cheerfully, past `block_size`, on positions for which the model has no
-# embedding. Refuse such a T before the paths part, so that both do.
-#
-# ```text
-#                               ┌── flash=True ───  SDPA  ────────────────────────┐
-#   x ─► qkv ─► cut into heads ─┤                                                 ├─► join ─► proj ─► dropout
-#        T ≤ block_size?        └── flash=False ──  scores · mask · softmax · sum ┘
-#                                                   (B, nh, T, T) is made here only
-# ```
-#
-# Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
-# of weights, two ways through.
-#
-# ## How near is equal?
-#
-# Not bit for bit. The fused kernel adds in another order, and floating-point addition cares about order. In
-# float32:
-#
-# | largest difference | what it means |
-# |---|---|
-# | about 1e-7 | round-off; all is well |
-# | up to 1e-5 | still round-off, for larger numbers or longer sums |
-# | 1e-2 or more | a scale done twice, or a mask mangled |
-# | about 1 | dropout left on, or you compare different things |
-#
-# So the comparison needs some manners, and you write it as a function, `max_path_difference`:
-#
-# - dropout must be *off*: two random draws never agree, and you would measure the dice;
-# - no gradients: nobody will ask for them, and they keep every square in memory;
-# - and it must leave no trace. Whoever calls it in the middle of training wants the module back as it was:
-#   same flag, same mode, same weights. If a path raises an exception half way, too. (Python has a word for
-#   "whatever happens".)
-#
-# A comparison of a path with itself is 0.0, always, and proves nothing. Make sure that the flag really flips
-# between the two calls.
-#
-# The habit outlives the exercise: *write the naive version until you own it, swap in the fused one, and check
-# the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
-# that my call is right".
+# Copy your module of exercise 7 in here, add the flag, and part the ways. The small print stands below.
 
 # %% tags=["setup"]
 import math
@@ -92,12 +17,6 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-# %% [markdown]
-# ## Your turn: `CausalSelfAttention`, with a fork
-#
-# Start from your module of exercise 7: copy it in here (no exercise imports another), add the flag, and part
-# the ways.
 
 
 # %% tags=["solution"]
@@ -117,8 +36,7 @@ class CausalSelfAttention(nn.Module):
             n_embd: Channels C of each token, in and out.
             n_head: How many heads share the channels evenly.
             block_size: The most tokens that forward accepts, on either path.
-            dropout: Probability in [0, 1), while training, that an attention weight is dropped, and that an
-                output channel is.
+            dropout: In training, the probability in [0, 1) that a weight is dropped, and that an output channel is.
             flash: Which path to start with.
 
         Raises:
@@ -177,6 +95,91 @@ class CausalSelfAttention(nn.Module):
         return self.resid_dropout(self.proj(y))  # (B, T, C)
         ### END SOLUTION
 
+
+# %% [markdown]
+# ## What it saves
+#
+# The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
+# it back to mask it, again for the softmax, again for the sum. The square grows with T²:
+#
+# ```text
+#   B = 16, nh = 12, T = 4096, float32:   16 × 12 × 4096 × 4096 × 4 bytes  ≈  12.9 GB   for one layer
+# ```
+#
+# A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
+# the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
+# memory at all. The same numbers come out; memory grows with T.
+#
+# ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running
+# sum are carried along](figures/08_sdpa_equivalence.svg)
+#
+# How much faster is that? On an A100, with B = 1, 12 heads and float32:
+#
+# | T | by hand | SDPA | times faster | square not made |
+# |---|---|---|---|---|
+# | 256 | 0.31 ms | 0.11 ms | 2.8 | 3 MB |
+# | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
+# | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
+#
+# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post
+# that measured them on one A100. The last column is arithmetic: 12 · T² · 4 bytes. On your machine the times
+# will differ, so measure: `course bench` prints both, and this A100 beside them. A CPU has a fused
+# kernel as well these days, so do not expect nothing there.
+#
+# ## Four small prints
+#
+# **It scales for you.** SDPA divides by √hd, read off the last axis of q. If your own division survives
+# somewhere in front of it, scores are divided by hd altogether. Nothing looks wrong: with hd = 16 the scores
+# are a quarter of what they should be, every head is too even-handed, and the loss goes down, only slowly.
+#
+# **It does not know about `eval()`.** Its `dropout_p` is a number, not a module, and nobody tells it that you
+# stopped training. Give it the probability while `self.training` holds, and 0.0 otherwise. Forget it, and the
+# "deterministic" model answers differently every time you ask.
+#
+# **It can mask for you.** Say `is_causal=True` and no mask is made at all. With a mask of your own, two
+# things can go wrong: in a boolean mask True means *may look* (in `masked_fill`, True means the reverse), and
+# a mask is itself a (T, T) tensor, which you came here to avoid, and may send you to a slower kernel.
+#
+# **It does not know your context.** The hand-written path stumbles when T exceeds the mask. SDPA has no mask
+# to stumble over and computes on, cheerfully, past `block_size`, on positions for which the model has no
+# embedding. Refuse such a T before the paths part, so that both do.
+#
+# ```text
+#                               ┌── flash=True ───  SDPA  ────────────────────────┐
+#   x ─► qkv ─► cut into heads ─┤                                                 ├─► join ─► proj ─► dropout
+#        T ≤ block_size?        └── flash=False ──  scores · mask · softmax · sum ┘
+#                                                   (B, nh, T, T) is made here only
+# ```
+#
+# Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
+# of weights, two ways through.
+#
+# ## How near is equal?
+#
+# Not bit for bit. The fused kernel adds in another order, and floating-point addition cares about order. In
+# float32:
+#
+# | largest difference | what it means |
+# |---|---|
+# | about 1e-7 | round-off; all is well |
+# | up to 1e-5 | still round-off, for larger numbers or longer sums |
+# | 1e-2 or more | a scale done twice, or a mask mangled |
+# | about 1 | dropout left on, or you compare different things |
+#
+# So the comparison needs some manners, and you write it as a function, `max_path_difference`:
+#
+# - dropout must be *off*: two random draws never agree, and you would measure the dice;
+# - no gradients: nobody will ask for them, and they keep every square in memory;
+# - and it must leave no trace. Whoever calls it in the middle of training wants the module back as it was:
+#   same flag, same mode, same weights. If a path raises an exception half way, too. (Python has a word for
+#   "whatever happens".)
+#
+# A comparison of a path with itself is 0.0, always, and proves nothing. Make sure that the flag really flips
+# between the two calls.
+#
+# The habit outlives the exercise: *write the naive version until you own it, swap in the fused one, and check
+# the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
+# that my call is right".
 
 # %% [markdown]
 # ### See for yourself
@@ -286,3 +289,28 @@ if __name__ == "__main__":
             assert torch.equal(p, weights[name]), f"{name} changed during the comparison"
             assert p.grad is None, f"{name} has a gradient after the comparison; none should be recorded"
         print(f"max_path_difference: {gap:.1e} from flash={flash}, training={training}, and nothing disturbed")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# In float32 the two paths are some 1e-7 apart. Now the same module in float64, with nine more digits or so.
+# Does the difference stay, shrink a little, or shrink a great deal?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        torch.manual_seed(64)
+        forked = CausalSelfAttention(64, 4, block_size=32)
+        x = torch.randn(2, 32, 64)
+        apart = [max_path_difference(forked, x), max_path_difference(forked.double(), x.double())]
+    except NotImplementedError:
+        print("CausalSelfAttention or max_path_difference is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"{apart[0]:.0e} in float32, {apart[1]:.0e} in float64: what shrinks with the digits was round-off;")
+        print("a real mistake would be as large as before")
+
+# %% [markdown]
+# ## Onward
+#
+# That was the last of the eight. See your own module learn (`course train sdpa_equivalence`), look into its
+# heads (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`).

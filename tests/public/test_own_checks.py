@@ -60,6 +60,20 @@ def test_what_the_code_prints_is_shown_and_what_the_checks_print_is_not(check: C
     assert check(HEAD + 'print("at the top")\n').printed == ()  # without a block nothing is run again
 
 
+def test_the_answer_to_a_prediction_is_for_who_runs_the_file(check: Check) -> None:
+    guessed = """\
+if __name__ == "__main__":
+    try:
+        last = running_mean(torch.ones(3))[-1]
+    except NotImplementedError:
+        print("it waits")
+    else:
+        print(f"the last is {last}")
+"""
+    assert check(HEAD + guessed + FAILS).printed == ("as many as 3",)
+    assert check(HEAD + guessed.replace("NotImplementedError", "KeyError")).printed[-1] == "the last is 1.0"
+
+
 def test_many_lines_are_cut(check: Check) -> None:
     many = 'if __name__ == "__main__":\n    for i in range(500):\n        print("line", i)\n'
     assert check(HEAD + many).printed[:: own_checks.LINES] == ("line 0", "… and more")

@@ -1,0 +1,145 @@
+"""What a lesson may have: figures, which go where its notebook goes, links, and predictions that wait for a function."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.files import Released
+from manyheads.authoring.index import for_students
+from manyheads.authoring.notebook import stub_notebook
+from manyheads.authoring.release import write_release
+from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.lessons import verify_lessons
+from manyheads.course import load_course
+from manyheads.judge.catalogue import Catalogue
+
+FIRST_SCREEN = 45  # lines of a script
+QUICK = ("weight_split", "fused_qkv", "sdpa_equivalence")  # whose first keystroke stands there
+SOLUTION = "solutions/averages/01_running_mean.py"
+FIGURE = "figures/01_running_mean.svg"
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+HEAD = "# # 1 · The running mean\n"
+ANSWER = """
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        last = running_mean(torch.tensor([1.0, 2.0]))[-1]
+    except NotImplementedError:
+        print("it waits")
+    else:
+        print(f"{last}")
+"""
+
+
+def with_lesson(folder: Path, markdown: str = "", code: str = "", figure: bool = False) -> None:
+    """Add Markdown below the lesson's title, and code at its end."""
+    path = folder / SOLUTION
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(HEAD, f"{HEAD}#\n# {markdown}\n") + code, encoding="utf-8")
+    if figure:
+        (path.parent / "figures").mkdir()
+        (path.parent / FIGURE).write_bytes(SVG)
+
+
+def claims(folder: Path) -> list[Claim]:
+    course = load_course(folder)
+    return list(verify_lessons(course, course.exercises))
+
+
+def test_a_figure_is_released_beside_the_notebook_and_goes_when_its_source_goes(tiny_copy: Path) -> None:
+    with_lesson(tiny_copy, f"![Two curves]({FIGURE})", figure=True)
+    course = load_course(tiny_copy)
+    written = write_release(course, Catalogue(course))
+    there = tiny_copy / "exercises" / "averages" / FIGURE
+    assert there in written.files
+    assert there.read_bytes() == SVG
+    assert there in for_students(course.exercises[0])
+    assert Released(there, SVG).is_in_step()
+    (tiny_copy / "solutions" / "averages" / FIGURE).unlink()
+    write_release(course, Catalogue(course))
+    assert not there.exists()
+
+
+def test_a_lesson_with_a_figure_a_link_and_a_prediction_keeps_every_claim(tiny_copy: Path) -> None:
+    with_lesson(tiny_copy, f"![Two curves]({FIGURE}) [again](01_running_mean.ipynb)", ANSWER, figure=True)
+    assert [(claim.held, claim.total, claim.failures) for claim in claims(tiny_copy)] == [(2, 2, ()), (1, 1, ())]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "figure", "says"),
+    [
+        pytest.param(f"![Two curves]({FIGURE})", False, f"{FIGURE} is not released", id="a figure that is missing"),
+        pytest.param(f"![]({FIGURE})", True, f"{FIGURE} has no words for who cannot see it", id="one without words"),
+        pytest.param("Two curves.", True, f"exercises/averages/{FIGURE} is named in no lesson", id="one without a lesson"),
+        pytest.param("[on](02_median.ipynb)", False, "02_median.ipynb is not released", id="a link to nothing"),
+    ],
+)  # fmt: skip
+def test_a_link_or_figure_that_would_fail_a_student_is_found(
+    tiny_copy: Path, markdown: str, figure: bool, says: str
+) -> None:
+    with_lesson(tiny_copy, markdown, figure=figure)
+    links, _ = claims(tiny_copy)
+    assert not links.kept
+    assert [failure.removeprefix("01_running_mean: ") for failure in links.failures] == [says]
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        pytest.param("<https://example.org> and [part](#part)", id="an address, and a part of the page"),
+        pytest.param(f"Write `![words]({FIGURE})` for a figure.", id="code"),
+    ],
+)
+def test_what_leads_elsewhere_is_nobodys_release(tiny_copy: Path, markdown: str) -> None:
+    with_lesson(tiny_copy, markdown)
+    assert [claim.total for claim in claims(tiny_copy)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        pytest.param("NotImplementedError", "KeyError", "with the stub, 'if __name__ == \"__main__\":' raises NotImplementedError", id="one that does not wait"),
+        pytest.param('print("it waits")', "pass", "with the stub, 'if __name__ == \"__main__\":' prints nothing", id="one that waits in silence"),
+        pytest.param("last}", "least}", "with the solution, 'if __name__ == \"__main__\":' raises NameError", id="one whose answer fails"),
+    ],
+)  # fmt: skip
+def test_a_prediction_that_would_fail_a_student_is_found(tiny_copy: Path, old: str, new: str, says: str) -> None:
+    with_lesson(tiny_copy, code=ANSWER.replace(old, new))
+    _, predictions = claims(tiny_copy)
+    assert not predictions.kept
+    assert says in predictions.failures[0]
+
+
+def test_the_answer_of_a_prediction_is_locked_and_earns_nothing() -> None:
+    cells = json.loads(stub_notebook(ANSWER.lstrip(), "running_mean", ()))["cells"]
+    about = cells[0]["metadata"]["nbgrader"]
+    assert (about["locked"], about["solution"], about["grade"]) == (True, False, False)
+    assert cells[0]["metadata"]["editable"] is False
+
+
+# The course's own lessons
+
+
+def test_every_lesson_says_what_it_needs_and_takes_and_has_a_figure_a_prediction_and_a_way_on(repository: Path) -> None:
+    course = load_course(repository)
+    for exercise in course.exercises:
+        text = exercise.script.read_text(encoding="utf-8")
+        head = text.split("# %%")[1]
+        for words in ("# *About ", " minutes. You need: ", " After this:"):
+            assert words in head, (exercise.id, words)
+        assert f"](figures/{exercise.stem}.svg)" in text, exercise.id
+        assert '# %% tags=["predict"]' in text, exercise.id
+        assert "# ## Onward" in text, exercise.id
+    links, predictions = verify_lessons(course, course.exercises)
+    assert links.kept, links.failures
+    assert predictions.kept, predictions.failures
+
+
+@pytest.mark.parametrize("id_", QUICK)
+def test_the_first_keystroke_is_due_on_the_first_screen(repository: Path, id_: str) -> None:
+    exercise = next(each for each in load_course(repository).exercises if each.id == id_)
+    lines = exercise.script.read_text(encoding="utf-8").splitlines()
+    assert next(i for i, line in enumerate(lines, 1) if "# YOUR CODE HERE" in line) <= FIRST_SCREEN
