@@ -30,13 +30,17 @@
 # **Compare.** Take *journey* as the one who asks. Its score with a word is their dot product. With *Your*
 # that is 0.55 · 0.43 + 0.87 · 0.15 + 0.66 · 0.89 = 0.9544. Do the same for all six:
 #
-# ```text
-#                Your     journey  starts   with     one      step
-#     scores     0.9544   1.4950   1.4754   0.8434   0.7070   1.0865
-#     weights    0.1385   0.2379   0.2333   0.1240   0.1082   0.1581     sum: 1
-# ```
+# | word | score | weight |
+# |---|---|---|
+# | Your | 0.9544 | 0.1385 |
+# | journey | 1.4950 | 0.2379 |
+# | starts | 1.4754 | 0.2333 |
+# | with | 0.8434 | 0.1240 |
+# | one | 0.7070 | 0.1082 |
+# | step | 1.0865 | 0.1581 |
+# | sum | | 1 |
 #
-# **Share out.** The second line is the softmax of the first: every score is exponentiated and divided by
+# **Share out.** The weights are the softmax of the scores: every score is exponentiated and divided by
 # the sum, so that *journey* has exactly one unit of attention to spend. *starts* gets nearly as much as
 # *journey* itself, because their vectors are nearly the same.
 #
@@ -47,8 +51,10 @@
 # one matrix product fills it:
 #
 # ```text
-#     x (T, C)  ─┬─ compare ─▶ scores (T, T) ─ share out ─▶ weights (T, T) ─┬─ mix ─▶ (T, C)
-#                └──────────────────────── the same x ──────────────────────┘
+# x (T, C)
+#  ├─ compare ────▶ scores  (T, T)
+#  │  share out ──▶ weights (T, T)
+#  └─ mix, by the weights ──▶ (T, C)
 # ```
 #
 # ![The six words as a table of 6 × 6 weights: each row sums to 1, the column of journey to
@@ -86,7 +92,7 @@ def simplified_attention(x: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `simplified_attention`
 #
 # The numbers of the lesson, for *journey* and for the whole table, and then the same sentence twice in a
 # batch: a neighbour in the batch must change nothing.
@@ -143,10 +149,10 @@ if __name__ == "__main__":
 # the sum has variance hd, so it typically strays √hd from zero. At hd = 64 that is 8, and softmax does not
 # like an 8:
 #
-# ```text
-#     softmax( 8,  0, −8 )  =  0.9997  0.0003  0.0000      one winner, no gradient for the others
-#     softmax( 1,  0, −1 )  =  0.6652  0.2447  0.0900      a choice that can still be learnt
-# ```
+# | scores | softmax | what it is |
+# |---|---|---|
+# | 8, 0, −8 | 0.9997, 0.0003, 0.0000 | one winner, no gradient for the others |
+# | 1, 0, −1 | 0.6652, 0.2447, 0.0900 | a choice that can still be learnt |
 #
 # Dividing by √hd brings the spread back to 1, whatever the width (Vaswani et al. 2017). Count the terms
 # that were really summed: it is the width of *these* vectors, not of the model. With C = 64 channels in 4
@@ -177,7 +183,7 @@ def attention_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `attention_scores`
 #
 # Two queries, three keys, hd = 4, so the divisor is 2. By hand: the first query, 1 2 3 4, meets 1 1 1 1
 # with a dot product of 10, hence a score of 5. The other five numbers come about in the same way.
@@ -221,7 +227,7 @@ def attention_weights(scores: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `attention_weights`
 #
 # Scores that are logarithms make softmax easy to do in your head: log 1, log 2, log 5 are exponentiated to
 # 1, 2, 5 and shared out as 1/8, 2/8, 5/8.
@@ -285,7 +291,7 @@ def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `attend`
 #
 # A query of zeros has no preference, so it must get the plain mean of the values. Another is tuned so that
 # its two scores are 0 and log 3: its shares are then 1/4 and 3/4.

@@ -57,7 +57,8 @@
 # one of these, each a quarter of the time:
 #
 # ```text
-#     (0.8452, 1.1548)     (0.8452, 0)     (0, 1.1548)     (0, 0)
+# (0.8452, 1.1548)      (0.8452, 0)
+# (0, 1.1548)           (0, 0)
 # ```
 #
 # So in training a row need not sum to 1. Where it is placed matters: on the scores, a struck-out entry

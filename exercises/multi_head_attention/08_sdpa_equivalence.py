@@ -67,11 +67,9 @@ class CausalSelfAttention(nn.Module):
 # ## What it saves
 #
 # The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
-# it back to mask it, again for the softmax, again for the sum. The square grows with T²:
+# it back to mask it, again for the softmax, again for the sum. The square grows with T².
 #
-# ```text
-#   B = 16, nh = 12, T = 4096, float32:   16 × 12 × 4096 × 4096 × 4 bytes  ≈  12.9 GB   for one layer
-# ```
+# With B = 16, nh = 12, T = 4096 and float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
 #
 # A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
 # the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
@@ -112,10 +110,12 @@ class CausalSelfAttention(nn.Module):
 # embedding. Refuse such a T before the paths part, so that both do.
 #
 # ```text
-#                               ┌── flash=True ───  SDPA  ────────────────────────┐
-#   x ─► qkv ─► cut into heads ─┤                                                 ├─► join ─► proj ─► dropout
-#        T ≤ block_size?        └── flash=False ──  scores · mask · softmax · sum ┘
-#                                                   (B, nh, T, T) is made here only
+# x ─▶ T ≤ block_size? ─▶ qkv ─▶ heads
+#  ├─ flash=True    SDPA
+#  └─ flash=False   scores, mask,
+#                   softmax, sum
+#                   (T × T, only here)
+#  ▶ join ─▶ proj ─▶ dropout
 # ```
 #
 # Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
@@ -149,7 +149,7 @@ class CausalSelfAttention(nn.Module):
 # that my call is right".
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `CausalSelfAttention`
 #
 # Both paths take the same inputs and refuse the same ones. Then a look into the luggage: what autograd keeps
 # for the backward pass. By hand there is at least one (T, T) square among it; on the fast path there should
@@ -222,7 +222,7 @@ def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `max_path_difference`
 #
 # One module in training mode with lively dropout, one in eval mode: small numbers for both, and both as they
 # were.

@@ -20,11 +20,11 @@
 # channels: head 0 the channels 0–15 of *every* position, head 1 the channels 16–31, and so on.
 #
 # ```text
-#     one position, C = 64     │ 0 ····· 15 │ 16 ···· 31 │ 32 ···· 47 │ 48 ···· 63 │
-#                                  head 0       head 1       head 2       head 3
+# │  0–15  │ 16–31  │ 32–47  │ 48–63  │
+#   head 0   head 1   head 2   head 3
 #
-#     have   (B, T, C)          (2, 8, 64)
-#     want   (B, nh, T, hd)     (2, 4, 8, 16)
+# have  (B, T, C)        (2, 8, 64)
+# want  (B, nh, T, hd)   (2, 4, 8, 16)
 # ```
 #
 # Why must the heads stand before the positions? Because `@` multiplies the last two dimensions and treats
@@ -35,13 +35,8 @@
 # ## The memory does not care about your shapes
 #
 # A tensor is one long tape of numbers with a note on how to read it. The note is the strides: how many
-# numbers to skip for a step along each dimension. Our x of shape (2, 8, 64) has strides (512, 64, 1), and
-# its tape goes
-#
-# ```text
-#     │ 0 ·· 15 │ 16 ·· 31 │ 32 ·· 47 │ 48 ·· 63 │ 0 ·· 15 │ 16 ·· 31 │ ...
-#     └──────────────── position 0 ──────────────┘└──────── position 1 ...
-# ```
+# numbers to skip for a step along each dimension. Our x of shape (2, 8, 64) has strides (512, 64, 1): its
+# tape begins with the 64 channels of position 0, and then come those of position 1.
 #
 # Two tools change the note and leave the tape alone:
 #
@@ -53,11 +48,11 @@
 # Now the honest way: first cut the channel axis in place, so that each position holds its heads, then let
 # heads and positions change seats.
 #
-# ```text
-#     x                    (2, 8, 64)       strides (512, 64, 1)
-#     channels unpacked    (2, 8, 4, 16)    strides (512, 64, 16, 1)
-#     heads moved ahead    (2, 4, 8, 16)    strides (512, 16, 64, 1)
-# ```
+# | tensor | shape | strides |
+# |---|---|---|
+# | x | (2, 8, 64) | (512, 64, 1) |
+# | channels unpacked | (2, 8, 4, 16) | (512, 64, 16, 1) |
+# | heads moved ahead | (2, 4, 8, 16) | (512, 16, 64, 1) |
 #
 # Read the last line: a step along the positions skips 64 numbers, to the *same* channels of the next
 # position. Just as it should be.
@@ -67,11 +62,11 @@
 # The shape you want is known, so why not view straight to it? You get (2, 4, 8, 16), and not a word of
 # complaint. But the strides are now (512, 128, 16, 1): a step along the "positions" skips 16 numbers.
 #
-# ```text
-#     head 0        position 0              position 1               position 2
-#     right         channels 0–15 of 0      channels 0–15 of 1       channels 0–15 of 2
-#     the shortcut  channels 0–15 of 0      channels 16–31 of 0 (!)  channels 32–47 of 0 (!)
-# ```
+# | head 0 | right: channels | the shortcut: channels |
+# |---|---|---|
+# | position 0 | 0–15 of position 0 | 0–15 of position 0 |
+# | position 1 | 0–15 of position 1 | 16–31 of position 0 (!) |
+# | position 2 | 0–15 of position 2 | 32–47 of position 0 (!) |
 #
 # In small, with two heads of two channels, and the whole tape to look at:
 #
@@ -130,7 +125,7 @@ def split_heads(x: torch.Tensor, n_head: int) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `split_heads`
 #
 # Every number of this x is its own address: 10000 · batch + 100 · position + channel. So 10523 lives in
 # batch 1, at position 5, in channel 23, and you can see at once who has wandered off.
@@ -188,9 +183,7 @@ if __name__ == "__main__":
 # (2, 4, 8, 16): the numbers of one position are scattered over the tape, 128 apart. No note with a single
 # stride can read them as 64 neighbours, so `view` gives up:
 #
-# ```text
-#     RuntimeError: view size is not compatible with input tensor's size and stride
-# ```
+# > RuntimeError: view size is not compatible with input tensor's size and stride
 #
 # Somebody must really copy the numbers into their new order, for the first time in this story. There is a
 # method that does just that and one that does it if needed; find either. An error is the friendly outcome
@@ -217,7 +210,7 @@ def merge_heads(y: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `merge_heads`
 #
 # Addresses again, this time as the heads hold them. The round trip comes last, because alone it proves
 # little.

@@ -97,13 +97,7 @@ class MultiHeadAttention(nn.Module):
 #
 # The better way starts from one observation. `nn.Linear` stores its weight as `(out, in)`, one *row* for each
 # output channel, and rows do not know of each other. Stack the rows of several small layers, and the tall
-# layer answers with their answers laid side by side:
-#
-# ```text
-#   head 0's layer  (hd, d_in)  ┐                    channels of W_query(x), for one token
-#   head 1's layer  (hd, d_in)  ├─►  (d_out, d_in)   [ head 0 | head 1 | head 2 ]
-#   head 2's layer  (hd, d_in)  ┘                      hd       hd       hd        = d_out
-# ```
+# layer answers with their answers laid side by side: head 0's channels, then head 1's.
 #
 # ![W_query times one token gives four numbers; cut after the second row they are two queries, and each
 # head shares out for itself](figures/05_weight_split.svg)
@@ -122,22 +116,23 @@ class MultiHeadAttention(nn.Module):
 # Six tokens, `d_in = d_out = 4`, two heads, so `head_dim = 2`. For the first two tokens the three layers
 # give:
 #
-# ```text
-#            head 0              head 1
-#   q_0   [-0.3506 -1.0175 |  -0.2295 -0.1465]
-#   q_1   [-0.5866 -1.0891 |   1.0656 -0.9749]
-#   k_0   [ 0.3377 -1.2272 |  -1.1369 -0.8416]
-#   k_1   [ 0.3797 -0.2600 |  -0.7065  0.0536]
-#   v_0   [ 0.6602  0.3820 |  -0.8079  0.0283]
-#   v_1   [ 0.6702  1.1632 |  -0.3440 -0.9635]
-# ```
+# | vector | head 0 | head 1 |
+# |---|---|---|
+# | q_0 | −0.3506, −1.0175 | −0.2295, −0.1465 |
+# | q_1 | −0.5866, −1.0891 | 1.0656, −0.9749 |
+# | k_0 | 0.3377, −1.2272 | −1.1369, −0.8416 |
+# | k_1 | 0.3797, −0.2600 | −0.7065, 0.0536 |
+# | v_0 | 0.6602, 0.3820 | −0.8079, 0.0283 |
+# | v_1 | 0.6702, 1.1632 | −0.3440, −0.9635 |
 #
 # Take token 1 (it may look at tokens 0 and 1, at nothing later):
 #
-# | | q_1 · k_0 | q_1 · k_1 | ÷ √2, softmax | weighted v |
-# |---|---|---|---|---|
-# | head 0 | 1.1384 | 0.0604 | 0.6818, 0.3182 | 0.6634, 0.6306 |
-# | head 1 | −0.3910 | −0.8052 | 0.5727, 0.4273 | −0.6097, −0.3955 |
+# | token 1 | head 0 | head 1 |
+# |---|---|---|
+# | q_1 · k_0 | 1.1384 | −0.3910 |
+# | q_1 · k_1 | 0.0604 | −0.8052 |
+# | ÷ √2, softmax | 0.6818, 0.3182 | 0.5727, 0.4273 |
+# | weighted v | 0.6634, 0.6306 | −0.6097, −0.3955 |
 #
 # The same token, two different distributions: head 0 leans on the past twice as hard as on the present, head
 # 1 hardly minds. One head could never have said both. Each dot product sums `head_dim` terms, so √`head_dim`
@@ -151,25 +146,26 @@ class MultiHeadAttention(nn.Module):
 # The shapes, for `x` of shape (2, 6, 4):
 #
 # ```text
-#   x          (B, T, d_in)          2, 6, 4
-#   q, k, v    (B, T, d_out)         2, 6, 4
-#   cut        (B, nh, T, hd)        2, 2, 6, 2
-#   scores     (B, nh, T, T)         2, 2, 6, 6      one square for each head of each sequence
-#   context    (B, nh, T, hd)        2, 2, 6, 2
-#   joined     (B, T, d_out)         2, 6, 4
-#   out_proj   (B, T, d_out)         2, 6, 4         the only place where heads meet
+# x          (B, T, d_in)    2, 6, 4
+# q, k, v    (B, T, d_out)   2, 6, 4
+# cut        (B, nh, T, hd)  2, 2, 6, 2
+# scores     (B, nh, T, T)   2, 2, 6, 6
+# context    (B, nh, T, hd)  2, 2, 6, 2
+# joined     (B, T, d_out)   2, 6, 4
+# out_proj   (B, T, d_out)   2, 6, 4
 # ```
+#
+# There is one square of scores for each head of each sequence; only in `out_proj` do heads meet.
 #
 # ## Why contiguous?
 #
 # A tensor is a flat strip of numbers and a recipe of *strides*: how far to step for the next index on each
 # axis. `transpose` rewrites the recipe and leaves the strip alone. For the context above, one sequence:
 #
-# ```text
-#                                shape           strides
-#   as computed                  (1, 2, 6, 2)    (24, 12, 2, 1)
-#   tokens ahead of heads again  (1, 6, 2, 2)    (24, 2, 12, 1)
-# ```
+# | context | shape | strides |
+# |---|---|---|
+# | as computed | (1, 2, 6, 2) | (24, 12, 2, 1) |
+# | tokens ahead again | (1, 6, 2, 2) | (24, 2, 12, 1) |
 #
 # To fuse the last two axes into one of 4, you would need a single step that goes 0, 1, then on to head 1. But
 # head 1 lies 12 numbers away, not 2. No stride says "1, then 11, then 1", so `view`, which never copies,
@@ -198,7 +194,7 @@ class MultiHeadAttention(nn.Module):
 # idea of heads is from Vaswani et al. 2017.)
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `MultiHeadAttention`
 #
 # First what the module owns: shapes, a count of parameters, and what it refuses. Then the walk-through above,
 # with its weights loaded and `out_proj` set to pass everything through, plus 10 (which is taken off again),
@@ -278,7 +274,7 @@ if __name__ == "__main__":
         assert torch.allclose(seen[token], torch.tensor(expected), atol=1e-3), (
             f"token {token} should carry {expected}, "
             f"yours carries {[round(c, 4) for c in seen[token].tolist()]}: "
-            "compare with the table of the walk-through, one column at a time"
+            "compare with the table of the walk-through, one row at a time"
         )
     print("MultiHeadAttention: the six tokens come out as the lesson says")
 

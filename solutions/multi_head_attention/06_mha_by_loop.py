@@ -16,25 +16,20 @@
 #
 # Somebody hands you `mha`, a box of weights without a forward pass:
 #
-# ```text
-#   mha.qkv        Linear, C → 3C, no bias      mha.qkv.weight   (3C, C)
-#   mha.proj       Linear, C → C,  no bias      mha.proj.weight  (C, C)
-#   mha.n_head     nh
-#   mha.head_dim   hd = C // nh
-# ```
+# | name | what it is |
+# |---|---|
+# | `mha.qkv` | Linear, C → 3C, no bias; its weight is (3C, C) |
+# | `mha.proj` | Linear, C → C, no bias; its weight is (C, C) |
+# | `mha.n_head` | nh |
+# | `mha.head_dim` | hd = C // nh |
 #
-# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each:
+# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each. Here with
+# C = 4 and two heads:
 #
-# ```text
-#                    C columns: what comes in
-#                  ┌─────────────────────────┐
-#   rows 0 … C−1   │           Wq            │   →  C channels of q: [ head 0 | head 1 | … ]
-#                  ├─────────────────────────┤
-#   rows C … 2C−1  │           Wk            │   →  C channels of k
-#                  ├─────────────────────────┤
-#   rows 2C … 3C−1 │           Wv            │   →  C channels of v
-#                  └─────────────────────────┘
-# ```
+# ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer
+# stands beside head 0's](figures/06_mha_by_loop.svg)
+#
+# (Its numbers are those of the example below.)
 #
 # Two cuts follow, and they are not the same cut. The *weight* is cut along its rows into three (that makes q,
 # k, v). Each *projected tensor* is cut along its channels into `nh` (that makes heads): head h owns channels
@@ -69,9 +64,6 @@
 # | 0 | 1, 0 | 2, 1 |
 # | 1 | 1.8044, 0.8044 | 1.6698, 0.6698 |
 # | 2 | 1.1784, 2.3794 | 1, 1 |
-#
-# ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer
-# stands beside head 0's](figures/06_mha_by_loop.svg)
 #
 # Each row of that table, read from left to right, is what goes into the output projection: heads in order,
 # side by side. Not summed, not averaged: the projection is there to mix them, and it needs to know who said
@@ -140,7 +132,7 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `mha_by_loop`
 #
 # There is no batched module to compare with in this file (you wrote one in exercise 5, and the next one comes
 # in exercise 7), so you get weights whose answer is known beforehand: the table above, a box whose queries

@@ -93,11 +93,11 @@ class CausalSelfAttention(nn.Module):
 # channels, for every token in that order:
 #
 # ```text
-#   x (B, T, C)  ──  one Linear, C → 3C  ──►  (B, T, 3C)
+# x (B, T, C) ─ Linear ─▶ (B, T, 3C)
 #
-#   channels      0 … C−1        C … 2C−1       2C … 3C−1
-#               [     q      |      k       |      v      ]
-#                h0 h1 … hN     h0 h1 … hN     h0 h1 … hN
+# channels  0 … C−1      q   h0 h1 … hN
+#           C … 2C−1     k   h0 h1 … hN
+#           2C … 3C−1    v   h0 h1 … hN
 # ```
 #
 # Same mathematics, same number of parameters, fewer kernel launches. Two ways to get it wrong run without a
@@ -158,7 +158,7 @@ class CausalSelfAttention(nn.Module):
 #
 # ## The four sizes of GPT-2
 #
-# | name | n_embd | n_head | n_embd / n_head | 4 C² |
+# | name | n_embd | n_head | hd | 4 C² |
 # |---|---|---|---|---|
 # | small | 768 | 12 | 64 | 2,359,296 |
 # | medium | 1024 | 16 | 64 | 4,194,304 |
@@ -191,7 +191,7 @@ class CausalSelfAttention(nn.Module):
 # back with 0.98, head 3 of block 2 at a blank with 0.40](figures/07_fused_qkv.svg)
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `CausalSelfAttention`
 #
 # The count, the refusals, a short input. Then four properties that need no second implementation: queries of
 # zeros are told the average of the past; zeros and ones make 0.8808; the past does not notice an edited
@@ -307,7 +307,7 @@ def gpt2_attention(size: str) -> CausalSelfAttention:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `gpt2_attention`
 #
 # The width can be read off the weight. The number of heads cannot: any cut of C has the same parameters. So
 # the check wakes one head. All queries and keys are zero save in channel 0: whichever channels then stray

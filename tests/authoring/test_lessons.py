@@ -17,6 +17,7 @@ from manyheads.course import load_course
 from manyheads.judge.catalogue import Catalogue
 
 FIRST_SCREEN = 45  # lines of a script
+PHONE = 37  # letters of one width beside each other in a notebook on a phone of 390 pixels
 QUICK = ("weight_split", "fused_qkv", "sdpa_equivalence")  # whose first keystroke stands there
 SOLUTION = "solutions/averages/01_running_mean.py"
 FIGURE = "figures/01_running_mean.svg"
@@ -136,6 +137,16 @@ def test_every_lesson_says_what_it_needs_and_takes_and_has_a_figure_a_prediction
     links, predictions = verify_lessons(course, course.exercises)
     assert links.kept, links.failures
     assert predictions.kept, predictions.failures
+
+
+def test_no_drawing_of_letters_is_too_wide_for_a_phone_and_no_heading_stands_twice(repository: Path) -> None:
+    for exercise in load_course(repository).exercises:
+        lines = exercise.script.read_text(encoding="utf-8").splitlines()
+        headings = [line for line in lines if line.startswith("# #")]
+        assert len(set(headings)) == len(headings), exercise.id
+        fences = [i for i, line in enumerate(lines) if line.startswith("# ```")]
+        for start, end in zip(fences[::2], fences[1::2], strict=True):
+            assert [line for line in lines[start + 1 : end] if len(line) - len("# ") > PHONE] == [], exercise.id
 
 
 @pytest.mark.parametrize("id_", QUICK)

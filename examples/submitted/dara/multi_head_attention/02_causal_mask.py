@@ -1,26 +1,22 @@
 # %% [markdown]
 # # 2 · The causal mask
 #
+# *About 35 minutes. You need: [1 · Attention scores](01_attention_scores.ipynb). After this:
+# [3 · Self-attention as a module](03_self_attention.ipynb).*
+#
 # A language model learns by guessing the next word. Let it see that word while it guesses, and it has
 # nothing to learn: training loss dives, you go to bed happy, and in the morning it cannot write a sentence.
 # The causal mask is the hand that covers the rest of the page.
 #
 # ## Who may see whom
 #
-# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and back:
+# Rows are queries (who looks), columns are keys (who is looked at). A word may look at itself and back. Here
+# is the table of the first exercise again, behind its mask:
 #
-# ```text
-#                  key
-#      query       Your   journey   starts   with   one   step
-#      Your          ●       ·         ·       ·      ·      ·
-#      journey       ●       ●         ·       ·      ·      ·
-#      starts        ●       ●         ●       ·      ·      ·
-#      with          ●       ●         ●       ●      ·      ·
-#      one           ●       ●         ●       ●      ●      ·
-#      step          ●       ●         ●       ●      ●      ●
-# ```
+# ![The table of the first exercise behind the mask: what lies above the diagonal is hidden, each row sums
+# to 1 again](figures/02_causal_mask.svg)
 #
-# The full dots on the diagonal matter. *Your* has no past; hide the diagonal too and its row is empty.
+# The diagonal matters. *Your* has no past; hide the diagonal too and its row is empty.
 # Softmax over an empty row divides zero by zero, and one NaN is all it takes to poison the whole network.
 # One column too generous is worse, for it stays silent: each word then sees exactly the word it should
 # predict.
@@ -36,19 +32,24 @@
 # and the keys that are left share exactly 1. Here is *journey* again, with its scores from the first
 # exercise (they are not scaled there; the mask does not care):
 #
-# ```text
-#                              Your     journey  starts   with     one      step     sum
-#     scores                   0.9544   1.4950   1.4754   0.8434   0.7070   1.0865
-#     masked                   0.9544   1.4950   −inf     −inf     −inf     −inf
-#     weights, as they should  0.3680   0.6320   0        0        0        0        1
-# ```
+# | key | score | masked | weight |
+# |---|---|---|---|
+# | Your | 0.9544 | 0.9544 | 0.3680 |
+# | journey | 1.4950 | 1.4950 | 0.6320 |
+# | starts | 1.4754 | −inf | 0 |
+# | with | 0.8434 | −inf | 0 |
+# | one | 0.7070 | −inf | 0 |
+# | step | 1.0865 | −inf | 0 |
+# | sum | | | 1 |
 #
 # And here is what goes wrong, each of which has cost somebody a night:
 #
-# ```text
-#     0 written for −inf       0.2349   0.4033   0.0904   0.0904   0.0904   0.0904   1
-#     masked after softmax     0.1385   0.2379   0        0        0        0        0.3764
-# ```
+# | weight of | 0 for −inf | masked after softmax |
+# |---|---|---|
+# | Your | 0.2349 | 0.1385 |
+# | journey | 0.4033 | 0.2379 |
+# | starts, with, one, step | 0.0904 each | 0 |
+# | sum | 1 | 0.3764 |
 #
 # - **Zero is a score like any other.** e^0 is 1, not 0: 36 % of *journey*'s attention leaks into the
 #   future.
@@ -90,9 +91,9 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> torch.Tenso
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `causal_mask`
 #
-# Four tokens, drawn as above, and then the mask for a single token, who must at least see itself. The
+# Four tokens, drawn with a ● where a token may look, and then the mask for a single token, who must at least see itself. The
 # device check uses "meta", a pretend device that every machine has: its tensors have a shape and no data.
 
 # %% tags=["check"]
@@ -135,7 +136,7 @@ def mask_scores(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `mask_scores`
 #
 # Two queries and three keys, under a mask that is not even causal: the visible scores stay to the last
 # digit, the hidden ones sink, and the argument is as it was.
@@ -179,7 +180,7 @@ def causal_weights(scores: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `causal_weights`
 #
 # First *Your* and *journey* with the numbers of the lesson. Then a token with no preferences, who divides
 # attention evenly: all of it, halves, thirds, quarters. Last the probe that you will meet again and again:
@@ -204,3 +205,25 @@ if __name__ == "__main__":
     edited[1, 2:] = 30.0
     assert torch.allclose(causal_weights(edited), weights, atol=1e-6), "hidden scores were edited, and weights moved"
     print("causal_weights: the rest of the page is covered")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# Six words without any preference: all scores are 0. Every *row* still spends exactly 1. How much does the
+# first word *receive* in all, down its column? And how much the last one?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        received = causal_weights(torch.zeros(6, 6)).sum(dim=0)
+    except NotImplementedError:
+        print("causal_weights is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"the first word receives {received[0]:.2f}, the last one {received[-1]:.2f}:")
+        print("everybody can see the first word, and nobody but itself the last")
+
+# %% [markdown]
+# ## Onward
+#
+# Three functions, and they forget everything between two calls. Go on with
+# [3 · Self-attention as a module](03_self_attention.ipynb).

@@ -1,6 +1,10 @@
 # %% [markdown]
 # # 3 · Self-attention as a module
 #
+# *About 45 minutes. You need: [1 · Attention scores](01_attention_scores.ipynb), [2 · The causal
+# mask](02_causal_mask.ipynb), and what an `nn.Module` is. After this:
+# [4 · The reshape dance](04_reshape_dance.ipynb).*
+#
 # Functions forget; modules learn. In this exercise the pieces of the first two become one `nn.Module`: a
 # single causal head with weights of its own, a mask that knows its place, and dropout that knows when to
 # sleep.
@@ -10,14 +14,8 @@
 # In *self*-attention queries, keys and values all come from the same x. What tells them apart is three
 # learned matrices, each an `nn.Linear` from d_in to d_out:
 #
-# ```text
-#                      ┌─ W_query ─▶ q (B, T, d_out) ─┐
-#     x (B, T, d_in) ──┼─ W_key ───▶ k (B, T, d_out) ─┴─▶ scores, masked ─▶ weights ─▶ dropout ─┐
-#                      │                                        (B, T, T)                      │
-#                      └─ W_value ─▶ v (B, T, d_out) ────────────────────────────────── mix ◀──┘
-#                                                                                        │
-#                                                               answers (B, T, d_out) ◀──┘
-# ```
+# ![x goes through W_query, W_key and W_value; q and k make the masked weights, and these mix
+# v](figures/03_self_attention.svg)
 #
 # That is 3 · d_in · d_out parameters. From 3 channels to 2 there are 18; at GPT-2's 768 to 768 each matrix
 # has 589,824. There is no projection after the mix: with one head there are no opinions to reconcile yet.
@@ -59,7 +57,8 @@
 # one of these, each a quarter of the time:
 #
 # ```text
-#     (0.8452, 1.1548)     (0.8452, 0)     (0, 1.1548)     (0, 0)
+# (0.8452, 1.1548)      (0.8452, 0)
+# (0, 1.1548)           (0, 0)
 # ```
 #
 # So in training a row need not sum to 1. Where it is placed matters: on the scores, a struck-out entry
@@ -221,3 +220,27 @@ if __name__ == "__main__":
     assert awake, "in training mode dropout=0.5 should change the output: is it used at all?"
     assert torch.equal(nothing, torch.zeros(2, 6, 7)), "with every weight struck out nothing is left to mix: zeros"
     print("CausalAttention: good habits, too")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# *Your journey starts with one step*, and then *journey Your starts with one step*: the first two words
+# have changed places. The last word sees all six in both sentences. By how much does its answer change?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        head = CausalAttention(d_in=3, d_out=4, context_length=6).eval()
+        said = torch.randn(1, 6, 3)
+        change = (head(said) - head(said[:, [1, 0, 2, 3, 4, 5]]))[0, -1].abs().max()
+    except NotImplementedError:
+        print("CausalAttention is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"the last word's answer changes by {change:.6f}: attention adds up what it sees, in whatever order;")
+        print("where a word stands, it does not know unless somebody writes it into the words")
+
+# %% [markdown]
+# ## Onward
+#
+# One head has one focus. To have several, its channels must be dealt out: go on with
+# [4 · The reshape dance](04_reshape_dance.ipynb).

@@ -1,6 +1,9 @@
 # %% [markdown]
 # # 6 · One head at a time
 #
+# *About 35 minutes. You need: [3 · Self-attention](03_self_attention.ipynb); better with
+# [5 · The weight split](05_weight_split.ipynb) behind you. After this: [7 · The fused QKV](07_fused_qkv.ipynb).*
+#
 # In exercise 5 all heads went through one batched product. It is fast, and it asks for some faith: is a `(B,
 # nh, T, hd)` tensor *really* `nh` independent attentions, or have you mixed them somewhere between two
 # transposes?
@@ -13,25 +16,20 @@
 #
 # Somebody hands you `mha`, a box of weights without a forward pass:
 #
-# ```text
-#   mha.qkv        Linear, C → 3C, no bias      mha.qkv.weight   (3C, C)
-#   mha.proj       Linear, C → C,  no bias      mha.proj.weight  (C, C)
-#   mha.n_head     nh
-#   mha.head_dim   hd = C // nh
-# ```
+# | name | what it is |
+# |---|---|
+# | `mha.qkv` | Linear, C → 3C, no bias; its weight is (3C, C) |
+# | `mha.proj` | Linear, C → C, no bias; its weight is (C, C) |
+# | `mha.n_head` | nh |
+# | `mha.head_dim` | hd = C // nh |
 #
-# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each:
+# The three projections are stacked in one weight, *queries, then keys, then values*, C rows each. Here with
+# C = 4 and two heads:
 #
-# ```text
-#                    C columns: what comes in
-#                  ┌─────────────────────────┐
-#   rows 0 … C−1   │           Wq            │   →  C channels of q: [ head 0 | head 1 | … ]
-#                  ├─────────────────────────┤
-#   rows C … 2C−1  │           Wk            │   →  C channels of k
-#                  ├─────────────────────────┤
-#   rows 2C … 3C−1 │           Wv            │   →  C channels of v
-#                  └─────────────────────────┘
-# ```
+# ![The stacked weight of twelve rows: head 1 owns the last two rows of each block of four, and its answer
+# stands beside head 0's](figures/06_mha_by_loop.svg)
+#
+# (Its numbers are those of the example below.)
 #
 # Two cuts follow, and they are not the same cut. The *weight* is cut along its rows into three (that makes q,
 # k, v). Each *projected tensor* is cut along its channels into `nh` (that makes heads): head h owns channels
@@ -121,7 +119,7 @@ def mha_by_loop(mha: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `mha_by_loop`
 #
 # There is no batched module to compare with in this file (you wrote one in exercise 5, and the next one comes
 # in exercise 7), so you get weights whose answer is known beforehand: the table above, a box whose queries
@@ -185,3 +183,29 @@ if __name__ == "__main__":
     mha_by_loop(learner, x).square().sum().backward()
     assert learner.qkv.weight.grad is not None, "no gradient reached qkv: was the weight detached on the way?"
     print("mha_by_loop: heads keep to themselves, and gradients find their way back")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# A sentence that says the same word three times. The mask lets the first see one word, and the third see
+# three. The weights are random. By how much do the three answers differ?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        told = nn.Module()
+        told.qkv, told.proj = nn.Linear(4, 12, bias=False), nn.Linear(4, 4, bias=False)
+        told.n_head, told.head_dim = 2, 2
+        answers = mha_by_loop(told, torch.randn(1, 1, 4).repeat(1, 3, 1))[0].detach()
+    except NotImplementedError:
+        print("mha_by_loop is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(
+            f"by {(answers - answers[0]).abs().max():.6f}: a mean of equal values is that value, however many there are"
+        )
+
+# %% [markdown]
+# ## Onward
+#
+# Now you have an oracle. Ask it about the fast version: go on with
+# [7 · The fused QKV](07_fused_qkv.ipynb).

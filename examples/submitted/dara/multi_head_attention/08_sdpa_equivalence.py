@@ -1,26 +1,84 @@
 # %% [markdown]
 # # 8 · The fast path, and how you know
 #
-# Scores, scale, mask, softmax, dropout, weighted sum: you have written these by hand, and you could do it
-# again at midnight. Now you may stop. PyTorch has all of it in one function,
-# `F.scaled_dot_product_attention`, SDPA for short. It wants q, k and v as `(B, nh, T, hd)`, which is just how
-# yours lie about.
+# *About 45 minutes. You need: [7 · The fused QKV](07_fused_qkv.ipynb). After this: a model of your own.*
 #
-# The exercise is only half about calling it. The other half is to *know* that your call is right.
+# All that you wrote by hand is one function in PyTorch: `F.scaled_dot_product_attention`, SDPA for short. It
+# wants q, k and v as `(B, nh, T, hd)`, just how yours lie about. Calling it is half of the exercise; the other
+# half is to *know* that your call is right.
 #
+# ## Your turn: `CausalSelfAttention`, with a fork
+#
+# Copy your module of exercise 7 in here, add the flag, and part the ways. The small print stands below.
+
+# %% tags=["setup"]
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+# %% tags=["solution"]
+class CausalSelfAttention(nn.Module):
+    """Attend causally with n_head heads, through the fused function or by hand.
+
+    Attributes:
+        qkv: Linear layer from n_embd to three times n_embd, without bias: queries, keys, values, in order.
+        proj: Linear layer from n_embd to n_embd, without bias.
+        flash: Whether forward goes through the fused function. May be changed at any time.
+    """
+
+    def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0, flash: bool = True) -> None:
+        """Make what both paths need.
+
+        Args:
+            n_embd: Channels C of each token, in and out.
+            n_head: How many heads share the channels evenly.
+            block_size: The most tokens that forward accepts, on either path.
+            dropout: In training, the probability in [0, 1) that a weight is dropped, and that an output channel is.
+            flash: Which path to start with.
+
+        Raises:
+            ValueError: n_head does not divide n_embd; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Let every token gather from itself and its past, on the path that flash names.
+
+        With flash no (T, T) tensor is made; without it the arithmetic is written out. The results agree.
+
+        Args:
+            x: (B, T, C), floating point, T at most block_size. Left as it was.
+
+        Returns:
+            (B, T, C), in the dtype and on the device of x.
+
+        Raises:
+            ValueError: T exceeds block_size, on either path; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+
+# %% [markdown]
 # ## What it saves
 #
 # The hand-written path makes a square of scores for every head of every sequence, writes it to memory, reads
-# it back to mask it, again for the softmax, again for the sum. The square grows with T²:
+# it back to mask it, again for the softmax, again for the sum. The square grows with T².
 #
-# ```text
-#   B = 16, nh = 12, T = 4096, float32:   16 × 12 × 4096 × 4096 × 4 bytes  ≈  12.9 GB   for one layer
-# ```
+# With B = 16, nh = 12, T = 4096 and float32 that is 16 · 12 · 4096 · 4096 · 4 bytes, about 12.9 GB, for one layer.
 #
 # A fused kernel such as FlashAttention works in tiles. It holds a few rows of q and a few of k and v close to
 # the arithmetic, keeps a running maximum and a running sum for the softmax, and never has the square in
-# memory at all. The same numbers come out; memory grows with T. Our lesson's author measured on an A100, with
-# B = 1, 12 heads, float32:
+# memory at all. The same numbers come out; memory grows with T.
+#
+# ![By hand 144 scores are in memory at once; fused, 16 at a time, while a running maximum and a running
+# sum are carried along](figures/08_sdpa_equivalence.svg)
+#
+# How much faster is that? On an A100, with B = 1, 12 heads and float32:
 #
 # | T | by hand | SDPA | times faster | square not made |
 # |---|---|---|---|---|
@@ -28,7 +86,9 @@
 # | 1024 | 3.9 ms | 0.9 ms | 4.3 | 50 MB |
 # | 4096 | 71 ms | 11 ms | 6.5 | 805 MB |
 #
-# Those are that machine's numbers. On yours they will differ, so measure (`course bench`). A CPU has a fused
+# Source of the times: Kader Mohideen, *Day 5 — Multi-Head Attention: Many Perspectives in Parallel*, a post
+# that measured them on one A100. The last column is arithmetic: 12 · T² · 4 bytes. On your machine the times
+# will differ, so measure: `course bench` prints both, and this A100 beside them. A CPU has a fused
 # kernel as well these days, so do not expect nothing there.
 #
 # ## Four small prints
@@ -50,10 +110,12 @@
 # embedding. Refuse such a T before the paths part, so that both do.
 #
 # ```text
-#                               ┌── flash=True ───  SDPA  ────────────────────────┐
-#   x ─► qkv ─► cut into heads ─┤                                                 ├─► join ─► proj ─► dropout
-#        T ≤ block_size?        └── flash=False ──  scores · mask · softmax · sum ┘
-#                                                   (B, nh, T, T) is made here only
+# x ─▶ T ≤ block_size? ─▶ qkv ─▶ heads
+#  ├─ flash=True    SDPA
+#  └─ flash=False   scores, mask,
+#                   softmax, sum
+#                   (T × T, only here)
+#  ▶ join ─▶ proj ─▶ dropout
 # ```
 #
 # Everything outside the fork is shared, the weights too. That is the point of the flag: one module, one set
@@ -86,67 +148,8 @@
 # the one against the other with numbers.* That is the difference between "I use FlashAttention" and "I know
 # that my call is right".
 
-# %% tags=["setup"]
-import math
-
-import torch
-import torch.nn.functional as F
-from torch import nn
-
 # %% [markdown]
-# ## Your turn: `CausalSelfAttention`, with a fork
-#
-# Start from your module of exercise 7: copy it in here (no exercise imports another), add the flag, and part
-# the ways.
-
-
-# %% tags=["solution"]
-class CausalSelfAttention(nn.Module):
-    """Attend causally with n_head heads, through the fused function or by hand.
-
-    Attributes:
-        qkv: Linear layer from n_embd to three times n_embd, without bias: queries, keys, values, in order.
-        proj: Linear layer from n_embd to n_embd, without bias.
-        flash: Whether forward goes through the fused function. May be changed at any time.
-    """
-
-    def __init__(self, n_embd: int, n_head: int, block_size: int, dropout: float = 0.0, flash: bool = True) -> None:
-        """Make what both paths need.
-
-        Args:
-            n_embd: Channels C of each token, in and out.
-            n_head: How many heads share the channels evenly.
-            block_size: The most tokens that forward accepts, on either path.
-            dropout: Probability in [0, 1), while training, that an attention weight is dropped, and that an
-                output channel is.
-            flash: Which path to start with.
-
-        Raises:
-            ValueError: n_head does not divide n_embd; the message names both numbers.
-        """
-        # YOUR CODE HERE
-        raise NotImplementedError()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Let every token gather from itself and its past, on the path that flash names.
-
-        With flash no (T, T) tensor is made; without it the arithmetic is written out. The results agree.
-
-        Args:
-            x: (B, T, C), floating point, T at most block_size. Left as it was.
-
-        Returns:
-            (B, T, C), in the dtype and on the device of x.
-
-        Raises:
-            ValueError: T exceeds block_size, on either path; the message names both numbers.
-        """
-        # YOUR CODE HERE
-        raise NotImplementedError()
-
-
-# %% [markdown]
-# ### See for yourself
+# ### See for yourself: `CausalSelfAttention`
 #
 # Both paths take the same inputs and refuse the same ones. Then a look into the luggage: what autograd keeps
 # for the backward pass. By hand there is at least one (T, T) square among it; on the fast path there should
@@ -219,7 +222,7 @@ def max_path_difference(module: CausalSelfAttention, x: torch.Tensor) -> float:
 
 
 # %% [markdown]
-# ### See for yourself
+# ### See for yourself: `max_path_difference`
 #
 # One module in training mode with lively dropout, one in eval mode: small numbers for both, and both as they
 # were.
@@ -240,3 +243,28 @@ if __name__ == "__main__":
             assert torch.equal(p, weights[name]), f"{name} changed during the comparison"
             assert p.grad is None, f"{name} has a gradient after the comparison; none should be recorded"
         print(f"max_path_difference: {gap:.1e} from flash={flash}, training={training}, and nothing disturbed")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# In float32 the two paths are some 1e-7 apart. Now the same module in float64, with nine more digits or so.
+# Does the difference stay, shrink a little, or shrink a great deal?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        torch.manual_seed(64)
+        forked = CausalSelfAttention(64, 4, block_size=32)
+        x = torch.randn(2, 32, 64)
+        apart = [max_path_difference(forked, x), max_path_difference(forked.double(), x.double())]
+    except NotImplementedError:
+        print("CausalSelfAttention or max_path_difference is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"{apart[0]:.0e} in float32, {apart[1]:.0e} in float64: what shrinks with the digits was round-off;")
+        print("a real mistake would be as large as before")
+
+# %% [markdown]
+# ## Onward
+#
+# That was the last of the eight. See your own module learn (`course train sdpa_equivalence`), look into its
+# heads (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`).
