@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+from collections.abc import Sequence
 
 from tests.browser import Browser
 
@@ -10,12 +11,15 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 SCHEMES = ("light", "dark")
 
 
-def violations(browser: Browser, scheme: str) -> list[str]:
-    """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first elements that break it."""
+def violations(browser: Browser, scheme: str, others: Sequence[str] = ()) -> list[str]:
+    """What axe finds on the page that is open, in a light or dark scheme: the rule, and the first elements that break it.
+
+    others: selectors of what is somebody else's.
+    """
     browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     browser.js(importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     found = browser.js(
-        f"axe.run({{runOnly: {RULES}}}).then(r => r.violations.map(v => "
+        f"axe.run({{exclude: {[[each] for each in others]}}}, {{runOnly: {RULES}}}).then(r => r.violations.map(v => "
         "v.id + ': ' + v.help + ' ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(' | ')))"
     )
     assert isinstance(found, list)

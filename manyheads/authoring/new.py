@@ -38,6 +38,7 @@ def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
         "id": exercise,
         "title": exercise.replace("_", " ").capitalize(),
         "number": str(number),
+        "stem": f"{number:02d}_{exercise}",
         "assignment": assignment,
         "assignment_title": assignment.replace("_", " ").capitalize(),
     }

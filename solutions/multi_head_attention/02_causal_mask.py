@@ -94,8 +94,9 @@ def causal_mask(T: int, device: torch.device | str | None = None) -> torch.Tenso
 # %% [markdown]
 # ### See for yourself: `causal_mask`
 #
-# Four tokens, drawn with a ● where a token may look, and then the mask for a single token, who must at least see itself. The
-# device check uses "meta", a pretend device that every machine has: its tensors have a shape and no data.
+# Four tokens, drawn with a ● where a token may look, and then the mask for a single token, who must at least
+# see itself. The device check uses "meta", a pretend device that every machine has: its tensors have a shape
+# and no data.
 
 # %% tags=["check"]
 if __name__ == "__main__":

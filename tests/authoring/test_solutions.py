@@ -38,6 +38,18 @@ def test_each_exercise_has_a_page_with_its_lesson_its_solution_and_its_mistakes(
     assert browser.complaints == []
 
 
+def test_a_lessons_figure_is_in_the_page_and_its_links_lead_to_pages(pages: Path, browser: Browser) -> None:
+    for page in sorted(pages.glob("0*.html")):
+        browser.open(page, width=390)
+        assert browser.js("[...document.images].map(i => [i.naturalWidth > 0, i.alt.length > 20])") == [[True, True]], (
+            page.name
+        )
+        assert [url for url in browser.requests if not url.startswith("data:")] == [page.resolve().as_uri()]
+        links = browser.js("[...document.querySelectorAll('main a')].map(a => a.getAttribute('href'))")
+        assert links, page.name
+        assert [link for link in links if not (page.parent / str(link)).is_file()] == [], page.name
+
+
 def test_nothing_is_cut_on_a_phone(repository: Path, pages: Path, browser: Browser) -> None:
     for page in sorted(pages.glob("*.html")):
         browser.open(page, width=390)

@@ -16,7 +16,9 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.errors import CourseFault
+from manyheads.gradebook.cells import notebook_cells
 from manyheads.gradebook.commands import alone
+from manyheads.gradebook.rebuild import cells_of_script
 from manyheads.gradebook.staging import staged
 
 pytestmark = pytest.mark.journey
@@ -103,6 +105,15 @@ def test_a_students_script_stays_the_students(trap_class: Path) -> None:
     mine = (trap_class / "submitted" / "right_script" / folder / f"{STEM}.py").read_text()
     assert (trap_class / "autograded" / "right_script" / folder / f"{STEM}.py").read_text() == mine
     assert "cumsum" in text_of(trap_class, "right_script")
+
+
+def test_each_cell_of_a_script_is_known_by_its_place_predictions_too(repository: Path) -> None:
+    for exercise in load_course(repository).exercises:
+        known = notebook_cells(exercise)
+        handed_in = cells_of_script(exercise.script.read_text(encoding="utf-8"), known)
+        sources = {cell.grade_id: cell.source for cell in known.cells if not cell.is_graded}
+        assert {cell.grade_id: cell.source for cell in handed_in if cell.grade_id} == sources, exercise.id
+        assert any("answer waits" in source for source in sources.values())
 
 
 def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: Path) -> None:

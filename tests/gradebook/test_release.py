@@ -19,6 +19,8 @@ from manyheads.gradebook.writer import GradebookWriter
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+STUDENT = "wrong_notebook"
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -129,3 +131,17 @@ def test_list_and_db_work(own_class: Path, nbgrader: Callable, tmp_path: Path) -
     assert "manyheads averages" in nbgrader(own_class, "list", where).stderr
     students = nbgrader(own_class, "db", "student", "list").stdout
     assert "right_script" in students
+
+
+def test_a_lessons_figure_goes_from_its_source_to_the_feedback(own_class: Path, nbgrader: Callable) -> None:
+    figure = f"averages/figures/{STEM}.svg"
+    (own_class / "solutions" / figure).parent.mkdir()
+    (own_class / "solutions" / figure).write_text(SVG)
+    nbgrader(own_class, "generate_assignment", "averages", "--force")
+    assert (own_class / "exercises" / figure).read_text() == SVG
+    nbgrader(own_class, "autograde", "averages", "--student", STUDENT, "--force")
+    nbgrader(own_class, "generate_feedback", "averages", "--student", STUDENT, "--force")
+    assert (own_class / "feedback" / STUDENT / figure).read_text() == SVG
+    (own_class / "solutions" / figure).unlink()
+    nbgrader(own_class, "generate_assignment", "averages", "--force")
+    assert not (own_class / "exercises" / figure).exists()

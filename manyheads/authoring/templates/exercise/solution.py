@@ -2,6 +2,8 @@
 # # @@number · @@title
 #
 # FILL: the lesson, in a few lines: what is asked for, and an example whose numbers a student can follow by hand.
+# At its head: how many minutes it takes, what it needs, and what comes next, as links to the notebooks beside it.
+# A figure, if one helps, is figures/@@stem.svg beside this file: `![what it shows](figures/@@stem.svg)`.
 
 # %% tags=["setup"]
 import torch
@@ -27,3 +29,17 @@ if __name__ == "__main__":
     # FILL: the lesson's example
     assert @@id(torch.tensor([1.0, 3.0])).tolist() == [2.0, 6.0], "1, 3 should give 2, 6"
     print("@@id: as the lesson says")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# FILL: a question that a student can guess at, and that the next cell answers.
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        answer = @@id(torch.tensor([1.0, 3.0]))
+    except NotImplementedError:
+        print("@@id is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"FILL: the answer in a sentence: {answer.tolist()}")

@@ -1,0 +1,84 @@
+"""A notebook as a page, as a student hands it round: executed, on a phone, by day and by night, and by ear."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupytext import read as read_script
+from nbclient import NotebookClient
+
+from tests.axe import SCHEMES, violations
+from tests.browser import Browser
+
+pytestmark = pytest.mark.journey  # a kernel, nbconvert and a browser
+
+REPOSITORY = Path(__file__).parents[2]
+ASSIGNMENT = "multi_head_attention"
+STEMS = sorted(path.stem for path in (REPOSITORY / "solutions" / ASSIGNMENT).glob("*.py"))
+EXECUTED = "04_reshape_dance"
+PHONE = 390
+NBCONVERTS = (".jp-InputPrompt", ".jp-OutputPrompt", ".highlight")  # pale in its template, whatever a notebook holds
+WIDER = """[...document.querySelectorAll('main *, body *')].filter(e => {
+  if (e.getBoundingClientRect().right <= innerWidth + 1) return false;
+  for (let p = e.parentElement; p; p = p.parentElement)
+    if (['auto', 'scroll'].includes(getComputedStyle(p).overflowX)) return false;
+  return true;
+}).map(e => e.outerHTML.slice(0, 80))"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the exercises with a page beside each notebook; one of them was solved and executed."""
+    exporter = pytest.importorskip("nbconvert").HTMLExporter(
+        template_name="lab", mathjax_url="data:,", require_js_url="data:,", mermaid_js_url="data:,"
+    )
+    folder = tmp_path_factory.mktemp("handed_round") / ASSIGNMENT
+    shutil.copytree(REPOSITORY / "exercises" / ASSIGNMENT, folder)
+    for stem in STEMS:
+        notebook = nbformat.read(folder / f"{stem}.ipynb", as_version=4)
+        if stem == EXECUTED:
+            solve_and_execute(notebook, folder)
+        html, _ = exporter.from_notebook_node(notebook)
+        (folder / f"{stem}.html").write_text(html, encoding="utf-8")
+    return folder
+
+
+def solve_and_execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    solved = read_script(REPOSITORY / "solutions" / ASSIGNMENT / f"{EXECUTED}.py").cells
+    answers = iter([cell.source for cell in solved if "solution" in cell.metadata.get("tags", [])])
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = next(answers)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "IPYTHONDIR": str(folder.parent / "ipython")}
+    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
+    client.execute(env=environment)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_on_a_phone_nothing_is_cut_and_the_figure_fits(pages: Path, browser: Browser, stem: str) -> None:
+    browser.open(pages / f"{stem}.html", PHONE, 844)
+    assert browser.js("document.documentElement.scrollWidth") == PHONE
+    assert browser.js(WIDER) == []
+    shown = browser.js(
+        "[...document.images].map(i => [i.naturalWidth > 0, i.getBoundingClientRect().right <= innerWidth])"
+    )
+    assert shown == [[True, True]]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("stem", STEMS)
+def test_axe_finds_nothing_of_ours_against_wcag(pages: Path, browser: Browser, stem: str, scheme: str) -> None:
+    browser.open(pages / f"{stem}.html", PHONE, 844)
+    assert violations(browser, scheme, NBCONVERTS) == []
+
+
+def test_run_from_top_to_bottom_it_answers_its_prediction_and_passes(pages: Path, browser: Browser) -> None:
+    browser.open(pages / f"{EXECUTED}.html", PHONE, 844)
+    text = str(browser.js("document.body.innerText"))
+    assert "64 of 1,024 numbers" in text
+    assert "✓ reshape_dance" in text
+    assert "Traceback" not in text
