@@ -21,7 +21,9 @@ def bench(
     device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.CPU,
     *,
     out: Annotated[Path | None, typer.Option("--out", help="Also draw it, to this PNG.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Short sequences only: a few seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The lesson's first row alone, T = 256: a few seconds.")
+    ] = False,
 ) -> None:
     """Time attention by hand against SDPA, beside the lesson's own figures. On a CPU that takes minutes.
 

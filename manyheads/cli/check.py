@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -10,12 +11,13 @@ import typer
 from rich.console import Console
 
 from ..course import Course, Exercise
+from ..report.next_steps import after_done, all_done, following, how_far, welcome
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import last_result
 from .options import CourseOption, FreshOption, course_of, exercises_named
-from .own import check_one, is_started, missing_message, own_attempt
+from .own import check_one, done_exercises, from_here, is_started, missing_message, own_attempt
 from .watch import watch_exercises
 
 if TYPE_CHECKING:
@@ -46,24 +48,46 @@ def check(
     if not exercises:
         started = [entry for entry in started if is_started(*entry)]
     if not started:
-        console.print(
-            "Nothing is started yet. Next: open exercises/, fill the first stub, then: course check", soft_wrap=True
-        )
-        raise typer.Exit(1)
+        for line in welcome(loaded, str(from_here(loaded.exercises[0].script))):
+            console.print(line, soft_wrap=not console.is_terminal, markup=False)
+        return
     with ExitStack() as stack:
-        checking = _Checking(loaded, console, stack)
-        passed = [checking.show(exercise, source, fresh=fresh) for exercise, source in started]
-    if not all(passed):
+        checking = _Checking(loaded, console, stack, tells_why=bool(exercises))
+        passed = {exercise: checking.show(exercise, source, fresh=fresh) for exercise, source in started}
+    _say_how_far(console, loaded, passed)
+    if not all(passed.values()):
         raise typer.Exit(1)
+
+
+def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, bool]) -> None:
+    """After something that is done: how much is done, and what comes next."""
+    if not any(passed.values()):
+        return
+    done = done_exercises(course)
+    last = next(exercise for exercise in reversed(passed) if passed[exercise])
+    open_here = next((exercise for exercise in passed if not passed[exercise]), None)
+    upcoming = open_here or following(course, done, last)
+    if upcoming is None:
+        lines = all_done(course)
+    elif upcoming == open_here:
+        lines = [f"Next: change {from_here(upcoming.script)}, then: course check {upcoming.id}"]
+    else:
+        lines = [f"Next: {upcoming.title}, in {from_here(upcoming.script)}, then: course check {upcoming.id}"]
+    for line in (how_far(course, done), *lines):
+        console.print(line, soft_wrap=not console.is_terminal, markup=False)
 
 
 @dataclass
 class _Checking:
-    """Shows one attempt after the other. The box is opened for the first that has to be run."""
+    """Shows one attempt after the other. The box is opened for the first that has to be run.
+
+    tells_why: also of what is unchanged since its last check, why it works.
+    """
 
     course: Course
     console: Console
     stack: ExitStack
+    tells_why: bool = False
     box: Box | None = None
 
     def show(self, exercise: Exercise, source: AttemptSource, *, fresh: bool) -> bool:
@@ -72,12 +96,12 @@ class _Checking:
             message = missing_message(self.course, exercise)
             self.console.print(message, style="red", soft_wrap=True, markup=False)
             return False
-        result = None if fresh else last_result(exercise, source)
-        if result is None or was_stopped(result):
-            result = self._run(exercise, source)
-            self.console.print(exercise_report(result))
-        else:
-            self.console.print(exercise_report(result))
+        last = None if fresh else last_result(exercise, source)
+        unchanged = last is not None and not was_stopped(last)
+        result = last if last is not None and unchanged else self._run(exercise, source)
+        tells_why = result.is_done and (self.tells_why or not unchanged)
+        self.console.print(exercise_report(result, after=after_done(exercise) if tells_why else ()))
+        if unchanged:
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
             self.console.print(again, style="dim", soft_wrap=not self.console.is_terminal)
         return result.is_done

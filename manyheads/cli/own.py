@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..course import Course, Exercise
 from ..result import ExerciseResult
 from ..submission import AttemptSource, code_digest, read_attempt
-from .last_check import facts, fingerprint_path, keep
+from .last_check import facts, fingerprint_path, keep, last_result
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -57,3 +57,14 @@ def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
     """The attempt in exercises/: the script, or the notebook if the script is untouched."""
     folder = exercise.script.parent
     return read_attempt(folder, exercise.stem, facts(exercise).stub, course.limits.source_kib)
+
+
+def done_exercises(course: Course) -> set[Exercise]:
+    """The exercises that the last check of their present text found done. Nothing is run."""
+    last = {e: last_result(e, own_attempt(course, e)) for e in course.exercises}
+    return {exercise for exercise, result in last.items() if result is not None and result.is_done}
+
+
+def from_here(path: Path) -> Path:
+    """The path, relative to the working folder where it is below it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

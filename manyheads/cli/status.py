@@ -9,6 +9,7 @@ from rich.console import Console
 from ..course import Course, Exercise
 from ..report.functions import function_reports
 from ..report.ladder import Rung, State, ladder
+from ..report.next_steps import all_done
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import facts, last_result
@@ -29,7 +30,8 @@ def status(course: CourseOption = None, *, fresh: FreshOption = False) -> None:
     console.print(ladder([rung for _, rung in rungs]))
     upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
     if upcoming is None:
-        console.print("All done.")
+        for line in all_done(loaded):
+            console.print(line, soft_wrap=not console.is_terminal)
     elif upcoming[1].state == "untouched":
         console.print(f"Next: fill the stubs of {upcoming[1].stem}, then: course check {upcoming[0].id}")
     else:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ..course import Course, Exercise
+from ..report.next_steps import after_done, how_far
 from ..report.terminal import exercise_report
-from .own import check_one, is_started, own_attempt
+from .own import check_one, done_exercises, from_here, is_started, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -52,7 +53,9 @@ def _show(
     done[exercise.id] = result.is_done
     if console.is_terminal:
         console.clear()
-    console.print(exercise_report(result))
+    console.print(exercise_report(result, after=after_done(exercise) if result.is_done else ()))
+    if result.is_done:
+        console.print(how_far(course, done_exercises(course)))
     console.print(_what_next(named, current, done), style="dim", soft_wrap=True)
 
 
@@ -62,10 +65,8 @@ def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) ->
     following = current if not done[current.id] else next(undone, None)
     if following is None:
         return "All done. Ctrl-C ends this."
-    where = following.script
-    shown = where.relative_to(Path.cwd()) if where.is_relative_to(Path.cwd()) else where
     title = "" if following == current else f"{following.title}, in "
-    return f"Next: {title}{shown}. Save it, and it is checked. Ctrl-C ends this."
+    return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
 
 
 def _saves(named: Sequence[Named]) -> Iterator[Named]:

@@ -60,6 +60,7 @@ class ExerciseRow(_Model):
     title: str = Field(min_length=1)
     points: float = Field(gt=0, description="the sum of its checks' points")
     hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
+    why: str = Field("", description="shown once every check passes: in one sentence, why it works")
     shapes: dict[str, Shapes | tuple[Shapes, ...]] = Field(
         {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
     )

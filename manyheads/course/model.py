@@ -51,6 +51,11 @@ class Exercise:
         return self.row.hint
 
     @property
+    def why(self) -> str:
+        """One sentence, shown once every check passes: why it works. "" where the course has none."""
+        return self.row.why
+
+    @property
     def train(self) -> Trainable | None:
         """The module that `course train` trains, where there is one."""
         return self.row.train

@@ -43,7 +43,8 @@ class Rung:
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
     """Every exercise, the points so far, and the checklist of the first exercise that is not done."""
-    total = f"{points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
+    done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
+    total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
     unseen = sum(r.unseen for r in rungs)
     beside = f"; {points(unseen)} more for what only grading sees" if unseen else ""
     parts: list[RenderableType] = [_Rungs(rungs), Text(f"{total} by the visible checks{beside}", style="bold")]

@@ -75,10 +75,10 @@ def _or_else(shared: MisconceptionCount) -> str:
     return f" ({'; '.join(others)})" if others else ""
 
 
-def exercise_report(result: ExerciseResult, *, hints: bool = True) -> RenderableType:
+def exercise_report(result: ExerciseResult, *, hints: bool = True, after: Sequence[str] = ()) -> RenderableType:
     """One attempt, function by function: what the student did, what was seen, a hint; then the other checks.
 
-    hints: False where they are shown otherwise.
+    hints: False where they are shown otherwise. after: sentences for an attempt that is done.
     """
     words = attempt_words(result) if hints else without_hints(attempt_words(result))
     head = _Scored(f"{words.mark} ", result.id, result.score, result.max_score, _STYLES[words.mark])
@@ -91,6 +91,7 @@ def exercise_report(result: ExerciseResult, *, hints: bool = True) -> Renderable
         parts.append(_folded(waiting_line(words.waiting), words.waiting))
     if words.passed_checks and not words.passed:
         parts.append(_folded(counted(len(words.passed_checks), "check passes", "checks pass"), words.passed_checks))
+    parts += [_indented(sentence, 2, "") for sentence in after]
     if result.printed:
         parts += [_indented("your code printed:", 2, "dim"), *(_indented(line, 4, "") for line in result.printed)]
     parts += [_indented(text, 2, "dim") for text in (words.total, result.note) if text]

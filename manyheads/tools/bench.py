@@ -18,7 +18,7 @@ class BenchEffort:
     enough: float
 
 
-FULL, QUICK = BenchEffort((256, 1024, 4096), 3000.0), BenchEffort((32, 64), 100.0)
+FULL, QUICK = BenchEffort((256, 1024, 4096), 3000.0), BenchEffort((256,), 100.0)
 
 
 @dataclass(frozen=True)

@@ -161,8 +161,8 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
     main = tmp_path / "engine" / "manyheads" / "__main__.py"
     main.write_text("print('the released engine')\n" + main.read_text())
     untouched = run_in(folder, "check")
-    assert (untouched.returncode, untouched.stderr) == (1, "")
-    assert untouched.stdout.startswith("the released engine\nNothing is started yet. Next: open exercises/")
+    assert (untouched.returncode, untouched.stderr) == (0, "")
+    assert untouched.stdout.startswith("the released engine\nWelcome to Averages: one exercise.")
     (folder / SCRIPT).write_text(WRONG)
     wrong = run_in(folder, "check")
     assert (wrong.returncode, wrong.stderr) == (1, "")

@@ -12,12 +12,13 @@ import torch
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_a_quick_run_prints_every_row_and_draws_it(run_course: Run, tmp_path: Path) -> None:
+def test_a_quick_run_fills_the_lessons_first_row_and_draws_it(run_course: Run, tmp_path: Path) -> None:
     picture = tmp_path / "new" / "bench.png"
     done = run_course("bench", "--quick", "--out", picture)
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines() if line[:5].strip().isdigit()]
-    assert [row[0] for row in rows] == ["32", "64"] * 4
+    assert [row[0] for row in rows] == ["256"] * 4
+    assert rows[0][4:7] == ["0.31", "0.11", "2.8×"]
     assert all(float(by_hand) > 0 and float(sdpa) > 0 for _, by_hand, sdpa, *_ in rows)
     assert done.stdout.endswith(f"Drawn in {picture}\n")
     assert picture.read_bytes().startswith(b"\x89PNG")

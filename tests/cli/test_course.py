@@ -179,12 +179,15 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
 # A student's own work
 
 
-def test_an_untouched_course_has_nothing_to_check_and_says_what_is_next(run_course: Run, student_copy: Path) -> None:
+def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run, student_copy: Path) -> None:
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
-    assert check.returncode == 1
-    assert check.stdout == "Nothing is started yet. Next: open exercises/, fill the first stub, then: course check\n"
+    assert (check.returncode, check.stderr) == (0, "")
+    first, where, following = check.stdout.splitlines()
+    assert first.startswith("Welcome to Averages: one exercise.")
+    assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
+    assert following.startswith("Next: course check running_mean")
     assert status.returncode == 0
-    assert "· 01_running_mean The running mean – / 4 untouched 0 of 4 points" in words(status.stdout)
+    assert "· 01_running_mean The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
     assert status.stdout.endswith("Next: fill the stubs of 01_running_mean, then: course check running_mean\n")
 
 
@@ -199,7 +202,7 @@ def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Pa
     status = run_course("status", cwd=student_copy / "exercises")
     assert (status.returncode, status.stderr) == (0, "")
     assert words(status.stdout) == (
-        "✓ 01_running_mean The running mean 4 / 4 done 4 of 4 points by the visible checks All done."
+        "✓ 01_running_mean The running mean 4 / 4 done 1 of 1 done, 4 of 4 points by the visible checks All done."
     )
 
 

@@ -24,7 +24,7 @@ def test_the_ladder_and_the_checklist_of_the_first_that_is_not_done() -> None:
         "✓  01_scores  Scores      5 / 5  done",
         "…  02_mask    The mask  1.5 / 4  in progress, 1 of 2 checks",
         "·  03_heads   Heads       – / 6  untouched",
-        "6.5 of 15 points by the visible checks",
+        "1 of 3 done, 6.5 of 15 points by the visible checks",
         "",
         "The checklist of 02_mask: it …",
         "  ✓ masks",
@@ -39,7 +39,7 @@ def test_a_missing_file_is_what_is_next() -> None:
 
 
 def test_when_all_is_done_nothing_is_left() -> None:
-    assert text(DONE) == ["✓  01_scores  Scores  5 / 5  done", "5 of 5 points by the visible checks"]
+    assert text(DONE) == ["✓  01_scores  Scores  5 / 5  done", "1 of 1 done, 5 of 5 points by the visible checks"]
 
 
 def test_a_narrow_terminal_has_no_room_for_titles_and_folds_the_checklist_below_itself() -> None:
@@ -47,7 +47,8 @@ def test_a_narrow_terminal_has_no_room_for_titles_and_folds_the_checklist_below_
     assert text(DONE, long, width=40) == [
         "✓  01_scores    5 / 5  done",
         "…  02_mask    1.5 / 4  0 of 1 checks",
-        "6.5 of 9 points by the visible checks",
+        "1 of 2 done, 6.5 of 9 points by the",
+        "visible checks",
         "",
         "The checklist of 02_mask: it …",
         "  ☐ lets every token see itself and the",
