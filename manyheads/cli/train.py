@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from ..course import Course, CourseError
+from ..course import Course, CourseError, Exercise
 from .options import CourseOption, course_of, exercise_named
-from .own import own_attempt
+from .own import done_exercises, from_here, own_attempt
 from .picture import write_picture
 from .plot import FOLDER
 from .trace import refuse_unstarted
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..box.level import Box
     from ..course.file import Trainable
     from ..submission import AttemptSource
+    from ..tools.plot import Band
     from ..training.curve import Curve
 
 PROMPT, CHARACTERS = "Alice ", 240
@@ -34,6 +35,9 @@ def train(
     out: Annotated[
         Path | None, typer.Option("--out", help="The PNG to write [default: plots/EXERCISE_training.png].")
     ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Also write plots/EXERCISE.html: your heads, the curve, the text.")
+    ] = False,
 ) -> None:
     """Put your own attention into a small language model and let it learn to write: about a minute.
 
@@ -53,6 +57,7 @@ def train(
 
         recorded = read(wanted.curve)
         curve, written = _learned(console, box, loaded, wanted.train, source, recorded.curve, steps, wanted.id)
+        heads = _heads(box, loaded, wanted, source) if page else []
     from ..report.training import training_report, written_report
     from ..training.verdict import verdict
 
@@ -60,7 +65,15 @@ def train(
     console.print(training_report(curve, recorded.curve, found), soft_wrap=True)
     console.print(written_report(PROMPT + written))
     _draw(console, out or loaded.root / FOLDER / f"{wanted.id}_training.png", curve, recorded.curve, wanted.title)
-    console.print(f"Next: course check {wanted.id}")
+    if page:
+        from ..report.pages.trained import Trained, trained_page
+
+        trained = Trained(curve, recorded.curve.until(curve.steps), found, PROMPT + written, heads)
+        path = loaded.root / FOLDER / f"{wanted.id}.html"
+        write_picture(path, trained_page(loaded, wanted, done_exercises(loaded), trained).encode())
+        console.print(f"Next: open {from_here(path)} in your browser", soft_wrap=True, markup=False)
+    else:
+        console.print(f"Next: course check {wanted.id}")
     if not found.well:
         raise typer.Exit(1)
 
@@ -92,6 +105,18 @@ def _learned(
         console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
         console.print(f"Next: course check {id_}")
         raise typer.Exit(1) from None
+
+
+def _heads(box: Box, course: Course, exercise: Exercise, source: AttemptSource) -> list[Band]:
+    """What the attempt's heads attend to in a sentence, with the weights of the recorded model; empty if none are found."""
+    from ..public.heads import read
+    from ..tools.calls import with_heads
+    from ..tools.crops import TABLES, TIMES
+    from ..tools.follow import follow
+    from ..tools.sentence import every_band, sentence_examples
+
+    chosen = with_heads(sentence_examples(exercise), read(exercise.heads))
+    return every_band(chosen, follow(box, course.limits.for_worker(), source, chosen, TABLES, TIMES).traced)
 
 
 def _another(course: Course) -> str:

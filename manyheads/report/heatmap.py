@@ -20,6 +20,7 @@ _ENDS = {"numbers": ("dark", "light"), "weights": ("dark", "light"), "difference
 _HIDDEN_GREY = (0xD0, 0xD0, 0xD0)
 _SHADES = 40  # how many shades; cells of one shade are one path
 _WIDE, _HIGH = 214.0, 264.0  # the most width and height of a panel's cells
+_LABELLED = 330.0  # both, where rows and columns have names of their own: a page on a phone has as much room
 _LEFT, _TOP, _BELOW, _APART = 18.0, 18.0, 30.0, 8.0  # the margins around the cells
 Colour = tuple[int, int, int]
 
@@ -27,7 +28,7 @@ Colour = tuple[int, int, int]
 def svg(band: Band) -> str:
     """The picture, with a label for screen readers."""
     panels = [panel for panel in band.panels if panel.values is not None]
-    width, height = _cell(panels[0])
+    width, height = _cell(band, panels[0])
     parts, x = [], 0.0
     for panel in panels:
         parts.append(
@@ -81,12 +82,13 @@ def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[
     across, down = _columns(panel) * width, _rows(panel) * height
     yield f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" stroke-width=".6"/>'
     yield f'<text x="{across / 2:g}" y="-6" font-size="11">{escape(heading(panel))}</text>'
-    for name, count, step in ((0, _rows(panel), height), (1, _columns(panel), width)):
-        every = 1 if step >= 12 else 5
+    sides = ((0, _rows(panel), height, band.row_labels), (1, _columns(panel), width, band.column_labels))
+    for name, count, step, labels in sides:
+        every = 1 if labels or step >= 12 else 5
         for k in range(0, count, every):
             at = (k + 0.5) * step
             place = f'x="-9" y="{at + 3:g}"' if name == 0 else f'x="{at:g}" y="{down + 10:g}"'
-            yield f"<text {place}>{k}</text>"
+            yield f"<text {place}>{escape(labels[k]) if labels else k}</text>"
     yield f'<text x="{across / 2:g}" y="{down + 20:g}">{escape(_below(band, panel, scale))}</text>'
 
 
@@ -101,8 +103,10 @@ def _below(band: Band, panel: Panel, scale: tuple[float, float]) -> str:
     return f"{low} ({first}) … {high} ({last})"
 
 
-def _cell(panel: Panel) -> tuple[float, float]:
+def _cell(band: Band, panel: Panel) -> tuple[float, float]:
     """The width and height of a cell: a square if there is room."""
+    if band.column_labels:
+        return (_halves(min(_LABELLED / _columns(panel), 32.0)),) * 2
     width = min(_WIDE / _columns(panel), 32.0)
     return _halves(width), _halves(min(max(width, 14.0), 24.0, _HIGH / _rows(panel)))
 

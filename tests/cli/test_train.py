@@ -54,6 +54,15 @@ def test_a_right_attempt_learns_as_the_reference_does(run_course: Run, folder: P
     assert following == f"Next: course check {ID}"
 
 
+def test_a_page_shows_ones_own_heads_the_curve_and_the_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app(["train", ID, "--steps", "1", "--page"], standalone_mode=False) is None
+    assert capsys.readouterr().out.endswith(f"Next: open plots/{ID}.html in your browser\n")
+    page = (here / "plots" / f"{ID}.html").read_text(encoding="utf-8")
+    assert page.count("<svg ") == 1 + 2 * 4
+    assert "your heads, as the reference" in page
+    assert "<script" not in page
+
+
 def test_a_wrong_attempt_is_told_so_and_gives_status_1(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = next((here / "exercises" / "multi_head_attention").glob("07_*.py"))
     script.write_text(script.read_text(encoding="utf-8").replace("/ math.sqrt(self.head_dim)", ""), encoding="utf-8")

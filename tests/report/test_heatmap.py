@@ -92,3 +92,9 @@ def test_no_title_gets_out_of_the_picture() -> None:
     shown = band(torch.eye(2) * 2, """"><script>alert('x')</script>&""")
     assert "<script" not in svg(shown)
     assert str(drawn(shown).get("aria-label")).startswith(""""><script>alert('x')</script>&: the largest""")
+
+
+def test_rows_and_columns_with_names_have_them_all() -> None:
+    names = tuple("a<b" * 5)
+    shown = Band("heads", (Panel("head 0", torch.rand(15, 15), "weights"),), "query", "key", names, names)
+    assert [text for text in texts(shown) if text in names] == [*names, *names]
