@@ -51,6 +51,9 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "first_file": str(first.script.relative_to(course.root)),
         "first_notebook": str(first.notebook.relative_to(course.root)),
         "first_folder": str(first.assignment.exercises_folder.relative_to(course.root)),
+        "call_seconds": f"{course.limits.seconds_per_call:g}",
+        "attempt_seconds": f"{course.limits.seconds_per_attempt:g}",
+        "attention": _attention_lines(course),
         "attempts": "\n".join(
             f"/{path.relative_to(course.root)}" for e in course.exercises for path in (e.script, e.notebook)
         ),
@@ -58,6 +61,18 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
             f"| `{e.script.relative_to(course.root)}` | {e.title} | {points(e.points)} |" for e in course.exercises
         ),
     }
+
+
+def _attention_lines(course: Course) -> str:
+    """The README's lines about `course train` and `course bench`, where there is an attention to train."""
+    able = next((f"{each.number:02d}" for each in course.exercises if each.train is not None), None)
+    if able is None:
+        return ""
+    lines = {
+        f"train {able}": "your own attention learns to write, in a minute; --page: with its heads, on a page",
+        "bench --quick": "attention by hand against SDPA on your machine, beside the lesson's figures",
+    }
+    return "".join(f"    .venv/bin/course {f'{command:<15}'} # {says}\n" for command, says in lines.items())
 
 
 def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:

@@ -28,14 +28,11 @@ from .trace import trace
 from .train import train
 from .verify import verify
 
-app = typer.Typer(
-    name="course",
-    help="Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
-    "Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). Every command has a `--help` of its own.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+EACH = "Every command has a `--help` of its own."
+STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"
+INSTRUCTORS = (
+    "Build what a course asks for, stub by stub; grade it where it can do no harm.\n\n"
+    f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "For students": (status, check, hint, trace, plot, train, bench),
@@ -54,7 +51,15 @@ def _is_a_students_place() -> bool:
         return False
 
 
-_hidden = _is_a_students_place()  # from the list alone: every command works everywhere that it can
+_hidden = _is_a_students_place()  # from the help alone: every command works everywhere that it can
+app = typer.Typer(
+    name="course",
+    help=STUDENTS if _hidden else INSTRUCTORS,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
 for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel, hidden=_hidden and panel not in FOR_ALL)(command)

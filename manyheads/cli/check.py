@@ -64,7 +64,7 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     if not any(passed.values()):
         return
     done = done_exercises(course)
-    last = next(exercise for exercise in reversed(passed) if passed[exercise])
+    last = [exercise for exercise in passed if passed[exercise]][-1]
     open_here = next((exercise for exercise in passed if not passed[exercise]), None)
     upcoming = open_here or following(course, done, last)
     if upcoming is None:

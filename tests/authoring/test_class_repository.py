@@ -117,6 +117,17 @@ def test_the_engine_is_where_a_notebook_and_the_lines_for_colab_install_it_from(
     assert f"https://colab.research.google.com/github/OWNER/REPO/blob/main/{notebook.relative_to(whole)}" in readme
 
 
+def test_the_readme_names_every_command_of_a_student_and_answers_their_questions(whole: Path) -> None:
+    readme = bundle(load_course(REPOSITORY), [], "@school")["README.md"].decode()
+    for command in ("check --watch", "status", "hint 01", "trace 01", "plot 01", "train 05", "bench --quick"):
+        assert f"    .venv/bin/course {command} " in readme, command
+    assert "**Script or notebook, and what if I did both?**" in readme
+    assert "An answer has 5 s and an exercise 20 s" in readme
+    without_attention = (whole / "README.md").read_text()
+    assert "course plot 01 " in without_attention
+    assert "course train" not in without_attention
+
+
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:
     course = load_course(REPOSITORY)
     ids = [e.id for e in course.exercises]
