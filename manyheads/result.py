@@ -17,7 +17,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-State = Literal["right", "wrong", "waiting", "unwritten", "undefined", "unseen"]
+State = Literal["right", "wrong", "waiting", "unwritten", "undefined", "unrun", "unseen"]
 
 
 class CheckResult(_Model):
@@ -55,7 +55,7 @@ class FunctionResult(_Model):
     """One of the functions and classes that an exercise asks for.
 
     state: "waiting" where it fails and uses a function that is wrong or not written; "undefined" where the file has no
-    such name; "unseen" where no check has asked it.
+    such name; "unrun" where the notebook's cell has not run; "unseen" where no check has asked it.
     waits_for: of one that is waiting, that function.
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw.
     near: of one that is undefined, a name of the file that may be meant.
@@ -119,7 +119,7 @@ class ExerciseResult(_Model):
     @property
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
-        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined"))
+        return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined", "unrun"))
 
 
 class Result(_Model):

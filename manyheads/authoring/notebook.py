@@ -31,6 +31,17 @@ else:
     check_notebook("EXERCISE")"""
 
 
+# The same here: a grader recognises the statement. Where the engine is missing, every other cell runs all the same.
+_FIRST = """\
+# Run this first. Then, in any cell: %check, %hint, %trace or %plot
+try:
+    from manyheads.notebook import load_magics
+except ModuleNotFoundError:
+    print("%check needs the engine; the last cells say how to install it.")
+else:
+    load_magics("EXERCISE")"""
+
+
 @dataclass(frozen=True)
 class Group:
     """Hidden checks that share one autograded cell."""
@@ -53,6 +64,7 @@ def stub_notebook(stub: str, exercise: str, groups: Sequence[Group]) -> str:
         tags = cell.metadata.get("tags", [])
         cell.metadata = NotebookNode(_metadata(f"{exercise}-{index}", tags))
         cell["id"] = f"{exercise.replace('_', '-')}-{index}"
+    notebook.cells.insert(0, _first_cell(exercise))
     notebook.cells += [_visible_cell(exercise), *(_graded_cell(exercise, group) for group in groups)]
     for cell in notebook.cells:
         _seal(cell)
@@ -68,6 +80,14 @@ def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
     if LOCKED.intersection(tags):
         return {"nbgrader": _nbgrader(grade_id, locked=True), "editable": False, "deletable": False}
     return {}
+
+
+def _first_cell(exercise: str) -> NotebookNode:
+    """The cell that loads the magics, and tells them which exercise this notebook is."""
+    metadata = _metadata(f"{exercise}-magics", ["check"])
+    cell: NotebookNode = new_code_cell(_FIRST.replace("EXERCISE", exercise), metadata=metadata)
+    cell["id"] = f"{exercise.replace('_', '-')}-magics"
+    return cell
 
 
 def _visible_cell(exercise: str) -> NotebookNode:

@@ -1,5 +1,21 @@
-"""What runs in a student's notebook: the cell of visible checks, and the magics of `%load_ext manyheads`."""
+"""What runs in a student's notebook: the first cell, the magics, and the cell of visible checks."""
+
+from __future__ import annotations
 
 from .visible_checks import check_notebook
 
-__all__ = ["check_notebook"]
+__all__ = ["check_notebook", "load_magics"]
+
+
+def load_magics(exercise: str) -> None:
+    """Register %check, %hint, %trace and %plot for this exercise with the shell, if there is one.
+
+    Example: `load_magics("reshape_dance")`
+    """
+    from IPython.core.getipython import get_ipython
+
+    from .magics import Magics
+
+    shell = get_ipython()
+    if shell is not None:
+        Magics(shell, exercise).register()

@@ -50,13 +50,17 @@ class NotebookExercise:
 
 
 def find_exercise(name: str, namespace: Mapping[str, object]) -> NotebookExercise:
-    """The exercise of this name; if it is empty, the exercise whose functions are defined. Raises CourseFault."""
+    """The exercise of this name; if it is empty, the one whose functions are defined, or some of them.
+
+    Raises CourseFault.
+    """
     course = load_course(find_course(Path.cwd()))
     every = list(course.exercises)
     if name:
         found = exercises_called(every, name)
     else:
-        found = [e for e in every if e.shapes and all(target in namespace for target in e.shapes)]
+        defined = {e: [target in namespace for target in e.shapes] for e in every if e.shapes}
+        found = [e for e in defined if all(defined[e])] or [e for e in defined if any(defined[e])]
     if len(found) != 1:
         known = ", ".join(exercise.id for exercise in every)
         what = f"it is not clear which exercise this notebook is; there are: {known}."

@@ -1,12 +1,11 @@
-"""`%load_ext manyheads`: %check, %hint, %trace and %plot, with the output of the commands."""
+"""What `%load_ext manyheads` and a notebook's first cell load: %check, %hint, %trace and %plot, with the output of the commands."""
 
 from __future__ import annotations
 
-import base64
 import io
 import shlex
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -18,26 +17,28 @@ from ..errors import CourseFault
 from ..public.check import check_attempt
 from ..public.heads import read
 from ..public.own_checks import printed_lines
-from ..report.figures import png
-from ..report.notebook import NotebookView, checked, picture, shown
+from ..report.next_steps import after_done
+from ..report.notebook import NotebookView, checked, hanging, pictured, shown
 from ..report.trace import LEGEND, trace_report
 from ..result import ExerciseResult
 from ..tools.calls import Example, examples, with_heads
-from ..tools.crops import CROP, TABLES, TIMES
+from ..tools.crops import TABLES, TIMES
 from ..tools.hints import next_hint
-from ..tools.plot import summary
 from ..tools.sentence import every_band, sentence_examples
 from ..tools.trace import explained
 from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, trace_in_kernel
 
 _OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
+_CROP = (6, 5)  # numbers of a table: fewer than on a terminal, for a notebook's column is narrower
+_OF_FUNCTIONS = ("trace", "plot")  # take the name of a function, too
 
 
 class Magics:
     """The four magics, for one shell."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
-        self._shell = shell
+    def __init__(self, shell: InteractiveShell, exercise: str = "") -> None:
+        """`exercise`: the id of the notebook's exercise; "" where what is defined must tell."""
+        self._shell, self._exercise = shell, exercise
 
     def register(self) -> None:
         """Register them with the shell."""
@@ -48,21 +49,40 @@ class Magics:
         def magic(line: str) -> None:
             try:
                 words, options = _parsed(name, line)
-                found = find_exercise(words[0] if words else "", self._shell.user_ns)
-                _display(getattr(self, f"_{name}")(found, *words[1:], *options))
+                found, names = self._about(name, words)
+                _display(getattr(self, f"_{name}")(found, *names, *options))
             except CourseFault as error:
                 _display(shown(Text(f"course: {error}", style="bold red")))
 
         magic.__doc__ = f"As `course {name}`, for what is defined in this notebook. Example: %{name} reshape_dance"
         return magic
 
+    def _about(self, name: str, words: list[str]) -> tuple[NotebookExercise, list[str]]:
+        """The exercise, and the functions that are named. A single word may be a function of this notebook's exercise.
+
+        Raises CourseFault.
+        """
+        if name in _OF_FUNCTIONS and len(words) == 1:
+            with suppress(CourseFault):
+                own = find_exercise(self._exercise, self._shell.user_ns)
+                if words[0] in own.exercise.shapes:
+                    return own, words
+        return find_exercise(words[0] if words else self._exercise, self._shell.user_ns), words[1:]
+
     def _check(self, found: NotebookExercise) -> NotebookView:
-        return shown(checked(self._result(found)))
+        result = self._result(found)
+        return shown(checked(result, _after_done(found) if result.is_done else ()))
 
     def _hint(self, found: NotebookExercise, *options: str) -> NotebookView:
         result = self._result(found)
         if result.is_done:
             return shown(Text(f"{found.id} needs no hint: every check passes."))
+        states = {each.state: each.name for each in reversed(result.functions)}
+        if "unrun" in states and not states.keys() & {"wrong", "unwritten"} and "right" in states:
+            sentence = (
+                f"The cell of {states['unrun']} has not run yet, and what has run is right as far as it can be seen."
+            )
+            return shown(Text(sentence), Text(f"Next: run it, then %check {found.id}"))
         note = found.notes / "hints.json"
         hint = next_hint(found.fingerprints.content, result, found.exercise.hint, note, again=bool(options))
         following = f"Next: %{'check' if hint.last else 'hint'} {found.id}"
@@ -70,16 +90,15 @@ class Magics:
 
     def _trace(self, found: NotebookExercise, *words: str) -> NotebookView:
         names = [word for word in words if not word.startswith("--")]
-        crop = CROP if len(names) < len(words) else ()
+        crop = _CROP if len(names) < len(words) else ()
         cells = self._cells()
         traced = [
             (example, trace_in_kernel(self._shell.user_ns, example, cells, crop))
             for example in _chosen(found, names, "trace")
         ]
         source = cells.source()
-        return shown(
-            *(trace_report(explained(example, each, source)) for example, each in traced), Text(LEGEND, "bright_black")
-        )
+        reports = [trace_report(explained(example, each, source)) for example, each in traced]
+        return shown(hanging(*reports, Text(LEGEND, "bright_black")))
 
     def _plot(self, found: NotebookExercise, *names: str) -> NotebookView:
         cells = self._cells()
@@ -89,14 +108,16 @@ class Magics:
         every = every_band(
             chosen, [trace_in_kernel(self._shell.user_ns, example, cells, TABLES, TIMES) for example in chosen]
         )
-        data = png(every, f"{found.exercise.title}: expected, yours, difference")
-        return shown(picture(base64.b64encode(data).decode(), summary(every)))
+        return shown(pictured(every))
 
     def _result(self, found: NotebookExercise) -> ExerciseResult:
         names = self._shell.user_ns
+        # A function whose cell has not run counts as its stub, so that those that use it are said to wait for it.
+        stubs = [f"def {name}(): raise NotImplementedError" for name in found.exercise.shapes if name not in names]
+        source = "\n".join([source_of(names), *stubs])
         with preserved_rng_state(), redirect_stdout(io.StringIO()) as printed:  # a function is called dozens of times
-            result = check_attempt(found.fingerprints, LocalRecordingRunner(names), source_of(names), found.exercise)
-        return result.model_copy(update={"printed": printed_lines(printed.getvalue())})
+            result = check_attempt(found.fingerprints, LocalRecordingRunner(names), source, found.exercise)
+        return _with_unrun(result.model_copy(update={"printed": printed_lines(printed.getvalue())}))
 
     def _cells(self) -> Cells:
         def name_of(file: str) -> str | None:
@@ -104,6 +125,22 @@ class Magics:
             return None if named is None else named[1]
 
         return Cells(name_of)
+
+
+def _after_done(found: NotebookExercise) -> list[str]:
+    """Why it works, and what comes next."""
+    every = found.course.exercises
+    following = every[every.index(found.exercise) + 1 :][:1]
+    lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
+    return [*after_done(found.exercise), *(lines or ["Next, in a terminal: course status"])]
+
+
+def _with_unrun(result: ExerciseResult) -> ExerciseResult:
+    """The result, in which a function that is not defined in the kernel is one whose cell has not run."""
+    missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
+    functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
+    diagnosis = tuple(each for each in result.diagnosis if each.function not in missing)
+    return result.model_copy(update={"functions": functions, "diagnosis": diagnosis})
 
 
 def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
@@ -116,7 +153,7 @@ def _parsed(name: str, line: str) -> tuple[list[str], list[str]]:
     if unknown:
         raise CourseFault(f"%{name} knows no {unknown[0]}. Next: %{name}?")
     plain = [word for word in words if word not in options]
-    if len(plain) > (2 if name in ("trace", "plot") else 1):
+    if len(plain) > (2 if name in _OF_FUNCTIONS else 1):
         raise CourseFault(f"%{name} takes one exercise. Next: %{name} {plain[0]}")
     return plain, options
 

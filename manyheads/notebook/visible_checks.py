@@ -16,10 +16,9 @@ from ..checks.local import LocalRecordingRunner
 from ..errors import CourseFault
 from ..public.check import check_attempt
 from ..public.file import read
+from ..report.notebook import WIDTH
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
-
-WIDTH = 84  # columns: nbgrader cuts lines at 86
 
 
 class _TextAlone(Exception):

@@ -11,7 +11,11 @@ from ..submission.unwritten import UNTOUCHED
 RIGHT, WRONG, LATER = "✓", "✗", "·"
 _STOPPED = {"timeout", "crashed", "missing", "skipped"}  # nothing can be traced where all checks end so
 _WHOLE = {*_STOPPED, "error"}  # the same for a whole file
-_NOT_THERE = ("unwritten", "undefined")
+_NOT_THERE = {
+    "unwritten": "which is not written yet",
+    "undefined": "which is not written yet",
+    "unrun": "whose cell has not run",
+}
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,12 @@ def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, st
         case "undefined":
             near = f"; is {each.near} meant?" if each.near else ". Was it renamed, or deleted?"
             return WRONG, f"the file has no such name{near}"
+        case "unrun":
+            return LATER, "its cell has not run yet"
         case "unseen":
             return LATER, "nothing has asked it yet"
         case "waiting" if states.get(each.waits_for) in _NOT_THERE:
-            return LATER, f"waits for {each.waits_for}, which is not written yet"
+            return LATER, f"waits for {each.waits_for}, {_NOT_THERE[states[each.waits_for]]}"
         case "waiting":
             return LATER, f"waits for {each.waits_for}, which it uses"
     return RIGHT, ""

@@ -18,6 +18,7 @@ _COLOURS = {
 }
 _ENDS = {"numbers": ("dark", "light"), "weights": ("dark", "light"), "difference": ("orange", "purple")}
 _HIDDEN_GREY = (0xD0, 0xD0, 0xD0)
+_XMLNS = "http://www.w3.org/2000/svg"
 _SHADES = 40  # how many shades; cells of one shade are one path
 _WIDE, _HIGH = 214.0, 264.0  # the most width and height of a panel's cells
 _LABELLED = 330.0  # both, where rows and columns have names of their own: a page on a phone has as much room
@@ -27,7 +28,18 @@ Colour = tuple[int, int, int]
 
 def svg(band: Band) -> str:
     """The picture, with a label for screen readers."""
-    panels = [panel for panel in band.panels if panel.values is not None]
+    return _picture(band, [panel for panel in band.panels if panel.values is not None], summary([band])[0])
+
+
+def panel_svgs(band: Band) -> Iterator[tuple[str, str]]:
+    """(title, picture) of each panel by itself, with the scale of the whole band; documents that an image can show."""
+    for panel in band.panels:
+        if panel.values is not None:
+            drawn = _picture(band, [panel], panel.title)
+            yield panel.title, drawn.replace("<svg ", f'<svg xmlns="{_XMLNS}" font-family="sans-serif" ', 1)
+
+
+def _picture(band: Band, panels: Sequence[Panel], label: str) -> str:
     width, height = _cell(band, panels[0])
     parts, x = [], 0.0
     for panel in panels:
@@ -36,7 +48,7 @@ def svg(band: Band) -> str:
         )
         x += _LEFT + _columns(panel) * width + _APART
     whole = _TOP + max(map(_rows, panels)) * height + _BELOW
-    named = escape(summary([band])[0], quote=True)
+    named = escape(label, quote=True)
     return (
         f'<svg viewBox="0 0 {x:g} {whole:g}" width="{x:g}" role="img" aria-label="{named}" font-size="9" '
         f'fill="currentColor" text-anchor="middle">{"".join(parts)}</svg>'

@@ -17,7 +17,7 @@ from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, MisconceptionCount
 from .functions import LATER, RIGHT, WRONG, FunctionReport
 from .rows import Cell, Row
-from .words import MARKS, NOTED, OUTCOMES, PROGRESS, attempt_words, counted, points, waiting_line, without_hints
+from .words import MARKS, NOTED, OUTCOMES, PROGRESS, attempt_words, counted, points, waiting_line
 
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 
@@ -75,18 +75,30 @@ def _or_else(shared: MisconceptionCount) -> str:
     return f" ({'; '.join(others)})" if others else ""
 
 
-def exercise_report(result: ExerciseResult, *, hints: bool = True, after: Sequence[str] = ()) -> RenderableType:
+@dataclass(frozen=True)
+class HintLine:
+    """A hint, below what it is about: the name of a function, "" for the whole attempt. A notebook folds it away."""
+
+    about: str
+    hint: str
+    deep: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield _indented(f"hint: {self.hint}", self.deep, "cyan")
+
+
+def exercise_report(result: ExerciseResult, *, after: Sequence[str] = ()) -> Group:
     """One attempt, function by function: what the student did, what was seen, a hint; then the other checks.
 
-    hints: False where they are shown otherwise. after: sentences for an attempt that is done.
+    after: sentences for an attempt that is done.
     """
-    words = attempt_words(result) if hints else without_hints(attempt_words(result))
+    words = attempt_words(result)
     head = _Scored(f"{words.mark} ", result.id, result.score, result.max_score, _STYLES[words.mark])
     parts: list[RenderableType] = [head]
     for function in words.functions:
         if not words.passed or function.own_check:
             parts += _function(function)
-    parts += _hint(words.hint, 2)
+    parts += _hint("", words.hint, 2)
     if words.waiting:
         parts.append(_folded(waiting_line(words.waiting), words.waiting))
     if words.passed_checks and not words.passed:
@@ -119,7 +131,7 @@ def _function(function: FunctionReport) -> list[RenderableType]:
         parts.append(_indented(function.own_check, deep + 2, "yellow"))
     if function.also:
         parts.append(_indented(function.also, deep, ""))
-    parts += _hint(function.hint, deep)
+    parts += _hint(function.name, function.hint, deep)
     if function.next:
         parts.append(_indented(f"Next: {function.next}", deep, "cyan"))
     if function.rest_waits:
@@ -127,8 +139,8 @@ def _function(function: FunctionReport) -> list[RenderableType]:
     return [*parts, *(_line(check, deep) for check in function.rest)]
 
 
-def _hint(hint: str, deep: int) -> list[RenderableType]:
-    return [_indented(f"hint: {hint}", deep, "cyan")] if hint else []
+def _hint(about: str, hint: str, deep: int) -> list[RenderableType]:
+    return [HintLine(about, hint, deep)] if hint else []
 
 
 def _indented(text: str, deep: int, style: str) -> RenderableType:

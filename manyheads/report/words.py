@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..result import CheckResult, ExerciseResult, Outcome, Result
 from ..submission.unwritten import UNTOUCHED
@@ -68,11 +68,6 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
     return AttemptWords(mark, result.is_done, functions, waiting_checks(result), passed, hint, _total(result))
-
-
-def without_hints(words: AttemptWords) -> AttemptWords:
-    """The same, where hints are shown otherwise."""
-    return replace(words, hint="", functions=tuple(replace(each, hint="") for each in words.functions))
 
 
 def waiting_line(checks: Sequence[CheckResult]) -> str:

@@ -62,7 +62,8 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
         title = wrong.check if wrong else first.title if first else ""
         about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
         return title, f"Not yet so: {about}{title}", tuple(step.format(exercise=result.id) for step in _UNEXPLAINED)
-    return UNTOUCHED, f"{result.unwritten[0]} is not written yet.", content.words[UNTOUCHED].hints
+    name = next((each.name for each in result.functions if each.state == "unwritten"), result.unwritten[0])
+    return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:

@@ -36,8 +36,11 @@ def read(text: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_it_holds_the_stubs_cells_the_visible_checks_and_then_one_for_each_group_of_hidden_ones(stub: str) -> None:
-    cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
+def test_it_begins_with_the_magics_and_holds_the_stubs_cells_the_visible_checks_and_then_one_for_each_group_of_hidden_ones(
+    stub: str,
+) -> None:
+    first, *cells = read(stub_notebook(stub, "running_mean", GROUPS)).cells
+    assert first.source.endswith('load_magics("running_mean")')
     paired = jupytext.reads(stub, fmt="py:percent").cells
     assert [(c.cell_type, c.source) for c in cells[: len(paired)]] == [(c.cell_type, c.source) for c in paired]
     assert 'check_notebook("running_mean")' in cells[len(paired)].source

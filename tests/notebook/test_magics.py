@@ -77,10 +77,13 @@ def test_trace_names_the_cell_and_escapes_the_students_text(shown: dict[str, dic
     assert "&lt;script&gt;alert(1)" in html
 
 
-def test_plot_is_a_picture_with_its_words(shown: dict[str, dict[str, str]]) -> None:
+def test_plot_shows_one_thing_panel_by_panel_with_its_words(shown: dict[str, dict[str, str]]) -> None:
     html = shown["plot"]["text/html"]
-    assert 'src="data:image/png;base64,iVBOR' in html
-    assert 'alt="running_mean(x): the largest difference is ' in html
+    assert [part.split('"')[0] for part in html.split('<img alt="')[1:]] == ["expected", "yours", "yours − expected"]
+    assert html.count('src="data:image/svg+xml;base64,') == 3
+    assert html.count("<details open") == 1
+    assert "<summary" in html
+    assert "running_mean(x): the largest difference is " in html
     assert shown["plot"]["text/plain"].startswith("running_mean(x): the largest difference is ")
 
 

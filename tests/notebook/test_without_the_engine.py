@@ -46,6 +46,10 @@ def is_visible_check(cell: dict) -> bool:
     return bool(cell["metadata"].get(METADATA_KEY, {}).get("visible"))
 
 
+def is_first(cell: dict) -> bool:
+    return "load_magics" in "".join(cell["source"])
+
+
 def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: Path) -> None:
     notebook = nbformat.read(folder / "01_running_mean.ipynb", as_version=4)
     for cell in notebook.cells:
@@ -56,6 +60,8 @@ def test_one_sentence_says_how_to_install_it_and_every_other_cell_runs(folder: P
     assert all(cell.execution_count for cell in notebook.cells if cell.cell_type == "code")
     said = [(cell, output) for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [output.output_type for _, output in said if output.output_type == "error"] == []
+    (output,) = [output for cell, output in said if is_first(cell)]
+    assert output.text == "%check needs the engine; the last cells say how to install it.\n"
     (output,) = [output for cell, output in said if is_visible_check(cell)]
     assert (output.output_type, output.name, output.text) == ("stream", "stderr", SENTENCE)
 
@@ -72,13 +78,14 @@ def test_no_other_cell_needs_it(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     (checks,) = [cell for cell in notebook["cells"] if is_visible_check(cell)]
     assert "from manyheads.notebook import check_notebook" in "".join(checks["source"])
+    assert is_first(notebook["cells"].pop(0))
     notebook["cells"].remove(checks)
     code = [line for cell in notebook["cells"] if cell["cell_type"] == "code" for line in cell["source"]]
     assert [line for line in code if "manyheads" in line] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_grader_reads_nothing_of_that_cell_without_its_metadata(path: Path) -> None:
+def test_a_grader_reads_nothing_of_these_cells_without_their_metadata(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     kept = read_notebook(json.dumps(notebook)).source
     for cell in notebook["cells"]:

@@ -1,0 +1,82 @@
+"""A released notebook as a student runs it: its first cell knows its exercise, and %check judges what has run so far."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from manyheads.course import Exercise, load_course
+
+pytestmark = pytest.mark.journey
+
+REPOSITORY = Path(__file__).parents[2]
+ENGINE = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r})"
+
+
+@pytest.fixture(scope="module")
+def exercise() -> Exercise:
+    return load_course(REPOSITORY).exercises[0]
+
+
+@pytest.fixture(scope="module")
+def shown(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What each %check, %hint and %trace shows, in a notebook whose cells run out of order."""
+    folder = tmp_path_factory.mktemp("class")
+    shutil.copytree(exercise.assignment.exercises_folder, folder / "exercises" / exercise.assignment.id)
+    shutil.copy(REPOSITORY / "course.yaml", folder)
+    first, setup = code_of(nbformat.read(exercise.notebook, as_version=4))[:2]
+    simplified, scores, weights, attend = solutions_of(exercise)
+    wrong = scores.replace("/ math.sqrt(", "/ (")
+    cells = [first, setup, simplified, attend, wrong, "%check", "%hint", scores, "%check", "%hint", "%trace attend",
+             "%trace attention_scores", weights, "%check"]  # fmt: skip
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in (ENGINE, *cells)])
+    where = {"metadata": {"path": str(folder / "exercises" / exercise.assignment.id)}}
+    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute()
+    assert [cell.source for cell in notebook.cells if cell.outputs and not cell.source.startswith("%")] == []
+    return [text_of(cell) for cell in notebook.cells if cell.source.startswith("%")]
+
+
+def code_of(notebook: Any) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def solutions_of(exercise: Exercise) -> list[str]:
+    return [source for source in code_of(jupytext.read(exercise.solution)) if "### BEGIN SOLUTION" in source]
+
+
+def text_of(cell: Any) -> str:
+    (output,) = cell.outputs
+    return str(output.data["text/plain"])
+
+
+def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: list[str]) -> None:
+    said = " ".join(shown[0].split())
+    assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in said
+    assert "· attention_weights: its cell has not run yet · attend: waits for attention_scores, which it uses" in said
+    mended = " ".join(shown[2].split())
+    assert mended.startswith("… attention_scores 1.5 / 5")
+    assert "attend: waits for attention_weights, whose cell has not run" in mended
+
+
+def test_a_hint_is_about_the_mistake_and_else_about_the_cell_that_has_not_run(shown: list[str]) -> None:
+    assert shown[1].startswith("attention_scores: You divided by head_dim itself")
+    assert shown[3].startswith("The cell of attention_weights has not run yet")
+
+
+def test_trace_takes_a_functions_name_also_where_the_exercise_has_it(shown: list[str]) -> None:
+    assert shown[4].startswith("attend(q, k, v)")
+    assert shown[5].startswith("attention_scores(q, k)")
+    assert "simplified_attention" not in shown[5]
+
+
+def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(shown: list[str], exercise: Exercise) -> None:
+    done = " ".join(shown[6].split())
+    assert done.startswith(f"✓ {exercise.id} ")
+    assert exercise.why in done
+    assert done.endswith("Next: The causal mask, in 02_causal_mask.ipynb")
