@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import CourseFault
 from .whole import write_whole
@@ -84,6 +84,32 @@ class ProvedLine(_Model):
     edit: str = ""
 
 
+Rule = Literal[
+    "handed in", "unknown time", "extension", "late", "waived", "score", "extra credit", "comment", "excused"
+]
+
+
+class Adjustment(_Model):
+    """What a date of the course, or a human's decision, has made of what the machine found.
+
+    before, after: the points; the same where the rule changes none.
+    words: the rule, as the student reads it.
+    """
+
+    rule: Rule
+    words: str
+    before: float = 0.0
+    after: float = 0.0
+
+
+class HandedIn(_Model):
+    """When a submission was handed in, and who says so. late: the platform says that it was late, and not when."""
+
+    source: str
+    time: AwareDatetime | None = None
+    late: bool = False
+
+
 class ExerciseResult(_Model):
     """The result of one attempt.
 
@@ -96,6 +122,8 @@ class ExerciseResult(_Model):
         printed: the first lines that the student's code printed, where it ran on the student's own machine.
         unseen: how many of the points only grading gives, for `course check` cannot see them.
         unseen_checks: titles of these.
+        adjustments: what decisions changed, in their order; never in what `course grade` writes.
+        excused: whether it counts for nothing, by a decision.
     """
 
     id: str
@@ -110,6 +138,8 @@ class ExerciseResult(_Model):
     printed: tuple[str, ...] = ()
     unseen: float = Field(default=0.0, ge=0)
     unseen_checks: tuple[str, ...] = ()
+    adjustments: tuple[Adjustment, ...] = ()
+    excused: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -123,7 +153,11 @@ class ExerciseResult(_Model):
 
 
 class Result(_Model):
-    """The result of one submission."""
+    """The result of one submission.
+
+    handed_in: when, as far as anything says.
+    adjustments: what decisions changed for all of it; never in what `course grade` writes.
+    """
 
     student: str
     assignment: str
@@ -134,6 +168,25 @@ class Result(_Model):
     seed: int
     versions: dict[str, str]
     exercises: tuple[ExerciseResult, ...]
+    handed_in: HandedIn | None = None
+    adjustments: tuple[Adjustment, ...] = ()
+
+    @property
+    def possible(self) -> float:
+        """The points that there are, those of excused exercises among them, which max_score leaves out."""
+        return self.max_score + sum(each.max_score for each in self.exercises if each.excused)
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether every exercise is excused."""
+        return bool(self.exercises) and all(each.excused for each in self.exercises)
+
+    @property
+    def scaled_score(self) -> float:
+        """The score out of `possible`, for gradebooks in which an assignment has the same points for everybody."""
+        if self.possible == self.max_score:
+            return self.score
+        return round(self.score / self.max_score * self.possible, 6) if self.max_score else 0.0
 
 
 class ResultsError(CourseFault):
@@ -161,6 +214,11 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
         except (OSError, ValidationError):
             broken.append(ResultsError(f"{path} is not a result. Next: remove it, then course grade again"))
     return found, broken
+
+
+def students_in(folder: Path) -> list[str]:
+    """Whose results the folder holds."""
+    return sorted({path.parent.name for path in folder.glob("*/*.json")})
 
 
 def result_path(folder: Path, student: str, assignment: str) -> Path:

@@ -8,11 +8,13 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from .course.file import CourseFile
+from .decisions.overrides import OverridesFile
 from .result import Result
 
 HERE = Path(__file__).parent
 SCHEMAS: dict[Path, type[BaseModel]] = {
     HERE / "course" / "course.schema.json": CourseFile,
+    HERE / "decisions" / "overrides.schema.json": OverridesFile,
     HERE / "result.schema.json": Result,
 }
 

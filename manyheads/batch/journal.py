@@ -30,7 +30,7 @@ SUFFIXES = (
     ".json",
     ".safetensors",
 )  # the suffixes of the files that a course and the engine consist of
-SOURCES = ("course.yaml", "solutions", "exercises", "grader")  # the parts of the course that a result depends on
+SOURCES = ("solutions", "exercises", "grader")  # the parts of the course that a result depends on, course.yaml besides
 ENGINE = Path(__file__).parents[1]
 
 
@@ -106,7 +106,21 @@ def run_key(course: Course, plan: GradePlan) -> str:
     versions = [f"{name} {_version(name)}" for name in PACKAGES]
     secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
     return _hash(
-        [secret, *options, *versions, *(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files)]
+        [
+            secret,
+            _rows(course),
+            *options,
+            *versions,
+            *(f"{path} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files),
+        ]
+    )
+
+
+def _rows(course: Course) -> str:
+    """course.yaml without what changes no result: dates, and what a gradebook gets."""
+    decided = {"due", "late"}
+    return course.file.model_dump_json(
+        exclude={"assignments": {"__all__": decided}, "late": True, "time_zone": True, "not_handed_in": True}
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ..result import Result, write_result
+from ..result import HandedIn, Result, write_result
 from ..submission import Submission
 from .journal import Journal
 from .judge_process import Graded
@@ -23,12 +23,19 @@ class Gradebook(Protocol):
 
 @dataclass
 class Record:
-    """Writes the results of a run. `only_some`: only some exercises are graded; the others are kept from disk."""
+    """Writes the results of a run.
+
+    only_some: only some exercises are graded; the others are kept from disk.
+    handed_in: when each submission was handed in; who is not in it, nobody knows of.
+    counted: makes what a gradebook gets of what is written: a result as it counts.
+    """
 
     folder: Path
     journal: Journal
     book: Gradebook | None
     only_some: bool
+    handed_in: Mapping[Submission, HandedIn] = field(default_factory=dict)
+    counted: Callable[[Result], Result] = lambda result: result
     faults: list[str] = field(default_factory=list)
     _keys: dict[Submission, str] = field(default_factory=dict)
 
@@ -40,19 +47,25 @@ class Record:
         for submission, key in () if regrade else self._keys.items():
             result = self.journal.known(submission, key)
             if result is not None:
+                dated = self._dated(submission, result)
+                if dated != result:
+                    write_result(dated, self.folder)
                 if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
-                    self.book.write(result)
-                yield submission, result
+                    self.book.write(self.counted(dated))
+                yield submission, dated
 
     def add(self, graded: Graded) -> Result:
         """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats the submission."""
-        submission, result = graded.submission, graded.result
+        submission, result = graded.submission, self._dated(graded.submission, graded.result)
         if self.only_some:
             result = merged(result, self.journal.on_disk(submission), submission.assignment)
         write_result(result, self.folder)
         if self.book is not None:
-            self.book.write(result)
+            self.book.write(self.counted(result))
         if not graded.faults:
             self.journal.note(submission, self._keys[submission])
         self.faults += graded.faults
         return result
+
+    def _dated(self, submission: Submission, result: Result) -> Result:
+        return result.model_copy(update={"handed_in": self.handed_in.get(submission)})

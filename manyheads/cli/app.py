@@ -18,6 +18,7 @@ from .export import export
 from .grade import grade
 from .hint import hint
 from .init import init, new
+from .overrides import overrides
 from .plot import plot
 from .release import release
 from .report import report
@@ -36,7 +37,7 @@ INSTRUCTORS = (
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "For students": (status, check, hint, trace, plot, train, bench),
-    "To grade a class": (collect, grade, report, compare, similar, export, resolve),
+    "To grade a class": (collect, grade, overrides, report, compare, similar, export, resolve),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
 }

@@ -8,10 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ..report.class_list import NOBODY
 from ..report.compare import compare as compared
 from ..report.compare_terminal import changes
 from ..report.compare_terminal import summary as summary_of
 from ..result import read_results
+from .class_members import class_list
+from .decided import course_near, decided
+from .options import CourseOption, RosterOption, course_of
 
 
 def compare(
@@ -24,12 +28,20 @@ def compare(
             "--fail-on-drop", help="Exit status 1 if a check earns less than before, or a submission is gone."
         ),
     ] = False,
+    roster: RosterOption = None,
+    course: CourseOption = None,
 ) -> None:
     """Show what changed between two runs: scores by submission and by check, diagnoses, who is new and who is gone.
 
+    Both are looked at as they count today, by the course's dates and overrides.yaml.
+
     Example: `course compare results-monday results --fail-on-drop`
     """
-    comparison = compared(read_results(old), read_results(new))
+    before, after = read_results(old), read_results(new)
+    everybody = {result.student for result in (*before, *after)}
+    members = NOBODY if roster is None else class_list(course_of(course), roster)
+    loaded = course_near(course, new)
+    comparison = compared(*(decided(loaded, found, members, everybody) for found in (before, after)))
     console = Console(highlight=False)
     if not summary:
         console.print(changes(comparison))

@@ -11,10 +11,12 @@ import typer
 
 from ..course import Course
 from ..errors import CourseFault
+from ..report.adjustments import sentences
 from ..report.class_list import NOBODY, ClassList
-from ..report.export import FORMATS, gradescope_files
+from ..report.export import FORMATS, TELLS_NOTHING, gradescope_files
 from ..result import Result, read_results
 from .class_members import class_list, pseudonyms_in, resolved
+from .decided import course_near, decided
 from .options import CourseOption, RosterOption, course_of
 
 
@@ -44,6 +46,9 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
 
+    Scores are what counts by the course's dates and overrides.yaml. Where a format has no place for words, who got what by which
+    rule is said on standard error.
+
     With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
     for whoever handed in nothing, as `not_handed_in` in course.yaml says.
 
@@ -53,6 +58,11 @@ def export(
     if resolve:
         found = resolved(course_of(course), found)
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
+    if gradebook is None:  # which has been given what counts
+        found = decided(course_near(course, results), found, members)
+    if format in TELLS_NOTHING:
+        for sentence in (f"{each.student}: {said}" for each in found for said in sentences(each)):
+            print(f"decided: {sentence}", file=sys.stderr)
     if out is None:
         sys.stdout.write(FORMATS[format.value](found, members))
         return

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,14 +20,17 @@ from ..batch.plan import GradePlan
 from ..batch.record import Record
 from ..batch.run import Graded, grade_all
 from ..box.names import Device, Level
+from ..collect.handed_in import handed_in, read_times
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
 from ..report.rows import row_of
+from ..result import students_in
 from ..submission import Submission, find_submissions, write_not_graded
 from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
-from .grade_summary import name_absent, name_others, show_rows
+from .decided import Counting
+from .grade_summary import name_absent, name_decisions, name_others, show_rows
 from .options import CourseOption, RosterOption, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -64,6 +68,9 @@ def grade(
     lines: Annotated[bool, typer.Option(help="Search a wrong attempt for its wrong line, two seconds at most.")] = True,
     regrade: Annotated[bool, typer.Option(help="Grade again what is graded already and has not changed.")] = False,
     roster: RosterOption = None,
+    times: Annotated[
+        Path | None, typer.Option(help="A CSV file of when submissions were handed in: student, handed_in, assignment.")
+    ] = None,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Grade and report under pseudonyms, which `course resolve` resolves.")
     ] = False,
@@ -71,6 +78,7 @@ def grade(
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
+    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was found.
     Whatever lies there and is not graded is named with its reason; then the exit status is 1. What a learning platform
     gives is laid out by `course collect` first.
 
@@ -79,11 +87,14 @@ def grade(
     loaded = instructors_course_of(course, "grade")
     chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
     submissions, others = find_submissions(loaded, submitted)
+    when = handed_in(loaded, submitted, submissions, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
     members = class_list(loaded, roster, pseudonyms)
     if pseudonyms is not None:
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
+        when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
         pseudonyms.write()
+    counting = Counting(loaded, members)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
     console = Console(highlight=False)
     jobs = jobs or usable()
@@ -95,32 +106,42 @@ def grade(
     started = time.monotonic()
     with ExitStack() as stack:
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
-        record = Record(out, open_journal(out, loaded, plan), book, only_some=bool(chosen))
-        rows = {submission: row_of(result) for submission, result in record.known(submissions, regrade=regrade)}
+        record = Record(out, open_journal(out, loaded, plan), book, bool(chosen), when, counting.final)
+        known = record.known(submissions, regrade=regrade)
+        rows = {submission: row_of(counting.count(result)) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:
             with progress(console, len(submissions), before) as shown:
                 for each in _graded(plan, waiting, jobs, cluster):
-                    rows[each.submission] = row_of(record.add(each))
+                    rows[each.submission] = row_of(counting.count(record.add(each)))
                     shown.one_more(rows[each.submission].stopped)
         except KeyboardInterrupt:
             done = f"{len(rows)} of {len(submissions)} submissions are graded"
             console.print(f"Stopped: {done}. Next: run the same command again, and it goes on from there.")
             raise typer.Exit(130) from None
-    show_rows(console, list(rows.values()), members)
+        absent = counting.of_the_absent()
+        if book is not None:
+            for nothing in absent:
+                book.write(nothing)
+    counted = [*rows.values(), *map(row_of, absent)]
+    show_rows(console, counted, members)
+    name_decisions(console, counted)
     graded = f"{len(rows)} submission{'' if len(rows) == 1 else 's'}"
     again = f" ({before} as before)" if before else ""
     seconds = time.monotonic() - started
     where = f"Results: {out}/. Next: course report {out}"
     console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
     name_absent(console, [row.student for row in rows.values()], members)
+    problems = counting.problems(students_in(out))
+    for problem in problems:
+        console.print(f"course: {problem}", style="red", markup=False, soft_wrap=True)
     write_not_graded(others, out)
     name_others(console, others, out)
     for fault in record.faults:
         said = f"course: a fault of the grader's own: {fault}. Next: course verify"
         console.print(said, style="red", markup=False, soft_wrap=True)
-    if record.faults or others:
-        raise typer.Exit(2 if record.faults else 1)
+    if record.faults or problems or others:
+        raise typer.Exit(2 if record.faults or problems else 1)
 
 
 def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:

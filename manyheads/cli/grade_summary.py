@@ -36,6 +36,18 @@ def name_absent(console: Console, present: Sequence[str], members: ClassList) ->
         console.print(said, style="yellow", markup=False, soft_wrap=True)
 
 
+def name_decisions(console: Console, rows: Sequence[Row]) -> None:
+    """Name who got what by which rule, and whose time is unknown."""
+    said = [f"{row.student}: {sentence}" for row in rows for sentence in row.adjustments]
+    for sentence in said[:MOST_NAMED]:
+        console.print(f"decided: {sentence}", style="cyan", markup=False, soft_wrap=True)
+    if len(said) > MOST_NAMED:
+        console.print(f"decided: and {len(said) - MOST_NAMED} more. Next: course report, whose class page has them all")
+    if unknown := [row.student for row in rows if row.at_unknown_time]:
+        whose = f"When these were handed in is not known, and none of them counts as late: {_some(unknown)}"
+        console.print(f"{whose}. Next: course grade … --times FILE", style="yellow", markup=False, soft_wrap=True)
+
+
 def name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:
     """Name what is not graded, with the reason."""
     for each in others[:MOST_NAMED]:

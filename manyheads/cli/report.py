@@ -16,7 +16,8 @@ from ..report.terminal import class_table, exercise_view
 from ..result import Result, read_results_and_errors
 from ..submission import read_not_graded
 from .class_members import class_list, pseudonyms_in
-from .grade_summary import name_absent
+from .decided import course_near, decided
+from .grade_summary import name_absent, name_decisions
 from .options import CourseOption, RosterOption, course_of
 from .pictures import draw_class
 
@@ -47,6 +48,7 @@ def report(
         raise broken[0]
     console = Console(highlight=False)
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
+    found = decided(course_near(course, results), found, members)
     present = [result.student for result in found]
     if students:
         rows = [row_of(result) for result in found]
@@ -55,6 +57,7 @@ def report(
         console.print(exercise_view(view))
     levels = ", ".join(sorted({result.isolation for result in found}))
     name_absent(console, present, members)
+    name_decisions(console, [row_of(result) for result in found])
     console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
     drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
     others = read_not_graded(results)

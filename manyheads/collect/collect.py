@@ -13,6 +13,7 @@ from ..submission import ENDINGS, shown
 from ..submission.roster import Roster
 from .canvas import Canvas
 from .clones import Clones
+from .commits import commit_time
 from .exercise import Exercises, NotPlaced
 from .folders import Folders as StudentFolders
 from .found import Limits, Refused
@@ -97,6 +98,8 @@ def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, 
         digest=digest_of(content),
         download=shown(download.name),
         path="/".join(map(shown, each.file.path)),
+        handed_in=each.time or (commit_time(download, each.file.path) if platform == Clones.name else ""),
+        late=each.late,
     )
     return Candidate(folders.of(platform, each.person), exercise, ending, content, origin, each.late)
 

@@ -12,6 +12,7 @@ from datetime import datetime
 import yaml
 
 from ..course import Course
+from ..course.dates import moment
 from .found import Found, Refused
 from .platform import Contents, Download, HandedIn, Person
 from .read import METADATA
@@ -41,8 +42,9 @@ class Gradescope:
             if not persons and file is not lists[0]:
                 said = f"is of no submission that {METADATA} lists. Next: look whose it is"
                 contents.others.append(Refused(file.path, said))
-            order = _seconds(_text(_member(entry, ":created_at")))
-            contents.handed_in += [HandedIn(person, file, file.name, order) for person in persons]
+            created = _text(_member(entry, ":created_at"))
+            order, time = _seconds(created), _moment(created)
+            contents.handed_in += [HandedIn(person, file, file.name, order, time=time) for person in persons]
         return contents
 
 
@@ -76,6 +78,14 @@ def _member(node: yaml.Node | None, key: str) -> yaml.Node | None:
 def _text(node: yaml.Node | None) -> str:
     value = node.value if isinstance(node, yaml.ScalarNode) else ""
     return "" if value in ("null", "~") else str(value).strip()
+
+
+def _moment(text: str) -> str:
+    """The time of a submission in ISO 8601; "" where it says none, or no zone."""
+    try:
+        return moment(text).isoformat()
+    except (ValueError, OverflowError):
+        return ""
 
 
 def _seconds(text: str) -> float:

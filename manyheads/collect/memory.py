@@ -13,7 +13,10 @@ NAME = ".collected.json"
 
 
 class Origin(BaseModel):
-    """Where a file came from. order: as its platform orders attempts."""
+    """Where a file came from. order: as its platform orders attempts.
+
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,6 +26,8 @@ class Origin(BaseModel):
     digest: str
     download: str
     path: str
+    handed_in: str = ""
+    late: bool = False
 
     def is_newer_than(self, other: Origin) -> bool:
         """Whether this is a later attempt: by the platform's order where both are of one platform, else by time."""

@@ -38,6 +38,7 @@ class HandedIn:
 
     name: as the student named it, without what the platform put before it.
     order: the platform's own order of attempts, the newest last; equal where it has none.
+    time: when it was handed in, in ISO 8601, where the platform says; late: whether it says late.
     """
 
     person: Person
@@ -45,6 +46,7 @@ class HandedIn:
     name: str
     order: float = 0.0
     late: bool = False
+    time: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ..box.worker.limits import Limits as WorkerLimits
+from .dates import Duration, Moment, Zone
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -43,6 +44,23 @@ class CourseLimits(_Model):
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
+def _share(text: str) -> str:
+    if float(text.removesuffix("%")) > 100:
+        raise ValueError(f"{text} is more than 100%")
+    return text
+
+
+Share = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,4})?%$", description="such as 10%"), AfterValidator(_share)]
+
+
+class LatePolicy(_Model):
+    """What being late costs: a share of what an exercise has earned."""
+
+    grace: Duration = Field("0 min", description="how long after the due date nothing is late: 30 min, 2 h")
+    per_day: Share = Field("0%", description="for each day that has begun since the due date")
+    at_most: Share = Field("100%", description="however late it is")
+
+
 class Trainable(_Model):
     """A module (B, T, C) -> (B, T, C) that attends causally, for `course train` to put into a language model."""
 
@@ -74,6 +92,8 @@ class AssignmentRow(_Model):
     id: Identifier
     title: str = Field(min_length=1)
     exercises: tuple[ExerciseRow, ...] = Field(min_length=1)
+    due: Moment | None = None
+    late: LatePolicy | None = Field(None, description="in place of the course's own")
 
     @model_validator(mode="after")
     def _exercises_differ(self) -> AssignmentRow:
@@ -90,6 +110,8 @@ class CourseFile(_Model):
     not_handed_in: Literal["blank", "zero"] = Field(
         "blank", description="what a gradebook gets for somebody on the roster who handed in nothing"
     )
+    time_zone: Zone | None = Field(None, description="of dates that name no zone, such as Europe/Berlin")
+    late: LatePolicy | None = Field(None, description="what being late costs, in assignments with a due date")
 
     @model_validator(mode="after")
     def _ids_differ(self) -> CourseFile:

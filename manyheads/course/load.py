@@ -8,10 +8,13 @@ import yaml
 from pydantic import ValidationError
 
 from ..errors import CourseFault
+from .dates import moment
 from .file import CourseFile
 from .model import Course
+from .yaml_file import Unread, first_problem, line_of, read_yaml
 
 NAME = "course.yaml"
+_NEXT = "Next: mend that line, then course verify"
 
 
 class CourseError(CourseFault):
@@ -31,45 +34,25 @@ def load_course(root: Path) -> Course:
     """Load the course in this folder. Raises CourseError."""
     path = root / NAME
     try:
-        text = path.read_text(encoding="utf-8")
-        data, node = yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
+        data, node = read_yaml(path)
     except OSError as error:
         raise CourseError(f"{path} cannot be read ({error.strerror}). Next: pass --course FOLDER") from None
-    except UnicodeDecodeError as error:
-        raise CourseError(f"{path} is not UTF-8 (byte {error.start}). Next: save it as UTF-8") from None
-    except yaml.YAMLError as error:
-        raise CourseError(f"{path}{_problem(error)}. Next: mend that line") from None
+    except Unread as error:
+        raise CourseError(str(error)) from None
     try:
-        return Course(root=root.resolve(), file=CourseFile.model_validate(data))
+        file = CourseFile.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        line = _line(node, first["loc"])
-        name = ".".join(str(part) for part in first["loc"]) or "the file"
-        message = first["msg"].removeprefix("Value error, ")
-        raise CourseError(f"{path}:{line}: {name}: {message}. Next: mend that line, then course verify") from None
+        raise CourseError(f"{first_problem(path, node, error)}. {_NEXT}") from None
+    _demand_zones(path, node, file)
+    return Course(root=root.resolve(), file=file)
 
 
-def _line(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
-    """The line (from 1) of the deepest part of `location` that the file contains."""
-    line = 1 if node is None else node.start_mark.line + 1
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            found = next(((k, v) for k, v in node.value if k.value == part), None)
-            if found is None:
-                break
-            line, node = found[0].start_mark.line + 1, found[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        else:
-            break
-    return line
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    """ ":line: what is wrong". For a bracket or quote that is never closed: the line that opens it."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return ": not YAML"
-    if error.context_mark is not None and "end of stream" in (error.problem or ""):
-        return f":{error.context_mark.line + 1}: {error.context}, {error.problem}"
-    return f":{error.problem_mark.line + 1}: {error.problem}"
+def _demand_zones(path: Path, node: yaml.Node | None, file: CourseFile) -> None:
+    """Raise CourseError for a date that is no moment, because neither it nor the course names a zone."""
+    for i, assignment in enumerate(file.assignments):
+        if assignment.due is not None and file.time_zone is None:
+            try:
+                moment(assignment.due)
+            except ValueError as error:
+                line = line_of(node, ("assignments", i, "due"))
+                raise CourseError(f"{path}:{line}: due: {error}. {_NEXT}") from None

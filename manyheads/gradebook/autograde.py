@@ -26,6 +26,7 @@ from ..course.secret import course_secret
 from ..judge.grade import Judge, Settings
 from ..result import ExerciseResult
 from .cells import notebook_cells
+from .decide import Decide
 from .words import comment, group_report
 
 LEVEL = Level.NAMESPACES
@@ -41,19 +42,20 @@ class Grading:
     course: Course
     judge: Judge
     submitted: Path
+    decide: Decide | None = None
 
 
 _grading: list[Grading] = []  # of the running command: nbconvert constructs preprocessors without arguments of ours
 
 
 @contextmanager
-def grading(course: Course, submitted: Path) -> Iterator[Grading]:
-    """Open and prove one warm box for the whole command. Raises CourseFault."""
+def grading(course: Course, submitted: Path, decide: Decide | None = None) -> Iterator[Grading]:
+    """Open and prove one warm box for the whole command. decide: where anything is decided. Raises CourseFault."""
     with ExitStack() as stack:
         box = stack.enter_context(open_box(LEVEL, course.limits.for_worker(), course.root))
         prove(box, course)
         judge = Judge(course, box, Settings(course_secret(course.root)))
-        _grading.append(Grading(course, judge, submitted))
+        _grading.append(Grading(course, judge, submitted, decide))
         try:
             yield _grading[-1]
         finally:
@@ -95,6 +97,17 @@ class SaveComments(NbGraderPreprocessor):  # type: ignore[misc]
                 said = book.find_comment(cell.grade_id, cells.notebook, exercise.assignment.id, student)
                 said.auto_comment = comment(result, LEVEL) if i == 0 else None
             book.db.commit()
+        return nb, resources
+
+
+class EnterDecisions(NbGraderPreprocessor):  # type: ignore[misc]
+    """Makes of a student's scores in the database what counts: dates and decisions are applied as `course grade` does."""
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        """Enter what counts of the student's notebooks that are graded so far."""
+        decide, student = _grading[-1].decide, str(resources["nbgrader"]["student"])
+        if decide is not None:
+            decide.enter(student, resources[RESULT], LEVEL)
         return nb, resources
 
 

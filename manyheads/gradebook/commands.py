@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,20 @@ from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from sqlalchemy.exc import SAWarning
 
-from ..course import Course
+from ..course import Assignment, Course
 from ..errors import CourseFault
 from .listing import init_notebooks
 from .names import SOURCE, assignment_named
 
 _ORIGINAL = "_before_manyheads"
+LATE = "nbgrader.preprocessors.AssignLatePenalties"
 PREPROCESSORS = [  # student code runs in the box and nowhere else: no kernel is started for it
     "manyheads.gradebook.autograde.BoxGrade",
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
     "manyheads.gradebook.autograde.SaveComments",
-    "nbgrader.preprocessors.AssignLatePenalties",
+    LATE,
+    "manyheads.gradebook.autograde.EnterDecisions",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 FEEDBACK_PREPROCESSORS = [
@@ -66,18 +68,24 @@ def prepare(course: Course) -> None:
             yield
             return
         from .autograde import grading
+        from .decide import deciding
         from .staging import staged
 
         real = directory.submitted_directory
         handed_in = Path(directory.root) / real
-        with alone(course), staged(course, handed_in, assignment, directory.student_id, converter.log) as folder:
-            with grading(course, handed_in) as running, warnings.catch_warnings():
-                warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
-                with _set(directory, "submitted_directory", str(folder.relative_to(course.root))):
-                    with _set(converter, "autograde_preprocessors", PREPROCESSORS):
-                        yield
-                for fault in running.judge.faults:
-                    converter.log.error(f"a fault of the grader's own: {fault}. Next: course verify")
+        log = converter.log
+        with ExitStack() as stack:
+            stack.enter_context(alone(course))
+            folder = stack.enter_context(staged(course, handed_in, assignment, directory.student_id, log))
+            decide = stack.enter_context(deciding(course, handed_in, assignment, directory.db_url, log))
+            running = stack.enter_context(grading(course, handed_in, decide))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
+            stack.enter_context(_set(directory, "submitted_directory", str(folder.relative_to(course.root))))
+            stack.enter_context(_set(converter, "autograde_preprocessors", preprocessors(assignment)))
+            yield
+            for fault in running.judge.faults:
+                log.error(f"a fault of the grader's own: {fault}. Next: course verify")
 
     @contextmanager
     def feedback(converter: Any) -> Iterator[None]:
@@ -95,6 +103,11 @@ def prepare(course: Course) -> None:
     _wrap(GenerateFeedback, feedback)
     for converter in (GenerateAssignment, Autograde, GenerateFeedback):
         converter.init_notebooks = init_notebooks
+
+
+def preprocessors(assignment: Assignment) -> list[str]:
+    """Those of `nbgrader autograde`. Where course.yaml gives the due date, its policy is the one penalty: nbgrader's plugin is not asked."""
+    return [each for each in PREPROCESSORS if each != LATE or assignment.row.due is None]
 
 
 @contextmanager

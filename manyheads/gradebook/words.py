@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from ..report.adjustments import told
 from ..report.functions import FunctionReport
 from ..report.words import attempt_words
-from ..result import CheckResult, ExerciseResult
+from ..result import Adjustment, CheckResult, ExerciseResult
 
 _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
 
 
-def comment(result: ExerciseResult, isolation: str) -> str:
-    """The comment on an attempt, function by function: what the student did, what was seen, a hint."""
+def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
+    """The comment on an attempt, function by function: what the student did, what was seen, a hint.
+
+    decided: what is decided of the whole assignment; it stands first, with what is decided of this exercise.
+    """
     words = attempt_words(result)
-    lines = [result.note] if result.note else []
+    said = {each.words for each in decided}
+    lines = [told(each) for each in (*decided, *(own for own in result.adjustments if own.words not in said))]
+    lines += [result.note] if result.note else []
     if words.passed:
         lines.append("All checks passed.")
     else:

@@ -1,4 +1,4 @@
-"""Write scores and comments to nbgrader's database, through its API.
+"""Write scores and comments to nbgrader's database, through its API: results as they count, by dates and decisions.
 
 There is one writer. Each student is one transaction, so a killed run leaves complete
 students, and the next run adds the others. Writing twice changes nothing.
@@ -7,6 +7,8 @@ students, and the next run adds the others. Writing twice changes nothing.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
@@ -14,8 +16,10 @@ from nbgrader.api import Gradebook, MissingEntry
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course
+from ..decisions.late import dates_of
 from ..result import ExerciseResult, Result
 from .cells import KnownCell, NotebookCells, notebook_cells
+from .counted import cell_scores, extra_credit, late_share
 from .database import GradebookError, one_transaction, open_gradebook, reason
 from .words import comment
 
@@ -23,13 +27,13 @@ from .words import comment
 class GradebookWriter:
     """Writes results to a gradebook. Use it as a context manager."""
 
-    def __init__(self, course: Course, url: str) -> None:
-        """Open the database, and enter the cells of every assignment. Raises GradebookError."""
-        self._course = course
+    def __init__(self, course: Course, url: str, assignments: Sequence[Assignment] | None = None) -> None:
+        """Open the database, and enter the cells of these assignments; of every one if none is given. Raises GradebookError."""
+        self._dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
         self._cells: dict[tuple[str, str], NotebookCells] = {}
         self._gradebook: Gradebook = open_gradebook(url)
         try:
-            for assignment in course.assignments:
+            for assignment in course.assignments if assignments is None else assignments:
                 with one_transaction(self._gradebook):
                     self._prepare(assignment)
         except (SQLAlchemyError, ValueError) as error:
@@ -47,7 +51,13 @@ class GradebookWriter:
             with one_transaction(self._gradebook), warnings.catch_warnings():
                 warnings.simplefilter("ignore", SAWarning)  # nbgrader builds rows before it adds them
                 self._gradebook.update_or_create_student(result.student)
-                self._gradebook.update_or_create_submission(result.assignment, result.student)
+                submission = self._gradebook.update_or_create_submission(result.assignment, result.student)
+                if (
+                    result.assignment in self._dates
+                    and result.handed_in is not None
+                    and result.handed_in.time is not None
+                ):
+                    submission.timestamp = _naive(result.handed_in.time)
                 for exercise in result.exercises:
                     self._enter(result, exercise)
         except (SQLAlchemyError, ValueError) as error:
@@ -64,17 +74,27 @@ class GradebookWriter:
     def _enter(self, result: Result, exercise: ExerciseResult) -> None:
         cells = self._cells[result.assignment, exercise.id]
         where = (cells.notebook, result.assignment, result.student)
-        for cell in cells.graded:
+        earned, grades = 0.0, []
+        for cell, score in zip(cells.graded, cell_scores(exercise, result, cells.graded), strict=True):
             grade = self._gradebook.find_grade(cell.grade_id, *where)
-            grade.auto_score = cell.score(exercise)
+            grade.auto_score = score
             if grade.manual_score is None:
                 grade.needs_manual_grade = False
+            earned += score if grade.manual_score is None else grade.manual_score
+            grades.append(grade)
+        missing = extra_credit(exercise) - sum(grade.extra_credit or 0.0 for grade in grades)
+        if grades and missing > 0:
+            grades[0].extra_credit = (grades[0].extra_credit or 0.0) + missing
+        if result.assignment in self._dates:  # else a penalty is nbgrader's own
+            self._gradebook.find_submission_notebook(*where).late_submission_penalty = late_share(exercise) * earned
         for i, cell in enumerate(cells.solutions):
             said = self._gradebook.find_comment(cell.grade_id, *where)
-            said.auto_comment = comment(exercise, result.isolation) if i == 0 else None
+            said.auto_comment = comment(exercise, result.isolation, result.adjustments) if i == 0 else None
 
     def _prepare(self, assignment: Assignment) -> None:
-        self._gradebook.update_or_create_assignment(assignment.id)
+        dates = self._dates.get(assignment.id)
+        due = {} if dates is None else {"duedate": _naive(dates.due)}
+        self._gradebook.update_or_create_assignment(assignment.id, **due)
         for exercise in assignment.exercises:
             cells = notebook_cells(exercise)
             self._cells[assignment.id, exercise.id] = cells
@@ -107,3 +127,8 @@ class GradebookWriter:
                 f"the gradebook holds submissions of another {notebook}, with other cells than exercises/ has. Next: "
                 f"course grade … --gradebook with a new database, or nbgrader db assignment remove {assignment} --force"
             )
+
+
+def _naive(moment: datetime) -> datetime:
+    """As nbgrader keeps times: in UTC, and not saying so."""
+    return moment.astimezone(UTC).replace(tzinfo=None)

@@ -54,7 +54,8 @@ def share(score: float, of: float) -> int:
 
 
 def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
-    every = [exercise for result in results for exercise in result.exercises if exercise.id == id_]
+    here = [exercise for result in results for exercise in result.exercises if exercise.id == id_]
+    every = [exercise for exercise in here if not exercise.excused] or here
     handed_in = [e for e in every if any(c.outcome != "missing" for c in e.checks)]
     named = [d for e in every for d in e.diagnosis]
     found = Counter(d.id for d in named)

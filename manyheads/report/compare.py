@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..result import CheckResult, ExerciseResult, Result
+from .adjustments import sentences
 
 Key = tuple[str, str]  # student, assignment
 
@@ -42,12 +43,14 @@ class DiagnosisChange:
 
 @dataclass(frozen=True)
 class Change:
-    """A submission whose verdict has changed."""
+    """A submission whose verdict has changed. decided: what rules say of it now, and did not; and the other way round."""
 
     old: Result
     new: Result
     checks: tuple[CheckChange, ...]
     diagnoses: tuple[DiagnosisChange, ...]
+    decided: tuple[str, ...] = ()
+    no_longer: tuple[str, ...] = ()
 
     @property
     def gain(self) -> float:
@@ -81,11 +84,13 @@ class Comparison:
 
 
 def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
-    """Compare two runs. Submissions are the same if all checks and diagnoses are: evidence and hints do not count."""
+    """Compare two runs. Submissions are the same if all checks, diagnoses and decisions are: evidence and hints do not count."""
     before, after = _by_key(old), _by_key(new)
     both = [(before[key], after[key]) for key in before if key in after]
     changes = [_change(*pair) for pair in both]
-    changed = tuple(change for change in changes if change.checks or change.diagnoses)
+    changed = tuple(
+        change for change in changes if change.checks or change.diagnoses or change.decided or change.no_longer
+    )
     return Comparison(
         same=len(both) - len(changed),
         changed=changed,
@@ -118,6 +123,8 @@ def _change(old: Result, new: Result) -> Change:
         new,
         tuple(check for id_, *pair in pairs for check in _checks(id_, *pair)),
         tuple(change for id_, *pair in pairs if (change := _diagnosis(id_, *pair))),
+        tuple(said for said in sentences(new) if said not in set(sentences(old))),
+        tuple(said for said in sentences(old) if said not in set(sentences(new))),
     )
 
 

@@ -51,6 +51,8 @@ def _change(change: Change) -> Iterator[RenderableType]:
     yield Text(f"{mark} {change.new.student}: {change.new.assignment} {score}", style=f"bold {style}")
     for diagnosis in change.diagnoses:
         yield Text(f"  {diagnosis.exercise} diagnosis: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
+    yield from (Text(f"  decided: {said}") for said in change.decided)
+    yield from (Text(f"  no longer decided: {said}") for said in change.no_longer)
     table = _table()
     for check in change.checks:
         table.add_row(Text(check.exercise), Text(check.title), _points(check), _outcome(check))

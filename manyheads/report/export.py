@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..result import CheckResult, ExerciseResult, Result
+from .adjustments import own, sentences, told
 from .class_list import NOBODY, ClassList, absent_by_assignment
 from .gradebooks import to_canvas, to_moodle
 from .spreadsheet import number, table
@@ -20,16 +21,17 @@ _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "erro
 
 def to_csv(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     """CSV with a row for every student and exercise."""
-    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation")
+    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided")
     rows = [
         (
             r.student,
             r.assignment,
             e.id,
-            number(e.score),
-            number(e.max_score),
+            "" if e.excused else number(e.score),
+            "" if e.excused else number(e.max_score),
             " ".join(d.id for d in e.diagnosis),
             r.isolation,
+            "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
         )
         for r in results
         for e in r.exercises
@@ -38,7 +40,9 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     nothing = number(0) if members.zero else ""
     for assignment, names in absent_by_assignment(results, members).items():
         rows += [
-            (n, assignment, e.id, nothing, number(e.max_score), "", "") for n in names for e in exercises[assignment]
+            (n, assignment, e.id, nothing, number(e.max_score), "", "", "")
+            for n in names
+            for e in exercises[assignment]
         ]
     return table([header, *rows])
 
@@ -72,6 +76,8 @@ def to_junit(results: Sequence[Result], members: ClassList = NOBODY) -> str:
                 errors=str(kinds.count("error")),
                 skipped=str(kinds.count("skipped")),
             )
+            if said := [told(each) for each in (*result.adjustments, *own(exercise, result))]:
+                ET.SubElement(suite, "system-out").text = "\n".join(said)
             for check in exercise.checks:
                 _junit_case(suite, result, exercise, check)
     ET.indent(root)
@@ -93,6 +99,9 @@ FORMATS: dict[str, Format] = {
 }
 
 
+TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
+
+
 def _gradescope(result: Result) -> dict[str, object]:
     tests = [
         {
@@ -107,8 +116,9 @@ def _gradescope(result: Result) -> dict[str, object]:
         for i, exercise in enumerate(result.exercises, 1)
         for j, check in enumerate(exercise.checks, 1)
     ]
-    said = [f"{e.id}: {e.note}" for e in result.exercises if e.note] + [f"isolation: {result.isolation}"]
-    return {"score": result.score, "output": "\n".join(said), "output_format": "text", "tests": tests}
+    said = [f"{e.id}: {e.note}" for e in result.exercises if e.note]
+    said += [*sentences(result), f"isolation: {result.isolation}"]
+    return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
 
 
 def _named(exercise: ExerciseResult, check: CheckResult) -> list[str]:

@@ -2,6 +2,7 @@
 
 Canvas (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then Section last before
 the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by name, and makes a new one where none fits.
+A grade of EX excuses the student from the assignment.
 Moodle (docs.moodle.org, Grade import) lets the instructor say which column identifies the user: e-mail, ID number or username.
 """
 
@@ -19,7 +20,7 @@ def to_canvas(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     assignments, most = _assignments(results)
     rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *assignments]]
     rows.append(["    Points Possible", "", "", "", "", *(number(most[a]) for a in assignments)])
-    for name, cells in _scores(results, assignments, members):
+    for name, cells in _scores(results, assignments, members, "EX"):
         row = members.row_of(name)
         rows.append([row.name or row.id, row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells])
     return table(rows)
@@ -37,13 +38,19 @@ def to_moodle(results: Sequence[Result], members: ClassList = NOBODY) -> str:
 
 def _assignments(results: Sequence[Result]) -> tuple[list[str], dict[str, float]]:
     """The assignments of which there are results, and the points of each."""
-    most = {result.assignment: result.max_score for result in results}
+    most = {result.assignment: result.possible for result in results}
     return list(most), most
 
 
-def _scores(results: Sequence[Result], assignments: Sequence[str], members: ClassList) -> list[tuple[str, list[str]]]:
-    """Each student, with the cell of each assignment; those who handed in nothing come last."""
-    scores = {(result.student, result.assignment): number(result.score) for result in results}
+def _scores(
+    results: Sequence[Result], assignments: Sequence[str], members: ClassList, excused: str = ""
+) -> list[tuple[str, list[str]]]:
+    """Each student, with the cell of each assignment; those who handed in nothing come last.
+
+    An assignment has the same points for everybody there: of one that is excused in part, the rest stands for the whole.
+    excused: the cell of one that is excused as a whole.
+    """
+    scores = {(r.student, r.assignment): excused if r.is_excused else number(r.scaled_score) for r in results}
     present = list(dict.fromkeys(result.student for result in results))
     known = {members.called(student) for student in members.roster.students} if members.zero else set()
     return [

@@ -9,6 +9,7 @@ from statistics import mean, median
 
 from ..box.names import Level
 from ..result import CheckResult, Outcome, Result
+from .adjustments import Decided, decided
 from .aggregate import ExerciseView, class_view
 from .functions import place_of
 from .grid import Grid, grids
@@ -63,6 +64,7 @@ class Overview:
     unexplained: int
     troubles: tuple[Trouble, ...]
     lines: tuple[WrongLine, ...]
+    decided: tuple[Decided, ...]
     facts: tuple[Fact, ...]
     weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
@@ -89,6 +91,7 @@ def _overview(assignment: str, results: Sequence[Result]) -> Overview:
         unexplained=sum(view.unexplained for view in views),
         troubles=tuple(_troubles(results)),
         lines=tuple(_lines(results)),
+        decided=tuple(each for result in results for each in decided(result)),
         facts=tuple(_facts(results)),
         weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
     )

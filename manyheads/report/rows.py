@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..result import ExerciseResult, Outcome, Result
+from .adjustments import at_unknown_times, changed, sentences
 from .words import score_note
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One attempt's points, and the outcome to note beside them."""
+    """One attempt's points, and the outcome to note beside them. decided: whether a date or a human changed them."""
 
     score: float
     max_score: float
     note: Outcome | None
+    decided: bool = False
+    excused: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
-    """One submission."""
+    """One submission. adjustments: who got what by which rule. at_unknown_time: whether that would matter."""
 
     student: str
     score: float
@@ -27,6 +30,8 @@ class Row:
     cells: dict[str, Cell]  # by exercise
     first: tuple[str, str] | None  # the first misconception: its exercise and its id
     misconceptions: frozenset[str]
+    adjustments: tuple[str, ...] = ()
+    at_unknown_time: bool = False
 
     @property
     def stopped(self) -> bool:
@@ -44,8 +49,10 @@ def row_of(result: Result) -> Row:
         cells={exercise.id: _cell(exercise) for exercise in result.exercises},
         first=named[0] if named else None,
         misconceptions=frozenset(id_ for _, id_ in named),
+        adjustments=tuple(sentences(result)),
+        at_unknown_time=bool(at_unknown_times([result])),
     )
 
 
 def _cell(exercise: ExerciseResult) -> Cell:
-    return Cell(exercise.score, exercise.max_score, score_note(exercise))
+    return Cell(exercise.score, exercise.max_score, score_note(exercise), changed(exercise), exercise.excused)

@@ -17,7 +17,18 @@ from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, MisconceptionCount
 from .functions import LATER, RIGHT, WRONG, FunctionReport
 from .rows import Cell, Row
-from .words import MARKS, NOTED, OUTCOMES, PROGRESS, attempt_words, counted, points, waiting_line
+from .words import (
+    DECIDED,
+    EXCUSED,
+    MARKS,
+    NOTED,
+    OUTCOMES,
+    PROGRESS,
+    attempt_words,
+    counted,
+    points,
+    waiting_line,
+)
 
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 
@@ -36,7 +47,11 @@ def class_table(rows: Sequence[Row]) -> RenderableType:
         first = f"{numbers[row.first[0]]}: {row.first[1]}" if row.first else ""
         table.add_row(escape(row.student), *(_score(row.cells.get(name)) for name in numbers), total, first)
     legend = "  ".join(f"{number} {name}" for name, number in numbers.items())
-    return Group(table, Text(f"{legend}\n{_MARK_LEGEND}\n", style="dim"), class_misconceptions(rows))
+    cells = [cell for row in rows for cell in row.cells.values()]
+    more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in cells)
+    more += [f"{EXCUSED} excused"] * any(cell.excused for cell in cells)
+    marks = "   ".join([_MARK_LEGEND, *more])
+    return Group(table, Text(f"{legend}\n{marks}\n", style="dim"), class_misconceptions(rows))
 
 
 def class_misconceptions(rows: Sequence[Row]) -> RenderableType:
@@ -190,8 +205,10 @@ class _Scored:
 def _score(cell: Cell | None) -> str:
     if cell is None:
         return ""
+    if cell.excused:
+        return f"[dim]{EXCUSED}[/]"
     colour = "green" if cell.score == cell.max_score else "yellow" if cell.score else "red"
-    return f"[{colour}]{points(cell.score)}[/]{MARKS[cell.note] if cell.note else ''}"
+    return f"[{colour}]{points(cell.score)}[/]{MARKS[cell.note] if cell.note else ''}{DECIDED if cell.decided else ''}"
 
 
 _MARK_LEGEND = "   ".join(f"{MARKS[outcome]} {OUTCOMES[outcome]}" for outcome in NOTED)

@@ -36,6 +36,9 @@ NOTED: tuple[Outcome, ...] = (
 )  # the outcomes that are noted beside a score, gravest first
 
 
+DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
+
+
 @dataclass(frozen=True)
 class AttemptWords:
     """The report on one attempt, function by function.

@@ -117,7 +117,6 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
         pytest.param("grader/texts.yaml", id="a word"),
         pytest.param("solutions/averages/01_running_mean.py", id="the reference"),
         pytest.param("exercises/averages/01_running_mean.py", id="the stub"),
-        pytest.param("course.yaml", id="the course"),
     ],
 )
 def test_what_a_result_is_made_from_is_in_its_key(tiny_copy: Path, submitted: Path, change: str) -> None:

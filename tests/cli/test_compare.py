@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from manyheads.result import CheckResult, ExerciseResult, Result, write_result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+TINY = Path(__file__).parents[1] / "tiny_course"
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """A folder with two runs, in the later of which ada has lost a check."""
+    shutil.copy(TINY / "course.yaml", tmp_path)
     for run, score in (("monday", 2.0), ("tuesday", 0.0)):
         check = CheckResult(
             id="mean", title="averages", outcome="passed" if score else "failed", score=score, max_score=2

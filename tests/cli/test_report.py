@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from manyheads.result import CheckResult, ExerciseResult, Result, write_result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+TINY = Path(__file__).parents[1] / "tiny_course"
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """The results of ada, who is right, and ben, who is not."""
+    shutil.copy(TINY / "course.yaml", tmp_path)
     for student, score in (("ada", 2.0), ("ben", 0.0)):
         check = CheckResult(
             id="mean", title="averages", outcome="passed" if score else "failed", score=score, max_score=2

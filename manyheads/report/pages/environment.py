@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..adjustments import changed, own, told
 from ..aggregate import SHARES, share
 from ..words import (
+    DECIDED,
+    EXCUSED,
     MARKS,
     NOTED,
     OUTCOMES,
@@ -62,6 +65,11 @@ def environment() -> Environment:
         "score_note": score_note,
         "share": share,
         "out_of": out_of,
+        "own": own,
+        "told": told,
+        "changed": changed,
+        "DECIDED": DECIDED,
+        "EXCUSED": EXCUSED,
     }
     pages.filters["points"] = points
     return pages

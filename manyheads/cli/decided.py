@@ -1,0 +1,92 @@
+"""Results as they count: what the course's dates and overrides.yaml make of them, for every command that shows or exports any."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..course import Course, CourseError, find_course, load_course
+from ..decisions import Decisions
+from ..decisions.final import final, of_the_absent
+from ..errors import CourseFault
+from ..report.class_list import NOBODY, ClassList
+from ..result import Result
+from ..submission.pseudonyms import read_pseudonyms
+
+
+def course_near(option: Path | None, results: Path) -> Course | None:
+    """The course that the option names, or that of the working folder, or of the results. Raises CourseError.
+
+    None where there is no course; then it is said that nothing is decided.
+    """
+    if option is not None:
+        return load_course(option)
+    for start in (Path.cwd(), results):
+        try:
+            root = find_course(start)
+        except CourseError:
+            continue
+        return load_course(root)
+    said = "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same with --course FOLDER"
+    print(f"course: {said}", file=sys.stderr)
+    return None
+
+
+def decisions_of(course: Course) -> Decisions:
+    """What is decided in this course; results may be under its pseudonyms. Raises CourseFault."""
+    return Decisions.of_course(course, read_pseudonyms(course.root).students)
+
+
+class Counting:
+    """Makes of results, as they come, what counts, and keeps no more of them than it needs at the end."""
+
+    def __init__(self, course: Course, members: ClassList = NOBODY) -> None:
+        """Read what is decided. Raises CourseFault."""
+        self._decisions = decisions_of(course)
+        self._members = members
+        self._unfit: dict[str, None] = {}
+        self._like: dict[str, Result] = {}  # by assignment
+        self._students: dict[str, set[str]] = defaultdict(set)  # by assignment
+
+    def final(self, result: Result) -> Result:
+        """The result as it counts."""
+        return final(result, self._decisions)
+
+    def count(self, result: Result) -> Result:
+        """The same, of a result that is one of the class."""
+        self._unfit |= dict.fromkeys(self._decisions.unfit(result))
+        self._like[result.assignment] = result
+        self._students[result.assignment].add(result.student)
+        return self.final(result)
+
+    def of_the_absent(self) -> list[Result]:
+        """Results of those on the roster who handed in nothing, and about whom something is decided."""
+        return [
+            each
+            for assignment, like in self._like.items()
+            for each in of_the_absent([like], self._decisions, self._members.absent([*self._students[assignment]]))
+        ]
+
+    def problems(self, more: Iterable[str] = ()) -> list[str]:
+        """A sentence for each row of overrides.yaml that fits no check or no student. more: who else is known."""
+        names = {*more, *self._members.absent([]), *(name for each in self._students.values() for name in each)}
+        return [*self._unfit, *self._decisions.of_nobody(names, self._like)]
+
+
+def decided(
+    course: Course | None, results: Sequence[Result], members: ClassList = NOBODY, more: Iterable[str] = ()
+) -> list[Result]:
+    """The results as they count, and those of the absent about whom something is decided.
+
+    more: who else is known. Raises CourseFault for a row of overrides.yaml about a check or a student that there is not.
+    """
+    if course is None:
+        return list(results)
+    counting = Counting(course, members)
+    counted = [counting.count(result) for result in results]
+    if problems := counting.problems(more):
+        raise CourseFault(problems[0])
+    absent = counting.of_the_absent()
+    return sorted([*counted, *absent], key=lambda each: each.student) if absent else counted

@@ -1,0 +1,81 @@
+"""`course overrides`: what is decided, and what was changed by hand in nbgrader."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..course import Course
+from ..course.dates import shown_moment
+from ..decisions import NAME, Decisions
+from ..decisions.decisions import Decision
+from ..errors import CourseFault
+from .decided import decisions_of
+from .options import CourseOption, instructors_course_of
+
+
+def overrides(
+    from_gradebook: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Write scores and comments given by hand in nbgrader into overrides.yaml."),
+    ] = None,
+    course: CourseOption = None,
+) -> None:
+    """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
+
+    They are applied by grade, report, compare, export, feedback and the gradebook alike; docs/decisions.md has an example.
+
+    Example: `course overrides --from-gradebook sqlite:///gradebook.db`
+    """
+    loaded = instructors_course_of(course, "overrides")
+    console = Console(highlight=False)
+    decisions_of(loaded)  # what is wrong with the file is said before anything is added to it
+    if from_gradebook is not None:
+        _import(console, loaded, from_gradebook)
+    decisions = decisions_of(loaded)
+    for assignment in loaded.assignments:
+        if (dates := decisions.dates.get(assignment.id)) is not None:
+            policy = dates.policy
+            costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
+            console.print(
+                f"{assignment.id}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}", markup=False
+            )
+        else:
+            console.print(f"{assignment.id}: no due date", markup=False)
+    console.print(_table(decisions) if decisions.rows else f"{loaded.root / NAME}: nothing is decided")
+
+
+def _table(decisions: Decisions) -> Table:
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("line", "student", "of", "decision", "by", "comment"):
+        table.add_column(name, overflow="fold")
+    for each in decisions.rows:
+        override = each.row.override
+        of = override.exercise or each.assignment
+        checks = f" ({', '.join(override.check)})" if override.check else ""
+        cells = (each.student or "everybody", of + checks, _said(each, decisions.zone), override.by, override.comment)
+        table.add_row(each.row.where.rpartition(":")[2], *map(escape, cells))
+    return table
+
+
+def _said(decision: Decision, zone: str) -> str:
+    override = decision.row.override
+    if decision.time is not None:
+        return f"{decision.kind.replace('_', ' ')} {shown_moment(decision.time, zone)}"
+    number = override.score if override.score is not None else override.extra_credit
+    return decision.kind.replace("_", " ") + ("" if number is None else f" {number:g}")
+
+
+def _import(console: Console, course: Course, url: str) -> None:
+    try:
+        from ..gradebook.by_hand import given_by_hand
+    except ImportError:
+        raise CourseFault("--from-gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
+    from ..decisions.write import add_overrides
+
+    done = add_overrides(course.root / NAME, given_by_hand(course, url))
+    console.print(f"{course.root / NAME}: {done.new} new, {done.changed} changed, {done.same} as before", markup=False)

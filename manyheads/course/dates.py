@@ -1,0 +1,104 @@
+"""Dates and durations as course.yaml, overrides.yaml and platforms write them. A moment without a zone means nothing by itself."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+_DURATION = re.compile(r"(\d{1,4}) ?(minutes?|min|m|hours?|h)")
+_OFFSET = re.compile(r" ([+-]\d\d:?\d\d)$")  # as some write it, after a blank
+_ZONE_NAME = re.compile(r"(.+\d) ([A-Za-z][\w+/-]*)")
+
+
+def moment(text: str, zone: str = "") -> datetime:
+    """The moment in UTC, of an ISO 8601 date and time; the name of a zone may follow it. Raises ValueError.
+
+    zone: of a moment that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn, the later.
+    """
+    named = _ZONE_NAME.fullmatch(text.strip())
+    local = _local(named[1] if named else text.strip())
+    if local.tzinfo is not None:
+        return local.astimezone(UTC)
+    if not (named or zone):
+        raise ValueError(
+            f"{text} has no zone: write it as {local:%Y-%m-%d %H:%M}+01:00, or give the course a time_zone"
+        )
+    known = zone_named(named[2] if named else zone)
+    return max(local.replace(tzinfo=known, fold=fold).astimezone(UTC) for fold in (0, 1))
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The zone, such as Europe/Berlin or UTC. Raises ValueError."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        raise ValueError(f"{name} is no time zone that is known here; one is Europe/Berlin") from None
+
+
+def shown_moment(when: datetime, zone: str = "") -> str:
+    """2026-12-01 18:00 Europe/Berlin, as people read it; in UTC where no zone is named or known."""
+    try:
+        return f"{when.astimezone(zone_named(zone)):%Y-%m-%d %H:%M} {zone}" if zone else f"{when:%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def duration(text: str) -> timedelta:
+    """30 min, 2 h. Raises ValueError."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!a} is no duration such as 30 min or 2 h")
+    number = int(found[1])
+    return timedelta(minutes=number) if found[2].startswith("m") else timedelta(hours=number)
+
+
+def _local(text: str) -> datetime:
+    if re.fullmatch(r"[\d-]+", text):
+        raise ValueError(f"{text} has no time of day: write it as {text} 18:00")
+    try:
+        return datetime.fromisoformat(_OFFSET.sub(r"\1", text))
+    except ValueError:
+        raise ValueError(f"{text!a} is no date and time such as 2026-12-01 18:00") from None
+
+
+def _text(value: object) -> object:
+    """What YAML has read as a date, as text again."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _moment_text(text: str) -> str:
+    moment(text, "UTC")
+    return text
+
+
+def _zone_text(name: str) -> str:
+    """The name of a zone. Where a system has no list of zones, as Windows, any name goes: students' commands need none."""
+    try:
+        zone_named("Europe/Berlin")
+    except ValueError:
+        return name
+    zone_named(name)
+    return name
+
+
+def _duration_text(text: str) -> str:
+    duration(text)
+    return text
+
+
+Moment = Annotated[
+    str,
+    BeforeValidator(_text),
+    AfterValidator(_moment_text),
+    Field(description="ISO 8601, such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00"),
+]
+Zone = Annotated[str, AfterValidator(_zone_text), Field(description="such as Europe/Berlin")]
+Duration = Annotated[str, AfterValidator(_duration_text), Field(description="such as 30 min or 2 h")]

@@ -1,0 +1,150 @@
+"""All decisions of a course: its dates, and the rows of overrides.yaml as they fit its exercises."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+
+from ..course import Assignment, Course
+from ..course.dates import moment
+from ..course.named import unknown
+from ..result import Result
+from .late import Dates, dates_of
+from .overrides import NAME, NEXT, Kind, OverridesError, Row, read_overrides
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A row that fits the course. exercises: those that it is about. time: of an extension or a hand-in."""
+
+    row: Row
+    assignment: str
+    exercises: tuple[str, ...]
+    time: datetime | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What is decided."""
+        return self.row.override.kind
+
+    @property
+    def student(self) -> str:
+        """Whose it is; nobody's where it is for everybody."""
+        return self.row.override.student
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided. students: who stands behind a pseudonym in the results."""
+
+    zone: str = ""
+    dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
+    rows: tuple[Decision, ...] = ()
+    students: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
+        """Read them. Raises OverridesError."""
+        dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
+        rows = [_fitting(course, row) for row in read_overrides(course.root / NAME)]
+        _demand_one_of_each(rows)
+        return cls(course.file.time_zone or "", dates, tuple(rows), students or {})
+
+    def about(self, student: str, assignment: str) -> list[Decision]:
+        """What is decided about this student's submission, and about everybody's."""
+        names = {student, self.students.get(student, student), ""}
+        return [each for each in self.rows if each.assignment == assignment and each.student in names]
+
+    def unfit(self, result: Result) -> Iterator[str]:
+        """A sentence for each row that names a check which this result has not, or a score above the check's points."""
+        for decision in self.about(result.student, result.assignment):
+            named, where = decision.row.override.check, decision.row.where
+            for exercise in result.exercises if named else ():
+                if exercise.id in decision.exercises and exercise.checks:
+                    points = {check.id: check.max_score for check in exercise.checks}
+                    if strange := next((name for name in named if name not in points), None):
+                        yield f"{where}: {_no_check(strange, list(points))} {NEXT}"
+                        continue
+                    most, score = sum(points[name] for name in named), decision.row.override.score or 0
+                    if score > most:
+                        yield f"{where}: score {score:g} is more than the {most:g} points there are. {NEXT}"
+
+    def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
+        """A sentence for each row about these assignments whose student has none of these names."""
+        known = {*names, *(self.students.get(name, name) for name in names)}
+        return [
+            f"{each.row.where}: there is no student {each.student!a}{_meant(each.student, known)}. "
+            "Next: mend that line, or give --roster a file with everybody"
+            for each in self.rows
+            if each.assignment in assignments and each.student and each.student not in known
+        ]
+
+
+def _fitting(course: Course, row: Row) -> Decision:
+    """The row as it fits the course. Raises OverridesError."""
+    override = row.override
+    assignment = _assignment(course, row)
+    exercises = {each.id: each for each in assignment.exercises}
+    if override.exercise and override.exercise not in exercises:
+        said = unknown(list(assignment.exercises), override.exercise)
+        raise OverridesError(f"{row.where}: {said} {NEXT}")
+    ids = (override.exercise,) if override.exercise else tuple(exercises)
+    if override.score is not None and not override.check and override.score > (most := exercises[ids[0]].points):
+        said = f"score {override.score:g} is more than the {most:g} points of {ids[0]}"
+        raise OverridesError(f"{row.where}: {said}; more is extra_credit. {NEXT}")
+    time = override.extension or override.handed_in
+    try:
+        when = None if time is None else moment(time, course.file.time_zone or "")
+    except ValueError as error:
+        raise OverridesError(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
+    if override.kind == "extension" and assignment.row.due is None:
+        raise OverridesError(
+            f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml"
+        )
+    return Decision(row, assignment.id, ids, when)
+
+
+def _assignment(course: Course, row: Row) -> Assignment:
+    """The assignment that the row is about. Raises OverridesError."""
+    override = row.override
+    every = {each.id: each for each in course.assignments}
+    if override.assignment:
+        if override.assignment not in every:
+            known = ", ".join(every)
+            raise OverridesError(
+                f"{row.where}: there is no assignment {override.assignment!r}; there are: {known}. {NEXT}"
+            )
+        return every[override.assignment]
+    if override.exercise:
+        for exercise in course.exercises:
+            if exercise.id == override.exercise:
+                return exercise.assignment
+        raise OverridesError(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
+    if len(every) > 1:
+        raise OverridesError(f"{row.where}: of which assignment? There are: {', '.join(every)}. {NEXT}")
+    return course.assignments[0]
+
+
+def _demand_one_of_each(rows: Sequence[Decision]) -> None:
+    """Raise OverridesError where two rows decide the same thing: one of them would be lost."""
+    seen: dict[tuple[str, str, str, str], str] = {}
+    for each in rows:
+        if each.kind == "comment":
+            continue
+        for exercise in each.exercises:
+            for check in each.row.override.check or ("",):
+                first = seen.setdefault((each.kind, each.student, exercise, check), each.row.where)
+                if first != each.row.where:
+                    said = f"a second {each.kind} of the same; the first is in line {first.rpartition(':')[2]}"
+                    raise OverridesError(f"{each.row.where}: {said}. {NEXT}")
+
+
+def _no_check(name: str, known: Sequence[str]) -> str:
+    return f"there is no check {name!a}{_meant(name, known)}; there are: {', '.join(known)}."
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f" (is {near[0]!a} meant?)" if near else ""

@@ -1,0 +1,193 @@
+"""From what the machine found to what counts: the one place where dates and decisions change a result. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..course.dates import shown_moment
+from ..result import Adjustment, CheckResult, ExerciseResult, HandedIn, Result, Rule
+from .decisions import Decision, Decisions
+from .late import Late
+
+DIGITS = 6  # of a score that a rule computes
+BY_HAND = "overrides.yaml"
+
+
+def final(result: Result, decisions: Decisions) -> Result:
+    """The result as it counts. What is not decided about stays as it is, to the same object."""
+    about = decisions.about(result.student, result.assignment)
+    if not about and result.assignment not in decisions.dates:
+        return result
+    dated = _dated(result, decisions, about)
+    exercises = tuple(
+        _exercise(each, [d for d in about if each.id in d.exercises], dated.late) for each in result.exercises
+    )
+    counting = [each for each in exercises if not each.excused]
+    late = [each for exercise in counting for each in exercise.adjustments if each.rule == "late"]
+    said = [*dated.said, *_of_all(about, exercises)]
+    if dated.late is not None:
+        lost = sum(each.before - each.after for each in late)
+        after = _rounded(sum(each.score for each in counting))
+        said.append(Adjustment(rule="late", words=dated.late.words, before=_rounded(after + lost), after=after))
+    return result.model_copy(
+        update={
+            "exercises": exercises,
+            "score": _rounded(sum(each.score for each in counting)),
+            "max_score": sum(each.max_score for each in counting),
+            "handed_in": dated.handed_in,
+            "adjustments": tuple(said),
+        }
+    )
+
+
+def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequence[str]) -> list[Result]:
+    """A result for each of these, who handed in nothing, about whom a score, extra credit or an excuse is decided."""
+    like = {result.assignment: result for result in results}
+    decided = ("score", "extra_credit", "excused")
+    return [
+        final(_nothing(result, name), decisions)
+        for assignment, result in like.items()
+        for name in names
+        if any(each.kind in decided and each.student for each in decisions.about(name, assignment))
+    ]
+
+
+def _of_all(about: Sequence[Decision], exercises: Sequence[ExerciseResult]) -> Iterator[Adjustment]:
+    """What is decided of the assignment as a whole: that it is excused, or a comment."""
+    for each in about:
+        if not each.row.override.exercise and each.kind == "excused":
+            yield _adjustment(*_words_of(each), _rounded(sum(exercise.score for exercise in exercises)), 0)
+        elif not each.row.override.exercise and each.kind == "comment":
+            yield _adjustment(*_words_of(each))
+
+
+@dataclass(frozen=True)
+class _Dated:
+    """When it was handed in, whether that is late, and what is to be said of it."""
+
+    handed_in: HandedIn | None
+    late: Late | None
+    said: tuple[Adjustment, ...]
+
+
+def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _Dated:
+    handed_in, said, dates = result.handed_in, [], decisions.dates.get(result.assignment)
+    extension = None
+    for each in about:
+        if each.time is not None:
+            shown = shown_moment(each.time, decisions.zone)
+            if each.kind == "handed_in":
+                handed_in = HandedIn(source=BY_HAND, time=each.time)
+                said.append(_adjustment("handed in", _by(f"handed in {shown}", each)))
+            else:
+                extension = each.time
+                said.append(_adjustment("extension", _by(f"extension until {shown}", each)))
+    if dates is None:
+        return _Dated(handed_in, None, tuple(said))
+    if handed_in is not None and handed_in.time is not None:
+        return _Dated(handed_in, dates.late(handed_in.time, extension), tuple(said))
+    if handed_in is not None and handed_in.late and extension is None:
+        words = f"{handed_in.source} says late, and not by how much: nothing is taken off"
+    else:
+        words = "handed in at an unknown time: not counted as late"
+    return _Dated(handed_in, None, (*said, _adjustment("unknown time", words)))
+
+
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
+    """An exercise as it counts: its checks, then its score by hand or the late policy, then extra credit, then an excuse."""
+    checks, said = list(result.checks), []
+    score = result.score
+    for each in about:
+        if each.kind in ("waived", "score") and _names_one_of(checks, each):
+            before = score
+            score = _rounded(score + _set_checks(checks, each))
+            said.append(_adjustment(*_words_of(each, checks), before, score))
+    set_by_hand = [each for each in about if each.kind == "score" and not each.row.override.check]
+    for each in set_by_hand:
+        before, score = score, each.row.override.score or 0.0
+        said.append(_adjustment(*_words_of(each), before, score))
+    if late is not None and not set_by_hand:  # who sets a score of an exercise means that score
+        before, score = score, _rounded(score * (1 - late.share))
+        said.append(_adjustment("late", late.words, before, score))
+    for each in about:
+        if each.kind == "extra_credit":
+            before, score = score, _rounded(score + (each.row.override.extra_credit or 0))
+            said.append(_adjustment(*_words_of(each), before, score))
+    comments = [each for each in about if each.kind == "comment" and each.row.override.exercise]
+    said += [_adjustment(*_words_of(each, checks), score, score) for each in comments]
+    excuses = [each for each in about if each.kind == "excused"]
+    said += [_adjustment(*_words_of(each), score, 0) for each in excuses]
+    changed = {"checks": tuple(checks), "score": score, "adjustments": tuple(said), "excused": bool(excuses)}
+    return result.model_copy(update=changed) if said else result
+
+
+def _names_one_of(checks: Sequence[CheckResult], decision: Decision) -> bool:
+    return any(check.id in decision.row.override.check for check in checks)
+
+
+def _set_checks(checks: list[CheckResult], decision: Decision) -> float:
+    """Give the checks that the decision names their points. Returns by how much their sum has grown."""
+    named = set(decision.row.override.check)
+    most = sum(check.max_score for check in checks if check.id in named)
+    share = 1.0 if decision.kind == "waived" or not most else min(1.0, (decision.row.override.score or 0) / most)
+    grown = 0.0
+    for i, check in enumerate(checks):
+        if check.id in named:
+            checks[i] = check.model_copy(update={"score": share * check.max_score})
+            grown += checks[i].score - check.score
+    return grown
+
+
+def _words_of(decision: Decision, checks: Sequence[CheckResult] = ()) -> tuple[Rule, str]:
+    """The rule, and its words: score set to 4 by Dr. X: the drawing is right."""
+    override = decision.row.override
+    of = "; ".join(check.title for check in checks if check.id in override.check)
+    prefix = f"{of}: " if of else ""
+    match decision.kind:
+        case "waived":
+            return "waived", _by(f"{prefix}check waived for everybody", decision)
+        case "score":
+            return "score", _by(f"{prefix}score set to {override.score:g}", decision)
+        case "extra_credit":
+            return "extra credit", _by(f"extra credit of {override.extra_credit:g}", decision)
+        case "excused":
+            return "excused", _by("excused: counts for nothing", decision)
+    return "comment", prefix + (f"{override.by}: {override.comment}" if override.by else override.comment)
+
+
+def _by(said: str, decision: Decision) -> str:
+    override = decision.row.override
+    return "".join(
+        [said, f" by {override.by}" if override.by else "", f": {override.comment}" if override.comment else ""]
+    )
+
+
+def _adjustment(rule: Rule, words: str, before: float = 0.0, after: float = 0.0) -> Adjustment:
+    return Adjustment(rule=rule, words=" ".join(words.split()), before=before, after=after)
+
+
+def _nothing(like: Result, student: str) -> Result:
+    """The result of somebody who handed in nothing, with the exercises that this one has."""
+    return like.model_copy(
+        update={
+            "student": student,
+            "score": 0.0,
+            "max_score": like.possible,
+            "exercises": tuple(_missing(each) for each in like.exercises),
+            "handed_in": None,
+            "adjustments": (),
+        }
+    )
+
+
+def _missing(like: ExerciseResult) -> ExerciseResult:
+    checks = tuple(
+        CheckResult(id=check.id, title=check.title, outcome="missing", score=0, max_score=check.max_score)
+        for check in like.checks
+    )
+    return ExerciseResult(id=like.id, score=0, max_score=like.max_score, checks=checks, note="Nothing was handed in.")
+
+
+def _rounded(score: float) -> float:
+    return round(max(0.0, score), DIGITS)

@@ -1,0 +1,51 @@
+"""Who got what by which rule, as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..result import Adjustment, ExerciseResult, Result
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One student's adjustment. what: the assignment or the exercise. told: the rule, and the points before and after."""
+
+    student: str
+    what: str
+    told: str
+
+
+def decided(result: Result) -> Iterator[Decided]:
+    """Every adjustment of a result; what is so for all of it once."""
+    yield from (Decided(result.student, result.assignment, told(each)) for each in result.adjustments)
+    for exercise in result.exercises:
+        yield from (Decided(result.student, exercise.id, told(each)) for each in own(exercise, result))
+
+
+def sentences(result: Result) -> Iterator[str]:
+    """The same as sentences, without unknown times: of these there may be as many as students."""
+    unknown = {told(each) for each in result.adjustments if each.rule == "unknown time"}
+    yield from (f"{each.what}: {each.told}" for each in decided(result) if each.told not in unknown)
+
+
+def changed(exercise: ExerciseResult) -> bool:
+    """Whether a rule changed its points."""
+    return any(each.before != each.after for each in exercise.adjustments)
+
+
+def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
+    """The adjustments of an exercise that are not the whole assignment's."""
+    said = {each.words for each in result.adjustments}
+    return [each for each in exercise.adjustments if each.words not in said]
+
+
+def told(each: Adjustment) -> str:
+    """The words, and the points before and after where they differ."""
+    return each.words if each.before == each.after else f"{each.words} ({each.before:g} → {each.after:g})"
+
+
+def at_unknown_times(results: Sequence[Result]) -> list[str]:
+    """Whose submissions were handed in nobody knows when, where that matters."""
+    return [r.student for r in results if any(each.rule == "unknown time" for each in r.adjustments)]
