@@ -31,8 +31,11 @@ def read_yaml(path: Path) -> tuple[Any, yaml.Node | None]:
 def first_problem(path: Path, node: yaml.Node | None, error: ValidationError) -> str:
     """path:line: name: what is wrong, of the first thing that a model refuses."""
     first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"]) or "the file"
-    return f"{path}:{line_of(node, first['loc'])}: {name}: {first['msg'].removeprefix('Value error, ')}"
+    place = first["loc"]
+    named = place[1:] if place and isinstance(place[0], int) else place  # of a list the line says which
+    name = ".".join(map(str, named)) or ("" if place else "the file")
+    said = first["msg"].removeprefix("Value error, ")
+    return f"{path}:{line_of(node, place)}: {name}: {said}" if name else f"{path}:{line_of(node, place)}: {said}"
 
 
 def line_of(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:

@@ -237,3 +237,24 @@ def group_of(pid: int) -> int:
     with suppress(ProcessLookupError):
         return os.getpgid(pid)
     return 0
+
+
+@pytest.mark.parametrize(
+    ("added", "same"),
+    [
+        pytest.param("# a comment\n", True, id="a comment"),
+        pytest.param(
+            "time_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero\n", True, id="what decides about results"
+        ),
+        pytest.param("title: Other averages\n", False, id="anything else"),
+    ],
+)
+def test_dates_are_no_reason_to_grade_again(tiny_copy: Path, submitted: Path, added: str, same: bool) -> None:
+    plan = GradePlan(tiny_copy, b"secret")
+    (submission, *_), _ = find_submissions(load_course(tiny_copy), submitted)
+    before = open_journal(tiny_copy, load_course(tiny_copy), plan).key(submission)
+    path = tiny_copy / "course.yaml"
+    text = path.read_text().replace("title: Averages\n\n", "\n") + ("" if "title" in added else "title: Averages\n")
+    path.write_text(text.replace("    title: Averages\n", "    title: Averages\n    due: 2026-12-01 18:00Z\n") + added)
+    after = open_journal(tiny_copy, load_course(tiny_copy), plan).key(submission)
+    assert (after == before) is same

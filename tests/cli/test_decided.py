@@ -1,0 +1,197 @@
+"""Dates and overrides.yaml, as every command shows them: one truth, and the results stay what was found."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.course.dates import moment
+from manyheads.result import CheckResult, ExerciseResult, HandedIn, Result, write_result
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+COURSE = """\
+title: Averages
+time_zone: UTC
+late: {per_day: 10%, at_most: 50%}
+assignments:
+  - id: averages
+    title: Averages
+    due: 2026-12-01 18:00
+    exercises:
+      - {id: mean, title: The mean, points: 4, hint: Count.}
+      - {id: median, title: The median, points: 6, hint: Sort first.}
+"""
+OVERRIDES = """\
+- {student: bela, assignment: averages, extension: 2026-12-08 18:00, by: Dr. X, comment: ill}
+- {student: chen, exercise: median, excused: true}
+- {student: dara, assignment: averages, excused: true}
+- {exercise: mean, check: values, waived: true, comment: it was wrong}
+- {student: '=ewa', exercise: mean, score: 1.5, by: Dr. X}
+"""
+LATE = "2 days late: −20% (10% a day, at most 50%)"
+SCORES = {"ada": 8, "bela": 10, "chen": 3.2, "dara": 0, "=ewa": 6.3}
+
+
+def graded(student: str) -> Result:
+    """3 of 4 and 6 of 6, on the second day."""
+    checks = (
+        CheckResult(id="shape", title="has the shape", outcome="passed", score=1, max_score=1),
+        CheckResult(id="values", title="has the values", outcome="failed", score=2, max_score=3, evidence="1 differs"),
+    )
+    odd = CheckResult(id="odd", title="odd lengths", outcome="passed", score=6, max_score=6)
+    exercises = (
+        ExerciseResult(id="mean", score=3, max_score=4, checks=checks),
+        ExerciseResult(id="median", score=6, max_score=6, checks=(odd,)),
+    )
+    when = HandedIn(source="times.csv", time=moment("2026-12-03T12:00Z"))
+    return Result(student=student, assignment="averages", score=9, max_score=10, device="cpu", isolation="namespaces",
+                  seed=0, versions={}, exercises=exercises, handed_in=when)  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A course with decisions, and the results of five students."""
+    (tmp_path / "course.yaml").write_text(COURSE)
+    (tmp_path / "overrides.yaml").write_text(OVERRIDES)
+    (tmp_path / "solutions").mkdir()
+    for student in SCORES:
+        write_result(graded(student), tmp_path / "results")
+    return tmp_path
+
+
+def exported(run_course: Run, format_: str, *more: str) -> str:
+    done = run_course("export", "results", "--format", format_, *more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv"))))
+    sums = {name: sum(float(r["score"] or 0) for r in rows if r["student"].lstrip("'") == name) for name in SCORES}
+    assert sums == pytest.approx(SCORES)
+    told = {(r["student"], r["exercise"]): r["decided"] for r in rows}
+    assert told["ada", "mean"] == f"{LATE} (10 → 8); has the values: check waived for everybody: it was wrong (3 → 4)"
+    assert told["bela", "median"] == "extension until 2026-12-08 18:00 UTC by Dr. X: ill"
+    assert told["chen", "median"] == f"{LATE} (4 → 3.2); excused: counts for nothing (4.8 → 0)"
+    assert told["'=ewa", "mean"].endswith("score set to 1.5 by Dr. X (4 → 1.5)")
+    assert [r["max_score"] for r in rows if r["student"] == "chen"] == ["4", ""]
+
+
+def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(run_course: Run, here: Path) -> None:
+    done = run_course("export", "results", "--format", "canvas")
+    rows = {row[0]: row[-1] for row in csv.reader(io.StringIO(done.stdout))}
+    assert rows == {"Student": "averages", "    Points Possible": "10", "ada": "8", "bela": "10", "chen": "8",
+                    "dara": "EX", "'=ewa": "6.3"}  # fmt: skip
+    assert f"decided: ada: averages: {LATE} (10 → 8)\n" in done.stderr
+    moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
+    assert moodle == {"Username": "averages", "ada": "8", "bela": "10", "chen": "8", "dara": "", "'=ewa": "6.3"}
+
+
+def test_gradescope_and_junit_have_score_and_rules(run_course: Run, here: Path) -> None:
+    gradescope = json.loads(exported(run_course, "gradescope"))
+    assert gradescope["ada/averages"]["score"] == 8
+    assert f"averages: {LATE} (10 → 8)" in gradescope["ada/averages"]["output"].splitlines()
+    suites = ET.fromstring(exported(run_course, "junit")).findall("testsuite")
+    said = {suite.get("name"): suite.findtext("system-out") for suite in suites}
+    assert "extension until 2026-12-08 18:00 UTC" in (said["bela.averages.mean"] or "")
+
+
+def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, here: Path) -> None:
+    done = run_course("report", "results", "--students")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line.split()[1:4] for line in done.stdout.splitlines() if line.startswith(tuple(SCORES))}
+    assert lines["chen"] == ["3.2*", "ex", "3.2/4"]
+    assert lines["dara"] == ["ex", "ex", "0/0"]
+    assert f"decided: ada: averages: {LATE} (10 → 8)" in done.stdout
+    pages = here / "results" / "report"
+    klass = (pages / "index.html").read_text()
+    assert "Dates and decisions" in klass
+    assert f"<td>{LATE} (10 → 8)</td>" in klass
+    ada = (pages / "students" / "ada.html").read_text()
+    assert f"<li>{LATE} (10 → 8)</li>" in ada
+    assert "check waived for everybody: it was wrong (3 → 4)" in ada
+    assert "8 / 10" in ada
+    assert "Dr. X" not in ada
+
+
+def test_compare_looks_at_both_runs_as_they_count(run_course: Run, here: Path) -> None:
+    write_result(graded("ada").model_copy(update={"handed_in": None}), here / "before")
+    write_result(graded("ada"), here / "after")
+    done = run_course("compare", "before", "after")
+    assert done.returncode == 2  # the others of overrides.yaml are in neither
+    assert "there is no student 'bela'" in done.stderr
+    (here / "overrides.yaml").unlink()
+    done = run_course("compare", "before", "after")
+    assert done.stdout.startswith(f"↓ ada: averages 9 → 7.2 / 10\n  decided: averages: {LATE} (9 → 7.2)")
+
+
+def test_a_result_holds_what_was_found_whatever_is_decided(run_course: Run, here: Path) -> None:
+    before = {path: path.read_bytes() for path in here.glob("results/*/*.json")}
+    for command in (["report", "results"], ["export", "results"], ["compare", "results", "results"]):
+        assert run_course(*command).returncode == 0
+    assert {path: path.read_bytes() for path in here.glob("results/*/*.json")} == before
+
+
+@pytest.mark.parametrize("command", [["report", "results"], ["export", "results"], ["compare", "results", "results"]])
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("- {student: adda, exercise: mean, score: 1}", ":1: there is no student 'adda' (is 'ada' meant?)"),
+        ("- {exercise: mean, check: valuse, waived: true}", ":1: there is no check 'valuse' (is 'values' meant?)"),
+        ("- {student: ada, exercise: mean, score: 5}", ":1: score 5 is more than the 4 points of mean"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_everywhere(
+    run_course: Run, here: Path, command: list[str], row: str, says: str
+) -> None:
+    (here / "overrides.yaml").write_text(row)
+    done = run_course(*command)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert says in done.stderr
+    assert "Next: " in done.stderr
+
+
+def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: Path) -> None:
+    (here / "overrides.yaml").write_text("- {student: zoe, exercise: median, score: 5, comment: on paper}\n")
+    (here / "roster.csv").write_text("id\nada\nzoe\n")
+    assert "there is no student 'zoe'" in run_course("export", "results").stderr
+    rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", "--roster", "roster.csv"))))
+    assert [(r["exercise"], r["score"], r["decided"]) for r in rows if r["student"] == "zoe"] == [
+        ("mean", "0", "handed in at an unknown time: not counted as late"),
+        ("median", "5", "handed in at an unknown time: not counted as late; score set to 5: on paper (0 → 5)"),
+    ]
+
+
+def test_where_there_is_no_course_it_is_said_that_nothing_is_applied(run_course: Run, here: Path) -> None:
+    (here / "course.yaml").unlink()
+    done = run_course("export", "results")
+    assert "ada,averages,mean,3,4" in done.stdout
+    assert done.stderr.startswith(
+        "course: no course.yaml is near: due dates and overrides.yaml are not applied. Next: "
+    )
+
+
+def test_the_course_beside_the_results_is_taken_from_elsewhere(run_course: Run, here: Path, tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    done = run_course("export", here / "results", "--format", "canvas", cwd=elsewhere)
+    assert "\nada,,,ada,,8\n" in done.stdout
+
+
+def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
+    done = run_course("overrides")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 0"
+    )
+    assert " ".join(done.stdout.splitlines()[2].split()) == "1 bela averages extension 2026-12-08 18:00 UTC Dr. X ill"
+    (here / "overrides.yaml").write_text("- {student: ada}")
+    done = run_course("overrides")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert overrides.yaml:1: nothing is decided; a row has one of" in done.stderr
