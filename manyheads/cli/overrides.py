@@ -78,4 +78,8 @@ def _import(console: Console, course: Course, url: str) -> None:
     from ..decisions.write import add_overrides
 
     done = add_overrides(course.root / NAME, given_by_hand(course, url))
-    console.print(f"{course.root / NAME}: {done.new} new, {done.changed} changed, {done.same} as before", markup=False)
+    console.print(
+        f"{course.root / NAME}: {done.new} new, {done.changed} changed, {done.same} as before",
+        markup=False,
+        soft_wrap=True,
+    )
