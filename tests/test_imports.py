@@ -13,7 +13,7 @@ ENGINE = Path(__file__).parents[1] / "manyheads"
 # Each room imports from rooms before it alone: data flows one way, and so do imports.
 ROOMS = (
     "errors", "whole", "box.worker", "result", "course", "decisions", "schemas", "submission", "collect", "box", "checks", "diagnosis", "lines",
-    "judge", "public", "training", "tools", "report", "similar", "batch", "authoring", "gradebook", "notebook", "ci", "cli",
+    "judge", "public", "training", "tools", "report", "feedback", "similar", "batch", "authoring", "gradebook", "notebook", "ci", "cli",
     "__main__",
 )  # fmt: skip
 

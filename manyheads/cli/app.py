@@ -15,6 +15,7 @@ from .collect import collect
 from .compare import compare
 from .doctor import doctor
 from .export import export
+from .feedback import feedback
 from .grade import grade
 from .hint import hint
 from .init import init, new
@@ -37,7 +38,7 @@ INSTRUCTORS = (
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "For students": (status, check, hint, trace, plot, train, bench),
-    "To grade a class": (collect, grade, overrides, report, compare, similar, export, resolve),
+    "To grade a class": (collect, grade, overrides, report, compare, similar, export, feedback, resolve),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),
 }

@@ -13,7 +13,7 @@ from ..report.aggregate import class_view
 from ..report.class_list import NOBODY, ClassList, absent_by_assignment, absent_rows
 from ..report.rows import row_of
 from ..report.terminal import class_table, exercise_view
-from ..result import Result, read_results_and_errors
+from ..result import Result, read_results_and_errors, students_in
 from ..submission import read_not_graded
 from .class_members import class_list, pseudonyms_in
 from .decided import course_near, decided
@@ -41,7 +41,7 @@ def report(
 
     Example: `course report results`, or `course report results --submitted submitted` for pages with pictures.
     """
-    from ..report.pages import write_pages
+    from ..report.pages import pages_folder, write_pages
 
     found, broken = read_results_and_errors(results)
     if not found:
@@ -63,7 +63,14 @@ def report(
     others = read_not_graded(results)
     absent = absent_by_assignment(found, members)
     unread = [str(error) for error in broken]
-    page = write_pages(found, unread, html or results / "report", drawn, not_graded=others, absent=absent)
+    page = write_pages(
+        found,
+        unread,
+        html or pages_folder(results, [*present, *students_in(results)]),
+        drawn,
+        not_graded=others,
+        absent=absent,
+    )
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
     if others:
         console.print(f"Not graded: {len(others)}, named on the class page", style="yellow")

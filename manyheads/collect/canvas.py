@@ -46,4 +46,4 @@ def _handed_in(file: Found, match: re.Match[str]) -> HandedIn:
     else:
         user, name = match["user"], match["name"]
         person = Person(folder=f"{name}_{user}", key=f"user {user}", name=name, canvas_id=user)
-    return HandedIn(person, file, own, float(match["attachment"]), late)
+    return HandedIn(person, file, own, float(match["attachment"]), late, named=match.string)

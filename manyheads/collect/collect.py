@@ -100,6 +100,7 @@ def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, 
         path="/".join(map(shown, each.file.path)),
         handed_in=each.time or (commit_time(download, each.file.path) if platform == Clones.name else ""),
         late=each.late,
+        named=each.named,
     )
     return Candidate(folders.of(platform, each.person), exercise, ending, content, origin, each.late)
 

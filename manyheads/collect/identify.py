@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ..submission import is_noise, is_student
+from ..submission import is_noise, is_reserved, is_student
 from ..submission.roster import Roster, Student, folded
 from .platform import Person
 
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # files that Windows cannot have
 UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
 
@@ -41,7 +40,7 @@ class Folders:
             )
             return row.id
         name = UNSAFE.sub("_", person.folder).strip(" .")
-        usable = is_student(name) and not is_noise(name) and not _RESERVED.fullmatch(name.casefold())
+        usable = is_student(name) and not is_noise(name) and not is_reserved(name)
         if not usable:
             raise NoFolder(
                 "is of somebody whose name cannot be a folder's. Next: give --roster a file with that person"

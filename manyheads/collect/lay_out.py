@@ -97,7 +97,8 @@ def _one(each: Candidate, out: Path, memory: Memory) -> Laid:
             state = State.REPLACED if each.origin.is_newer_than(known) else State.OLDER
     if state in (State.NEW, State.REPLACED):
         write_whole(target, each.content)
-    if state in (State.NEW, State.REPLACED) or (state is State.SAME and known is None):
+    knows_less = known is not None and known.path == each.origin.path and not known.named  # an earlier version's
+    if state in (State.NEW, State.REPLACED) or (state is State.SAME and (known is None or knows_less)):
         memory.files[each.path] = each.origin
     return Laid(each.path, each.student, each.origin, state, each.late)
 

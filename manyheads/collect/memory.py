@@ -16,6 +16,7 @@ class Origin(BaseModel):
     """Where a file came from. order: as its platform orders attempts.
 
     handed_in: when, in ISO 8601, where the platform says. late: whether it says late.
+    named: what the platform called it, for feedback that goes back.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,6 +29,7 @@ class Origin(BaseModel):
     path: str
     handed_in: str = ""
     late: bool = False
+    named: str = ""
 
     def is_newer_than(self, other: Origin) -> bool:
         """Whether this is a later attempt: by the platform's order where both are of one platform, else by time."""

@@ -40,4 +40,5 @@ def _handed_in(file: Found, match: re.Match[str]) -> HandedIn:
     name, number = match["name"], match["number"]
     folder = f"{name}_{number}" if number else name
     own = (match["file"] or file.name) if match.string == file.name else file.name
-    return HandedIn(Person(folder=folder, key=f"participant {folder}", name=name), file, own)
+    named = match.string[: match.start("file")] if match["file"] else match.string  # without the file's own name
+    return HandedIn(Person(folder=folder, key=f"participant {folder}", name=name), file, own, named=named)

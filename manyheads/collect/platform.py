@@ -38,6 +38,7 @@ class HandedIn:
 
     name: as the student named it, without what the platform put before it.
     order: the platform's own order of attempts, the newest last; equal where it has none.
+    named: what the platform calls it, by which it knows whose feedback is: Canvas' file, Moodle's folder.
     time: when it was handed in, in ISO 8601, where the platform says; late: whether it says late.
     """
 
@@ -47,6 +48,7 @@ class HandedIn:
     order: float = 0.0
     late: bool = False
     time: str = ""
+    named: str = ""
 
 
 @dataclass(frozen=True)

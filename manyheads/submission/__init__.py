@@ -1,6 +1,6 @@
 """Find submissions and read them as data. Nothing here runs student code."""
 
-from .find import Submission, SubmissionError, find_submissions, is_student
+from .find import Submission, SubmissionError, find_submissions, is_reserved, is_student
 from .left_over import ENDINGS, is_archive
 from .lines import proved_line
 from .noise import is_noise
@@ -18,6 +18,7 @@ __all__ = [
     "find_submissions",
     "is_archive",
     "is_noise",
+    "is_reserved",
     "is_student",
     "proved_line",
     "read_attempt",

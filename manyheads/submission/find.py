@@ -15,6 +15,7 @@ from .noise import is_noise
 from .not_graded import NAME, NotGraded, shown
 
 _NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
 _REFUSED = "is not graded, for its name could break a page or a log. Next: rename it to the student's id"
 
 
@@ -60,6 +61,11 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             f"Next: course collect DOWNLOAD --out {shlex.quote(str(submitted))}"
         )
     return found, others
+
+
+def is_reserved(name: str) -> bool:
+    """Whether Windows can have no file of this name, whatever its suffix."""
+    return bool(_RESERVED.fullmatch(name.casefold()))
 
 
 def is_student(name: str) -> bool:

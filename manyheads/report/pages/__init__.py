@@ -1,5 +1,5 @@
 """Results as self-contained HTML pages: one file each, without network and scripts."""
 
-from .write import write_pages
+from .write import pages_folder, student_page, write_pages
 
-__all__ = ["write_pages"]
+__all__ = ["pages_folder", "student_page", "write_pages"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CourseFault
 from ...result import Result
-from ...submission import NotGraded
+from ...submission import NotGraded, is_reserved
 from ...submission.roster import folded
 from ...whole import write_whole
 from ..overview import overviews
@@ -68,12 +68,27 @@ def write_pages(
     return folder / CLASS
 
 
+def student_page(student: str, results: Sequence[Result]) -> str:
+    """A student's page by itself, without pictures."""
+    pages = environment()
+    pages.globals["pictures_of"] = lambda *key: []
+    return pages.get_template("student.html.j2").render(student=student, results=results)
+
+
+def pages_folder(results: Path, students: Collection[str]) -> Path:
+    """Where the pages go within a folder of results: where no student's results are, whatever students are called."""
+    taken, name = {folded(student) for student in students}, "report"
+    while name in taken:
+        name += "-pages"
+    return results / name
+
+
 def page_of(student: str, alike: frozenset[str] = frozenset()) -> str:
     """The file name of a student's page: the student's name, if every system accepts it as a file name.
 
     alike: names, folded, that two students have, who would overwrite one another where case does not count.
     """
-    if _PLAIN.fullmatch(student) and folded(student) not in alike:
+    if _PLAIN.fullmatch(student) and folded(student) not in alike and not is_reserved(student):
         return f"{student}.html"
     digest = hashlib.sha256(student.encode()).hexdigest()[:12]
     return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}.html"

@@ -1,0 +1,60 @@
+"""`course feedback`: what goes back to students."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..collect.memory import read_memory
+from ..errors import CourseFault
+from ..result import read_results
+from ..whole import write_whole
+from .class_members import class_list, pseudonyms_in, resolved
+from .decided import decided
+from .options import CourseOption, RosterOption, course_of
+
+
+def feedback(
+    results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="The folder to fill.")] = Path("home"),
+    submitted: Annotated[
+        Path, typer.Option(file_okay=False, help="What was graded: says what platforms call each student.")
+    ] = Path("submitted"),
+    roster: RosterOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Write each student's feedback, to hand out: pages and Markdown, by what counts.
+
+    OUT/feedback/<student>/<assignment>/ is as nbgrader names it. For what `course collect` took from Moodle or Canvas there is
+    a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or as Canvas' submissions.
+
+    Example: `course feedback results --out home --submitted submitted`
+    """
+    from ..feedback.folder import folder_files
+    from ..feedback.zips import zips
+
+    loaded = course_of(course)
+    found = read_results(results)
+    if pseudonyms_in(loaded, found) is not None:
+        found = resolved(loaded, found)
+    counted = decided(loaded, found, class_list(loaded, roster))
+    console = Console(highlight=False)
+    try:
+        for result in counted:
+            for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):
+                write_whole(out / path, content)
+        done = zips(loaded, counted, submitted, read_memory(submitted))
+        for name, content in done.files.items():
+            write_whole(out / name, content)
+    except OSError as error:
+        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
+    for sentence in done.said:
+        console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    console.print(
+        f"{len({each.student for each in counted})} students: {out / 'feedback'}/", markup=False, soft_wrap=True
+    )
+    for name in done.files:
+        console.print(f"{out / name}", markup=False, soft_wrap=True)

@@ -1,0 +1,38 @@
+"""The folder as nbgrader names it: feedback/<student>/<assignment>/, with a page for each exercise by its notebook's name.
+
+`nbgrader release_feedback` hands out <notebook>.html, and wants timestamp.txt and submission_secret.txt of the submission beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from ..course import Course
+from ..report.pages import student_page
+from ..result import Result
+from ..submission import Unreadable, read_bytes
+from .markdown import feedback_markdown, one_exercise
+
+FOLDER = "feedback"
+OF_NBGRADER = ("timestamp.txt", "submission_secret.txt")
+
+
+def folder_files(
+    course: Course, result: Result, submitted: Path | None = None
+) -> Iterator[tuple[PurePosixPath, bytes]]:
+    """The files of one result, by their paths: the whole as page and Markdown, and a page for each exercise."""
+    folder = PurePosixPath(FOLDER, result.student, result.assignment)
+    yield folder / f"{result.assignment}.html", student_page(result.student, [result]).encode()
+    yield folder / f"{result.assignment}.md", feedback_markdown(result).encode()
+    stems = {each.id: each.stem for each in course.exercises if each.assignment.id == result.assignment}
+    for exercise in result.exercises:
+        if exercise.id in stems:
+            page = student_page(result.student, [one_exercise(result, exercise.id)])
+            yield folder / f"{stems[exercise.id]}.html", page.encode()
+    for name in OF_NBGRADER if submitted is not None else ():
+        try:
+            assert submitted is not None
+            yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
+        except Unreadable:
+            continue

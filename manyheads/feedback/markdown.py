@@ -1,0 +1,24 @@
+"""A student's feedback as Markdown: the words of the page, for places that show text."""
+
+from __future__ import annotations
+
+from ..report.adjustments import own, told
+from ..report.markdown import results_section, text_block
+from ..result import ExerciseResult, Result
+
+
+def feedback_markdown(result: Result) -> str:
+    """The whole submission."""
+    decided = [*map(told, result.adjustments)]
+    for exercise in result.exercises:
+        decided += [f"{exercise.id}: {told(each)}" for each in own(exercise, result)]
+        decided += [f"{exercise.id}: {exercise.note}"] if exercise.note else []
+    parts = [results_section(result.assignment, [result])]
+    return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
+
+
+def one_exercise(result: Result, id_: str) -> Result:
+    """The result with this exercise alone, and what is decided of the whole assignment."""
+    found: tuple[ExerciseResult, ...] = tuple(each for each in result.exercises if each.id == id_)
+    score, most = (sum(getattr(each, name) for each in found if not each.excused) for name in ("score", "max_score"))
+    return result.model_copy(update={"exercises": found, "score": score, "max_score": most})
