@@ -11,8 +11,9 @@ from ..errors import CourseFault
 from ..tools.bench import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
 from .bench import heading, three_digits, title_of
 
-_PATHS = (("by hand", attrgetter("by_hand"), "#b35806"), ("SDPA", attrgetter("sdpa"), "#3b4cc0"))
-_GREY = "#808080"  # colour-blind readers can distinguish all three colours
+# A colour and a mark for each: colour-blind readers can distinguish all three colours, and nobody needs them.
+_PATHS = (("by hand", attrgetter("by_hand"), "#b35806", "o"), ("SDPA", attrgetter("sdpa"), "#3b4cc0", "^"))
+_GREY = "#808080"
 
 
 def need_matplotlib() -> None:
@@ -44,12 +45,12 @@ def png(bench: Bench) -> bytes:
 def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
     _prepare(ax, rows, "ms (median)")
     lesson = [(row.setting.T, row.lesson) for row in rows if row.lesson]
-    for i, (name, path, colour) in enumerate(_PATHS):
+    for i, (name, path, colour, mark) in enumerate(_PATHS):
         ours = [(row.setting.T, path(row).time) for row in rows if path(row)]
-        _line(ax, ours, color=colour, marker="o", label=name)
+        _line(ax, ours, color=colour, marker=mark, label=name)
         theirs = [(T, both[i].time) for T, both in lesson]
         label = f"{name}, the lesson's {LESSON_DEVICE}"
-        _line(ax, theirs, color=colour, marker="o", markerfacecolor="white", linestyle=":", label=label)
+        _line(ax, theirs, color=colour, marker=mark, markerfacecolor="white", linestyle=":", label=label)
     for row in rows:
         if row.faster and row.by_hand:
             at = (row.setting.T, row.by_hand.time)
@@ -61,9 +62,9 @@ def _memory(ax: Any, rows: Sequence[BenchRow]) -> None:
     _prepare(ax, rows, "MB")
     matrices = [(row.setting.T, row.setting.matrix / 1e6) for row in rows]
     _line(ax, matrices, color=_GREY, linestyle="--", label="one (B, nh, T, T) matrix")
-    for name, path, colour in _PATHS:
+    for name, path, colour, mark in _PATHS:
         peaks = [(row.setting.T, path(row).peak / 1e6) for row in rows if path(row) and path(row).peak]
-        _line(ax, peaks, color=colour, marker="s", label=f"{name}, at its peak")
+        _line(ax, peaks, color=colour, marker=mark, label=f"{name}, at its peak")
     for T, size in matrices:
         at = (T, size)
         ax.annotate(three_digits(size), at, (5, -9), textcoords="offset points", fontsize=7, color=_GREY)

@@ -48,6 +48,7 @@ def test_every_lesson_has_one() -> None:
     assert [len(exercise.figure_sources) for exercise in course().assignments[0].exercises] == [1] * len(FIGURES)
 
 
+@pytest.mark.recorded  # numbers, to rounding, on any processor
 @each_figure
 def test_it_is_as_it_would_be_drawn_now(path: Path) -> None:
     there, now = outline(path.read_text(encoding="utf-8")), outline(DRAWN[path])
