@@ -24,8 +24,13 @@ FIGURES = {
 }
 
 
+def place(id_: str) -> Path:
+    """Where the figure of an exercise's lesson stands."""
+    solution = exercise(id_).solution
+    return solution.parent / "figures" / f"{solution.stem}.svg"
+
+
 def all_figures() -> Iterator[tuple[Path, str]]:
     """Where each figure stands, and the figure as it is drawn now."""
     for id_, draw in FIGURES.items():
-        solution = exercise(id_).solution
-        yield solution.parent / "figures" / f"{solution.stem}.svg", draw()
+        yield place(id_), draw()

@@ -13,13 +13,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # bench is no part of the installed package
 
 from bench.figures.drawing import COLOURS, DARK_INK, INK, Drawing
-from bench.figures.lessons import FIGURES, all_figures
+from bench.figures.lessons import FIGURES, place
 from bench.figures.references import course
 from manyheads.report.heatmap import _luminance, _parsed
 from tests.axe import SCHEMES
 
-DRAWN = dict(all_figures())
-FILES = sorted(DRAWN)
 NUMBER = re.compile(r"[−-]?\d+(?:\.\d+)?")
 ROUNDING = 0.011  # of two decimals, on another processor
 COLUMN = 318  # pixels that a notebook leaves for a figure on a phone of 390
@@ -32,7 +30,7 @@ TEXTS = """[...document.querySelectorAll('text')].map(e => {
   return [e.textContent, box.left, box.top, box.right, box.bottom, size * scale, e.hasAttribute('transform')];
 })"""
 
-each_figure = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+each_figure = pytest.mark.parametrize("id_", FIGURES)
 
 
 def outline(svg: str) -> tuple[list[str], list[float]]:
@@ -50,22 +48,22 @@ def test_every_lesson_has_one() -> None:
 
 @pytest.mark.recorded  # numbers, to rounding, on any processor
 @each_figure
-def test_it_is_as_it_would_be_drawn_now(path: Path) -> None:
-    there, now = outline(path.read_text(encoding="utf-8")), outline(DRAWN[path])
+def test_it_is_as_it_would_be_drawn_now(id_: str) -> None:
+    there, now = outline(place(id_).read_text(encoding="utf-8")), outline(FIGURES[id_]())
     assert there[0] == now[0], "Next: python -m bench.figures, then course release"
     assert there[1] == pytest.approx(now[1], abs=ROUNDING), "Next: python -m bench.figures, then course release"
 
 
 def test_a_number_that_is_not_the_references_is_seen() -> None:
-    path = FILES[1]
-    wrong = path.read_text(encoding="utf-8").replace(">0.37<", ">0.73<")
-    assert outline(wrong)[0] == outline(DRAWN[path])[0]
-    assert outline(wrong)[1] != pytest.approx(outline(DRAWN[path])[1], abs=ROUNDING)
+    right = place("causal_mask").read_text(encoding="utf-8")
+    wrong = right.replace(">0.37<", ">0.73<")
+    assert outline(wrong)[0] == outline(right)[0]
+    assert outline(wrong)[1] != pytest.approx(outline(right)[1], abs=ROUNDING)
 
 
 @each_figure
-def test_it_says_in_words_what_it_shows_and_loads_nothing(path: Path) -> None:
-    svg = path.read_text(encoding="utf-8")
+def test_it_says_in_words_what_it_shows_and_loads_nothing(id_: str) -> None:
+    svg = place(id_).read_text(encoding="utf-8")
     root = ElementTree.fromstring(svg)
     title, words = (root.find(f"{{http://www.w3.org/2000/svg}}{name}") for name in ("title", "desc"))
     assert title is not None
@@ -90,15 +88,15 @@ def test_the_same_drawing_is_the_same_bytes() -> None:
         return drawn
 
     assert drawing().svg(20) == drawing().svg(20)
-    assert dict(all_figures()) == DRAWN
+    assert FIGURES["fused_qkv"]() == FIGURES["fused_qkv"]()
 
 
 @pytest.mark.journey
 @pytest.mark.parametrize("scheme", SCHEMES)
 @each_figure
-def test_on_a_phone_no_word_is_cut_small_or_upon_another(browser, path: Path, scheme: str) -> None:
+def test_on_a_phone_no_word_is_cut_small_or_upon_another(browser, id_: str, scheme: str) -> None:
     browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    browser.open(path)
+    browser.open(place(id_))
     browser.js(f"document.documentElement.setAttribute('width', {COLUMN})")
     browser.js("document.documentElement.removeAttribute('height')")
     height = browser.js("document.documentElement.getBoundingClientRect().height")
