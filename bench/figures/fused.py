@@ -70,7 +70,7 @@ def fused_qkv() -> str:
     blocks = [e.heads for e in with_heads(sentence_examples(exercise_), read(exercise_.heads))]
     letters = SENTENCE[:ASKED]
     told: list[str] = []
-    drawn = Drawing("Eight heads of a trained model look in different directions")
+    drawn = Drawing("What eight heads of a trained model look at")
     drawn.text(8, 20, "From the last t: where do the heads look?", "bold", "start")
     y = 44
     for number_of_block, heads in enumerate(blocks, 1):

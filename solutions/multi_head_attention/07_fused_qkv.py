@@ -182,13 +182,13 @@ class CausalSelfAttention(nn.Module):
 #
 # ## What it is good for
 #
-# This module, trained for 600 steps on a story, letter by letter, has eight heads in two blocks. From the last
-# letter of *cabinet*, each of them looks somewhere else: one at the letter before, nearly without exception,
-# one at the gap before *the*. Nobody told them to. Train yours and see: `course train fused_qkv`, then
-# `course plot fused_qkv`.
+# Two blocks with this module were trained for 600 steps on a story, letter by letter. From the last letter of
+# *cabinet*, head 0 of the first block looks one letter back and nearly nowhere else; head 3 of the second block
+# looks at the gaps between words, most of all at the one where this word began. Nobody told them to. Train
+# yours and see: `course train fused_qkv`, then `course plot fused_qkv`.
 #
-# ![Eight heads of a trained model: from the last letter of cabinet, head 0 of block 1 looks one letter
-# back with 0.98, head 3 of block 2 at a blank with 0.40](figures/07_fused_qkv.svg)
+# ![What eight heads of a trained model look at from the last letter of cabinet: head 0 of block 1 one letter
+# back with 0.98, head 3 of block 2 at the blank before the word with 0.40](figures/07_fused_qkv.svg)
 
 # %% [markdown]
 # ### See for yourself: `CausalSelfAttention`
