@@ -36,7 +36,7 @@ def train(
         Path | None, typer.Option("--out", help="The PNG to write [default: plots/EXERCISE_training.png].")
     ] = None,
     page: Annotated[
-        bool, typer.Option("--page", help="Also write plots/EXERCISE.html: your heads, the curve, the text.")
+        bool, typer.Option("--page", help="Also write a page, beside the PNG: your own heads, the curve, the text.")
     ] = False,
 ) -> None:
     """Put your own attention into a small language model and let it learn to write: about a minute.
@@ -64,16 +64,21 @@ def train(
     found = verdict(curve, recorded)
     console.print(training_report(curve, recorded.curve, found), soft_wrap=True)
     console.print(written_report(PROMPT + written))
-    _draw(console, out or loaded.root / FOLDER / f"{wanted.id}_training.png", curve, recorded.curve, wanted.title)
+    picture = out or loaded.root / FOLDER / f"{wanted.id}_training.png"
+    _draw(console, picture, curve, recorded.curve, wanted.title)
+    done = done_exercises(loaded)
     if page:
         from ..report.pages.trained import Trained, trained_page
 
         trained = Trained(curve, recorded.curve.until(curve.steps), found, PROMPT + written, heads)
-        path = loaded.root / FOLDER / f"{wanted.id}.html"
-        write_picture(path, trained_page(loaded, wanted, done_exercises(loaded), trained).encode())
-        console.print(f"Next: open {from_here(path)} in your browser", soft_wrap=True, markup=False)
+        path = picture.with_suffix(".html")
+        write_picture(path, trained_page(loaded, wanted, done, trained).encode())
+        following = f"open {from_here(path)} in your browser"
+    elif found.well and wanted in done:
+        following = f"course train {wanted.id} --page shows your own heads, too"
     else:
-        console.print(f"Next: course check {wanted.id}")
+        following = f"course check {wanted.id}"
+    console.print(f"Next: {following}", soft_wrap=True, markup=False)
     if not found.well:
         raise typer.Exit(1)
 

@@ -56,8 +56,8 @@ def test_a_right_attempt_learns_as_the_reference_does(run_course: Run, folder: P
 
 def test_a_page_shows_ones_own_heads_the_curve_and_the_text(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app(["train", ID, "--steps", "1", "--page"], standalone_mode=False) is None
-    assert capsys.readouterr().out.endswith(f"Next: open plots/{ID}.html in your browser\n")
-    page = (here / "plots" / f"{ID}.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.endswith(f"Next: open plots/{ID}_training.html in your browser\n")
+    page = (here / "plots" / f"{ID}_training.html").read_text(encoding="utf-8")
     assert page.count("<svg ") == 1 + 2 * 4
     assert "your heads, as the reference" in page
     assert "<script" not in page
