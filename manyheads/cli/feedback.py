@@ -11,6 +11,7 @@ from rich.console import Console
 from ..collect.memory import read_memory
 from ..errors import CourseFault
 from ..result import read_results
+from ..submission import is_student
 from ..whole import write_whole
 from .class_members import class_list, pseudonyms_in, resolved
 from .decided import decided
@@ -42,6 +43,8 @@ def feedback(
         found = resolved(loaded, found)
     counted = decided(loaded, found, class_list(loaded, roster))
     console = Console(highlight=False)
+    if strange := next((each.student for each in counted if not is_student(each.student)), None):
+        raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     try:
         for result in counted:
             for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):

@@ -30,9 +30,13 @@ def folder_files(
         if exercise.id in stems:
             page = student_page(result.student, [one_exercise(result, exercise.id)])
             yield folder / f"{stems[exercise.id]}.html", page.encode()
-    for name in OF_NBGRADER if submitted is not None else ():
+    if submitted is not None:
+        yield from _of_nbgrader(folder, submitted / result.student / result.assignment)
+
+
+def _of_nbgrader(folder: PurePosixPath, handed_in: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
+    for name in OF_NBGRADER:
         try:
-            assert submitted is not None
-            yield folder / name, read_bytes(submitted / result.student / result.assignment / name, 1)
+            yield folder / name, read_bytes(handed_in / name, 1)
         except Unreadable:
             continue
