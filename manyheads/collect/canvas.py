@@ -41,11 +41,9 @@ class Canvas:
 def _handed_in(file: Found, match: re.Match[str]) -> HandedIn:
     own = match["file"] if match.string == file.name else file.name  # else the archive has that name, and this is in it
     late = bool(match["late"] or match["anonymous_late"])
-    named = match.string
     if anonymous := match["anonymous"]:
-        named = ""  # the user's number is not in it, without which Canvas takes nothing back
         person = Person(folder=f"anon_{anonymous}", key=f"anonymous {anonymous}")
     else:
         user, name = match["user"], match["name"]
         person = Person(folder=f"{name}_{user}", key=f"user {user}", name=name, canvas_id=user)
-    return HandedIn(person, file, own, float(match["attachment"]), late, named=named)
+    return HandedIn(person, file, own, float(match["attachment"]), late, named=match.string)

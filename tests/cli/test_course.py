@@ -131,7 +131,7 @@ def test_a_bad_course_file_is_status_2_with_the_line(run_course: Run, tiny_copy:
     path.write_text(path.read_text().replace("points: 4", "points: none"))
     done = run_course(*command.split(), cwd=tiny_copy)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"course: {path}:13: assignments.0.exercises.0.points: ")
+    assert done.stderr.startswith(f"course: {path}:17: assignments.0.exercises.0.points: ")
     assert done.stderr.endswith("Next: mend that line, then course verify\n")
 
 

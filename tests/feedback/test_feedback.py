@@ -166,14 +166,15 @@ def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
 # Canvas
 
 
-def as_canvas_reads(name: str, attachments: dict[int, int]) -> tuple[int, int] | None:
-    """What infer_comment_context_from_filename of app/models/assignment.rb makes of a name. attachments: whose each is."""
-    parts = name.rpartition("/")[2].split("_")
-    numbers = [int(part) for part in parts if re.fullmatch(r"\d+", part)][:2]
-    if len(numbers) < 2 or parts[-1].startswith("link") or name.startswith("._"):
+def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
+    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a name. attachments: whose each is."""
+    parts = [part for part in name.rpartition("/")[2].split("_") if part != "LATE"]
+    if parts[-1].startswith("link") or name.startswith("._"):
         return None
-    user, attachment = numbers
-    return (user, attachment) if attachments.get(attachment) == user else None
+    found = parts[1:3] if parts[0] == "anon" else [part for part in parts if re.fullmatch(r"\d+", part)][:2]
+    if len(found) < 2 or attachments.get(int(found[1])) != found[0]:
+        return None
+    return found[0], int(found[1])
 
 
 def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_feedback(
@@ -189,11 +190,13 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
         "lovelaceada_1_11_02_median-2.py": "# coding: utf-8\ndef median(x):\n    return x\n",
         "bartokbela_2_20_01_mean.ipynb": json.dumps(notebook),
         "chenchen_3_30_work.zip": inner.getvalue(),
+        "anon_aB3x9_40_01_mean.py": MEAN,
+        "LATE_anon_aB3x9_41_02_median.py": MEAN.replace("mean", "median"),
     }
     send(run_course, here, *take(here, names))
     files = archive_of(here, "canvas-averages.zip")
-    owners = {10: 1, 11: 1, 20: 2, 30: 3}
-    assert {as_canvas_reads(name, owners) for name in files} == {(1, 10), (1, 11), (2, 20), (3, 30)}
+    owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9"}
+    assert {as_canvas_reads(name, owners) for name in files} == {(user, file) for file, user in owners.items()}
     assert set(files) == set(names)
     ada = files["lovelaceada_1_11_02_median-2.py"].decode()
     assert "# the middle is missed" in ada.replace("#   ", "# ").replace("#  ", "# ")
@@ -207,10 +210,18 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
 
 
-def test_what_canvas_does_not_name_is_said(run_course: Run, here: Path) -> None:
-    done = send(run_course, here, *take(here, {"anon_aB3x9_678901_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN}))
-    assert "not in a zip: anon_aB3x9: Canvas cannot find this student by what was collected" in done.stdout
+def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_course: Run, here: Path) -> None:
+    students = take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
+    memory = here / "submitted" / ".collected.json"
+    memory.write_text(memory.read_text().replace('"named": "ada_1_10_01_mean.py"', '"named": ""'))
+    done = send(run_course, here, *students)
+    assert (
+        "not in a zip: ada_1: Canvas cannot find this student by what was collected. Next: course collect"
+        in done.stdout
+    )
     assert set(archive_of(here, "canvas-averages.zip")) == {"bela_2_20_01_mean.py"}
+    take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
+    assert '"named": "ada_1_10_01_mean.py"' in memory.read_text()
 
 
 @pytest.mark.parametrize(
