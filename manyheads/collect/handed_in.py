@@ -16,14 +16,13 @@ from ..course.dates import moment
 from ..errors import CourseFault
 from ..result import HandedIn
 from ..submission import Submission, Unreadable, read_text
-from ..submission.roster import folded
 from .memory import Memory, read_memory
 
 TIMESTAMP = "timestamp.txt"
 LARGEST = 8 * 1024 * 1024  # bytes of a CSV file
 _FORM = "Its first line names its columns: student, handed_in, and assignment where there are several"
 
-Times = Mapping[tuple[str, str], HandedIn]  # by the student's name, folded, and the assignment; "" for any
+Times = Mapping[tuple[str, str], HandedIn]  # by the student's folder and the assignment; "" for any
 
 
 def handed_in(
@@ -33,7 +32,7 @@ def handed_in(
     memory, found, listed = read_memory(submitted), {}, times or {}
     zone = course.file.time_zone or "UTC"
     for each in submissions:
-        key, student = each.assignment.id, folded(each.folder.parent.name)
+        key, student = each.assignment.id, each.folder.parent.name
         time = (
             listed.get((student, key)) or listed.get((student, "")) or _stamped(each, zone) or _remembered(each, memory)
         )
@@ -77,7 +76,7 @@ def _rows(course: Course, text: str, path: Path, again: str) -> Iterator[tuple[t
         except ValueError as error:
             raise CourseFault(f"{where}: {error}. {again}") from None
         if when is not None:
-            yield (folded(student), assignment), HandedIn(source=path.name, time=when)
+            yield (student, assignment), HandedIn(source=path.name, time=when)
 
 
 def _stamped(submission: Submission, zone: str) -> HandedIn | None:

@@ -81,7 +81,7 @@ def _overview(assignment: str, results: Sequence[Result]) -> Overview:
     return Overview(
         assignment=assignment,
         results=tuple(results),
-        max_score=max(result.max_score for result in results),
+        max_score=max(result.possible for result in results),
         mean=mean(result.score for result in results),
         median=median(result.score for result in results),
         totals=tuple(_totals(results)),

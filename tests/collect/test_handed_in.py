@@ -82,16 +82,16 @@ def test_nbgraders_timestamp_counts(out: Path, when: WHEN, stamp: str, time: str
 
 
 def test_a_csv_file_counts_before_everything_else(out: Path, when: WHEN, tmp_path: Path) -> None:
-    for student in ("ada", "bela", "Chen", "=dara"):
+    for student in ("ada", "bela", "Ada", "=dara"):
         hand_in(out, student, "2026-12-01 18:00 UTC")
     (tmp_path / "times.csv").write_text(
-        "student;assignment;handed_in\nada;multi_head_attention;2026-11-01 10:00Z\nchen;;2026-11-02 10:00Z\n"
+        "student;assignment;handed_in\nada;multi_head_attention;2026-11-01 10:00Z\nAda;;2026-11-02 10:00Z\n"
         "=dara;;2026-11-03 10:00+01:00\nbela;;\n"
     )
     assert when(tmp_path / "times.csv") == {
         "ada": ("2026-11-01T10:00:00", "times.csv"),
         "bela": ("2026-12-01T18:00:00", "timestamp.txt"),
-        "Chen": ("2026-11-02T10:00:00", "times.csv"),
+        "Ada": ("2026-11-02T10:00:00", "times.csv"),
         "=dara": ("2026-11-03T09:00:00", "times.csv"),
     }
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.result import ExerciseResult, Result, write_result
+
 pytestmark = pytest.mark.journey
 
 STEM = "01_running_mean"
@@ -23,8 +25,9 @@ def course(tmp_path_factory: pytest.TempPathFactory, for_nbgrader: Callable[[Pat
 
 
 def test_feedback_comes_back_to_the_student(
-    course: Path, tmp_path: Path, nbgrader: Callable, fill: Callable[[str], dict], wrong: str
+    course: Path, tmp_path: Path, nbgrader: Callable, fill: Callable[[str], dict], wrong: str, run_course: Callable
 ) -> None:
+    """First the pages of nbgrader's own command, then those of `course feedback`."""
     exchange = tmp_path / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
@@ -43,6 +46,17 @@ def test_feedback_comes_back_to_the_student(
     nbgrader(mine, "fetch_feedback", "averages", "--course", "manyheads", root)
     (page,) = (mine / "averages" / "feedback").rglob(f"{STEM}.html")
     assert "You divided by the length of x everywhere." in page.read_text(encoding="utf-8")
+    (handed_in,) = (course / "submitted").glob("*/averages")
+    exercise = ExerciseResult(id="running_mean", score=1, max_score=4, checks=(), note="A page of our own.")
+    own = Result(student=handed_in.parent.name, assignment="averages", score=1, max_score=4, device="cpu",
+                 isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+    write_result(own, course / "results")
+    assert run_course("feedback", "results", "--out", ".", cwd=course).returncode == 0
+    shutil.rmtree(mine / "averages" / "feedback")
+    nbgrader(course, "release_feedback", "averages", root)
+    nbgrader(mine, "fetch_feedback", "averages", "--course", "manyheads", root)
+    (page,) = (mine / "averages" / "feedback").rglob(f"{STEM}.html")
+    assert "A page of our own." in page.read_text(encoding="utf-8")
 
 
 def test_an_assignment_of_nbgraders_own_goes_nbgraders_own_way(
