@@ -132,16 +132,14 @@ def grade(
     where = f"Results: {out}/. Next: course report {out}"
     console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
     name_absent(console, [row.student for row in rows.values()], members)
-    problems = counting.problems(students_in(out))
-    for problem in problems:
-        console.print(f"course: {problem}", style="red", markup=False, soft_wrap=True)
     write_not_graded(others, out)
     name_others(console, others, out)
-    for fault in record.faults:
-        said = f"course: a fault of the grader's own: {fault}. Next: course verify"
-        console.print(said, style="red", markup=False, soft_wrap=True)
-    if record.faults or problems or others:
-        raise typer.Exit(2 if record.faults or problems else 1)
+    faults = counting.problems(students_in(out))
+    faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in record.faults]
+    for fault in faults:
+        console.print(f"course: {fault}", style="red", markup=False, soft_wrap=True)
+    if faults or others:
+        raise typer.Exit(2 if faults else 1)
 
 
 def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:

@@ -11,7 +11,7 @@ import torch
 
 from manyheads.report.pages import write_pages
 from manyheads.report.pages.write import page_of
-from manyheads.result import Result
+from manyheads.result import Adjustment, Result
 from manyheads.tools.plot import compared
 from tests.axe import SCHEMES, violations
 
@@ -43,15 +43,26 @@ LEAST_CONTRAST = """(() => {
 
 @pytest.fixture(scope="module")
 def small(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script, one has pictures."""
+    """The pages of a class of 12, in which every outcome occurs; one has a name that is a script, one pictures, both decisions."""
     results = made_up_class(12)
     results[0] = results[0].model_copy(update={"student": SCRIPT, "isolation": "process"})
+    for i in (0, 4):
+        results[i] = decided(results[i])
     folder = tmp_path_factory.mktemp("small")
     shown = compared("scores, head 0", torch.eye(7).log(), torch.randn(7, 7), "numbers", "query", "key")
     wide = compared("output", torch.zeros(9, 24), torch.ones(9, 24), "numbers", "token", "channel")
     drawn = {("student0004", "heads", exercise.id): [shown, wide] for exercise in results[4].exercises}
     write_pages(results, [f"{SCRIPT} is not a result."], folder, drawn)
     return folder
+
+
+def decided(result: Result) -> Result:
+    """Late, with an exercise that is excused by somebody whose comment is a script."""
+    late = Adjustment(rule="late", words="2 days late: −20% (10% a day, at most 50%)", before=50, after=40)
+    excused = Adjustment(rule="excused", words=f"excused: {SCRIPT} {'long' * 40}", before=7, after=0)
+    first = result.exercises[0].model_copy(update={"adjustments": (excused,), "excused": True})
+    exercises = (first, *result.exercises[1:])
+    return result.model_copy(update={"exercises": exercises, "max_score": 52.5, "score": 40, "adjustments": (late,)})
 
 
 @pytest.fixture(scope="module")
