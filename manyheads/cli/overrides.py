@@ -45,7 +45,7 @@ def overrides(
                 f"{assignment.id}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}", markup=False
             )
         else:
-            console.print(f"{assignment.id}: no due date", markup=False)
+            console.print(f"{assignment.id}: no due date", markup=False, soft_wrap=True)
     console.print(_table(decisions) if decisions.rows else f"{loaded.root / NAME}: nothing is decided")
 
 

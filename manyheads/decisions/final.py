@@ -29,7 +29,8 @@ def final(result: Result, decisions: Decisions) -> Result:
     if dated.late is not None:
         lost = sum(each.before - each.after for each in late)
         after = _rounded(sum(each.score for each in counting))
-        said.append(Adjustment(rule="late", words=dated.late.words, before=_rounded(after + lost), after=after))
+        words = dated.late.words if lost else dated.late.words.partition(":")[0]  # nothing was there to take
+        said.append(_adjustment("late", words, _rounded(after + lost), after))
     return result.model_copy(
         update={
             "exercises": exercises,
@@ -102,7 +103,8 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
         if each.kind in ("waived", "score") and _names_one_of(checks, each):
             before = score
             score = _rounded(score + _set_checks(checks, each))
-            said.append(_adjustment(*_words_of(each, checks), before, score))
+            if each.kind == "score" or score != before:  # whoever has the points needs no word of a waiver
+                said.append(_adjustment(*_words_of(each, checks), before, score))
     set_by_hand = [each for each in about if each.kind == "score" and not each.row.override.check]
     for each in set_by_hand:
         before, score = score, each.row.override.score or 0.0

@@ -15,11 +15,10 @@ _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which
 def comment(result: ExerciseResult, isolation: str, decided: Sequence[Adjustment] = ()) -> str:
     """The comment on an attempt, function by function: what the student did, what was seen, a hint.
 
-    decided: what is decided of the whole assignment; it stands first, with what is decided of this exercise.
+    decided: by which rules it counts as it does; they stand first.
     """
     words = attempt_words(result)
-    said = {each.words for each in decided}
-    lines = [told(each) for each in (*decided, *(own for own in result.adjustments if own.words not in said))]
+    lines = [told(each) for each in decided]
     lines += [result.note] if result.note else []
     if words.passed:
         lines.append("All checks passed.")

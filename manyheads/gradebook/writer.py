@@ -17,6 +17,7 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from ..course import Assignment, Course
 from ..decisions.late import dates_of
+from ..report.adjustments import own
 from ..result import ExerciseResult, Result
 from .cells import KnownCell, NotebookCells, notebook_cells
 from .counted import cell_scores, extra_credit, late_share
@@ -89,7 +90,8 @@ class GradebookWriter:
             self._gradebook.find_submission_notebook(*where).late_submission_penalty = late_share(exercise) * earned
         for i, cell in enumerate(cells.solutions):
             said = self._gradebook.find_comment(cell.grade_id, *where)
-            said.auto_comment = comment(exercise, result.isolation, result.adjustments) if i == 0 else None
+            decided = (*result.adjustments, *own(exercise, result))
+            said.auto_comment = comment(exercise, result.isolation, decided) if i == 0 else None
 
     def _prepare(self, assignment: Assignment) -> None:
         dates = self._dates.get(assignment.id)

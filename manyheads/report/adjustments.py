@@ -36,9 +36,9 @@ def changed(exercise: ExerciseResult) -> bool:
 
 
 def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
-    """The adjustments of an exercise that are not the whole assignment's."""
+    """The adjustments of an exercise that are not the whole assignment's, as being late is."""
     said = {each.words for each in result.adjustments}
-    return [each for each in exercise.adjustments if each.words not in said]
+    return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
 
 
 def told(each: Adjustment) -> str:
