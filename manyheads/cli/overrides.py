@@ -42,7 +42,9 @@ def overrides(
             policy = dates.policy
             costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
             console.print(
-                f"{assignment.id}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}", markup=False
+                f"{assignment.id}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
+                markup=False,
+                soft_wrap=True,
             )
         else:
             console.print(f"{assignment.id}: no due date", markup=False, soft_wrap=True)

@@ -195,3 +195,19 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     done = run_course("overrides")
     assert (done.returncode, done.stdout) == (2, "")
     assert "overrides.yaml:1: nothing is decided; a row has one of" in done.stderr
+
+
+def test_what_a_human_writes_is_no_formula_and_no_markup(run_course: Run, here: Path) -> None:
+    (here / "overrides.yaml").write_text(
+        "- {student: bela, exercise: mean, comment: '=1+2'}\n- {student: bela, comment: '<b onclick=x>&'}\n"
+    )
+    (here / "course.yaml").write_text(COURSE.replace("    due: 2026-12-01 18:00\n", ""))
+    rows = [row for row in csv.reader(io.StringIO(exported(run_course, "csv"))) if row[0] == "bela"]
+    assert [row[-1] for row in rows] == ["<b onclick=x>&; =1+2", "<b onclick=x>&"]
+    (here / "overrides.yaml").write_text("- {student: bela, exercise: mean, comment: '=1+2'}\n")
+    rows = [row for row in csv.reader(io.StringIO(exported(run_course, "csv"))) if row[0] == "bela"]
+    assert [row[-1] for row in rows] == ["'=1+2", ""]
+    (here / "overrides.yaml").write_text("- {student: bela, comment: '<b onclick=x>&'}\n")
+    assert run_course("report", "results").returncode == 0
+    page = (here / "results" / "report" / "students" / "bela.html").read_text()
+    assert "<li>&lt;b onclick=x&gt;&amp;</li>" in page
