@@ -1,4 +1,4 @@
-"""Results as they count: what the course's dates and overrides.yaml make of them, for every command that shows or exports any."""
+"""Results as they count, by the course's dates and overrides.yaml: for every command that shows or exports any."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def decided(
 ) -> list[Result]:
     """The results as they count, and those of the absent about whom something is decided.
 
-    more: who else is known. Raises CourseFault for a row of overrides.yaml about a check or a student that there is not.
+    more: who else is known. Raises CourseFault for a row of overrides.yaml about a check or a student that there is
+    not.
     """
     if course is None:
         return list(results)

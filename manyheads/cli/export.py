@@ -46,8 +46,8 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
 
-    Scores are what counts by the course's dates and overrides.yaml. Where a format has no place for words, who got what by which
-    rule is said on standard error.
+    Scores are what counts by the course's dates and overrides.yaml. Where a format has no place for words, who got
+    what by which rule is said on standard error.
 
     With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
     for whoever handed in nothing, as `not_handed_in` in course.yaml says.

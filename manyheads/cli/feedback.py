@@ -29,8 +29,9 @@ def feedback(
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
 
-    OUT/feedback/<student>/<assignment>/ is as nbgrader names it. For what `course collect` took from Moodle or Canvas there is
-    a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or as Canvas' submissions.
+    OUT/feedback/<student>/<assignment>/ is as nbgrader names it. For what `course collect` took from Moodle or Canvas
+    there is a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or
+    as Canvas' submissions.
 
     Example: `course feedback results --out home --submitted submitted`
     """

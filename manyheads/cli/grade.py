@@ -78,9 +78,9 @@ def grade(
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
-    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was found.
-    Whatever lies there and is not graded is named with its reason; then the exit status is 1. What a learning platform
-    gives is laid out by `course collect` first.
+    Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was
+    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. What a learning
+    platform gives is laid out by `course collect` first.
 
     Example: `course grade examples/submitted --out results`
     """

@@ -27,7 +27,8 @@ def overrides(
 ) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
 
-    They are applied by grade, report, compare, export, feedback and the gradebook alike; docs/decisions.md has an example.
+    They are applied by grade, report, compare, export, feedback and the gradebook alike; docs/decisions.md has an
+    example.
 
     Example: `course overrides --from-gradebook sqlite:///gradebook.db`
     """

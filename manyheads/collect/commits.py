@@ -1,7 +1,8 @@
-"""When a clone's files were last committed. A clone may be a student's own archive, so git reads nothing of it but objects.
+"""When a clone's files were last committed. A clone may be a student's own: git reads nothing of it but objects.
 
-A repository's configuration can name programs for git to start. git works here in an empty repository of ours, and is told to look for
-objects in the clone. The time is what the student's git wrote: it can be set at will, as docs/decisions.md says.
+A repository's configuration can name programs for git to start. git works here in an empty repository of ours, and is
+told to look for objects in the clone. The time is what the student's git wrote: it can be set at will, as
+docs/decisions.md says.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SECONDS = 20  # for one clone
 
 
 def commit_time(download: Path, path: tuple[str, ...]) -> str:
-    """The committer's time, in ISO 8601, of the last commit of this file's folder; "" where no clone in the download says."""
+    """The time, in ISO 8601, of the last commit of this file's folder; "" where no clone in the download says."""
     folders = [download.joinpath(*path[:i]) for i in range(len(path))]
     clone = next((each for each in reversed(folders) if (each / ".git").is_dir() and not each.is_symlink()), None)
     if clone is None or (clone / ".git").is_symlink():

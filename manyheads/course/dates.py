@@ -1,4 +1,7 @@
-"""Dates and durations as course.yaml, overrides.yaml and platforms write them. A moment without a zone means nothing by itself."""
+"""Dates and durations as course.yaml, overrides.yaml and platforms write them.
+
+A moment without a zone means nothing by itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ _ZONE_NAME = re.compile(r"(.+\d) ([A-Za-z][\w+/-]*)")
 def moment(text: str, zone: str = "") -> datetime:
     """The moment in UTC, of an ISO 8601 date and time; the name of a zone may follow it. Raises ValueError.
 
-    zone: of a moment that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn, the later.
+    zone: of a moment that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn, the
+    later.
     """
     named = _ZONE_NAME.fullmatch(text.strip())
     local = _local(named[1] if named else text.strip())
@@ -80,7 +84,10 @@ def _moment_text(text: str) -> str:
 
 
 def _zone_text(name: str) -> str:
-    """The name of a zone. Where a system has no list of zones, as Windows, any name goes: students' commands need none."""
+    """The name of a zone.
+
+    Where a system has no list of zones, as Windows, any name goes: students' commands need none.
+    """
     try:
         zone_named("Europe/Berlin")
     except ValueError:

@@ -96,7 +96,7 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
 
 
 def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
-    """An exercise as it counts: its checks, then its score by hand or the late policy, then extra credit, then an excuse."""
+    """An exercise as it counts: its checks, a score by hand or else the late policy, extra credit, an excuse."""
     checks, said = list(result.checks), []
     score = result.score
     for each in about:

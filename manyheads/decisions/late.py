@@ -15,7 +15,7 @@ NOTHING = LatePolicy()
 
 @dataclass(frozen=True)
 class Late:
-    """A submission that is late, by so many days of which the last has begun, and the share of its points that this costs."""
+    """Late, by so many days of which the last has begun, and the share of its points that this costs."""
 
     days: int
     share: float

@@ -25,7 +25,10 @@ class Added:
 
 
 def add_overrides(path: Path, overrides: Sequence[Override]) -> Added:
-    """Add these rows at the end; rows about the same that decide otherwise go. Written whole or not at all. Raises CourseFault."""
+    """Add these rows at the end; rows about the same that decide otherwise go. Written whole or not at all.
+
+    Raises CourseFault.
+    """
     rows, done = read_overrides(path), Added()
     known = {_key(row.override): row for row in rows}
     gone: list[Row] = []

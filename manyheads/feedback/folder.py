@@ -1,6 +1,7 @@
-"""The folder as nbgrader names it: feedback/<student>/<assignment>/, with a page for each exercise by its notebook's name.
+"""The folder as nbgrader names it: feedback/<student>/<assignment>/, with a page for each notebook.
 
-`nbgrader release_feedback` hands out <notebook>.html, and wants timestamp.txt and submission_secret.txt of the submission beside it.
+`nbgrader release_feedback` hands out <notebook>.html, and wants timestamp.txt and submission_secret.txt of the
+submission beside it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Feedback as Moodle and Canvas take it back: under the names that they gave when the submissions were downloaded.
 
-Moodle (mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads fullname_number_plugintype_plugin of a folder, and
-attaches what is in it to the participant of that number. Canvas (app/models/abstract_assignment.rb, infer_comment_context_from_filename)
-takes the first two numbers between underscores for the user and the attachment (after `anon` a word and a number), ignores what is no
-attachment of that submission, and shows the file under the attachment's own name. So what goes back there is the student's own file, with the feedback at its top.
+Moodle (mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import) reads
+fullname_number_plugintype_plugin of a folder, and attaches what is in it to the participant of that number. Canvas
+(app/models/abstract_assignment.rb, infer_comment_context_from_filename) takes the first two numbers between
+underscores for the user and the attachment (after `anon` a word and a number), ignores what is no attachment of that
+submission, and shows the file under the attachment's own name. So what goes back there is the student's own file,
+with the feedback at its top.
 """
 
 from __future__ import annotations

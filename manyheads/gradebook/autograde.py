@@ -101,7 +101,7 @@ class SaveComments(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class EnterDecisions(NbGraderPreprocessor):  # type: ignore[misc]
-    """Makes of a student's scores in the database what counts: dates and decisions are applied as `course grade` does."""
+    """Makes of a student's scores in the database what counts: dates and decisions apply as in `course grade`."""
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         """Enter what counts of the student's notebooks that are graded so far."""

@@ -106,7 +106,10 @@ def prepare(course: Course) -> None:
 
 
 def preprocessors(assignment: Assignment) -> list[str]:
-    """Those of `nbgrader autograde`. Where course.yaml gives the due date, its policy is the one penalty: nbgrader's plugin is not asked."""
+    """Those of `nbgrader autograde`.
+
+    Where course.yaml gives the due date, its policy is the one penalty: nbgrader's plugin is not asked.
+    """
     return [each for each in PREPROCESSORS if each != LATE or assignment.row.due is None]
 
 

@@ -13,8 +13,9 @@ _HAIR = 1e-6  # what sums of points differ by
 def cell_scores(exercise: ExerciseResult, result: Result, cells: Sequence[KnownCell]) -> list[float]:
     """The points of each cell, before a late penalty and extra credit.
 
-    Where the exercise's score is not its checks' (it was set by hand), cells share it by their points. An exercise that is excused
-    has the share of its points that the others have: then nbgrader's total is the same share of all points as without it.
+    Where the exercise's score is not its checks' (it was set by hand), cells share it by their points. An exercise
+    that is excused has the share of its points that the others have: then nbgrader's total is the same share of all
+    points as without it.
     """
     own = [cell.score(exercise) for cell in cells]
     if exercise.excused:

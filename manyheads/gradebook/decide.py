@@ -1,4 +1,4 @@
-"""Dates and decisions in `nbgrader autograde`: the same function and the same writer as with `course grade --gradebook`."""
+"""Dates and decisions in `nbgrader autograde`: the function and the writer of `course grade --gradebook`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ class GradebookWriter:
     """Writes results to a gradebook. Use it as a context manager."""
 
     def __init__(self, course: Course, url: str, assignments: Sequence[Assignment] | None = None) -> None:
-        """Open the database, and enter the cells of these assignments; of every one if none is given. Raises GradebookError."""
+        """Open the database, and enter the cells of these assignments; of every one if none is given.
+
+        Raises GradebookError.
+        """
         self._dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
         self._cells: dict[tuple[str, str], NotebookCells] = {}
         self._gradebook: Gradebook = open_gradebook(url)

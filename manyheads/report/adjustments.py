@@ -10,7 +10,10 @@ from ..result import Adjustment, ExerciseResult, Result
 
 @dataclass(frozen=True)
 class Decided:
-    """One student's adjustment. what: the assignment or the exercise. told: the rule, and the points before and after."""
+    """One student's adjustment. what: the assignment or the exercise.
+
+    told: the rule, and the points before and after.
+    """
 
     student: str
     what: str

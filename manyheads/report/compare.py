@@ -43,7 +43,10 @@ class DiagnosisChange:
 
 @dataclass(frozen=True)
 class Change:
-    """A submission whose verdict has changed. decided: what rules say of it now, and did not; and the other way round."""
+    """A submission whose verdict has changed.
+
+    decided: what rules say of it now, and did not; and the other way round.
+    """
 
     old: Result
     new: Result
@@ -84,7 +87,10 @@ class Comparison:
 
 
 def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
-    """Compare two runs. Submissions are the same if all checks, diagnoses and decisions are: evidence and hints do not count."""
+    """Compare two runs.
+
+    Submissions are the same if all checks, diagnoses and decisions are: evidence and hints do not count.
+    """
     before, after = _by_key(old), _by_key(new)
     both = [(before[key], after[key]) for key in before if key in after]
     changes = [_change(*pair) for pair in both]

@@ -47,7 +47,8 @@ def _scores(
 ) -> list[tuple[str, list[str]]]:
     """Each student, with the cell of each assignment; those who handed in nothing come last.
 
-    An assignment has the same points for everybody there: of one that is excused in part, the rest stands for the whole.
+    An assignment has the same points for everybody there: of one that is excused in part, the rest stands for the
+    whole.
     excused: the cell of one that is excused as a whole.
     """
     scores = {(r.student, r.assignment): excused if r.is_excused else number(r.scaled_score) for r in results}
