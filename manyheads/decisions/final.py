@@ -99,7 +99,7 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     """An exercise as it counts: its checks, a score by hand or else the late policy, extra credit, an excuse."""
     checks, said = list(result.checks), []
     score = result.score
-    for each in about:
+    for each in sorted(about, key=lambda each: each.kind != "waived"):  # a score by hand is the last word
         if each.kind in ("waived", "score") and _names_one_of(checks, each):
             before = score
             score = _rounded(score + _set_checks(checks, each))

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from ..course.dates import Moment
 from ..course.file import Identifier
@@ -37,6 +46,7 @@ def _listed(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_name)]
+_NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=False)]
 
 
@@ -48,7 +58,7 @@ class Override(BaseModel):
     student: Text = Field("", description="the name of the student's folder; nobody's for `waived`")
     assignment: Identifier | None = Field(None, description="needed where the course has several, and no exercise says")
     exercise: Identifier | None = Field(None, description="of all of them where none is named")
-    check: Annotated[tuple[Text, ...], BeforeValidator(_listed)] = Field(
+    check: Annotated[tuple[Text, ...], BeforeValidator(_listed), WithJsonSchema(_NAMES)] = Field(
         (), description="the id of a check, or a list of them: then the score is what they earn together"
     )
     score: Points | None = Field(None, description="in place of what the exercise, or the check, has earned")

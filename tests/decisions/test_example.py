@@ -7,8 +7,12 @@ import re
 import shutil
 from pathlib import Path
 
+import jsonschema
+import yaml
+
 from manyheads.course import Course, load_course
 from manyheads.decisions import NAME, Decisions
+from manyheads.schemas import SCHEMAS
 
 
 def blocks(page: str) -> list[str]:
@@ -31,6 +35,8 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
     (tmp_path / "course.yaml").write_text(text.replace(line, due) + top, encoding="utf-8")
     (tmp_path / NAME).write_text(rows, encoding="utf-8")
     shutil.copytree(repository / "exercises", tmp_path / "exercises")
+    schema = json.loads(next(path for path in SCHEMAS if path.name == "overrides.schema.json").read_text("utf-8"))
+    jsonschema.validate(yaml.safe_load(rows), schema)
     course = load_course(tmp_path)
     decisions = Decisions.of_course(course)
     assert [each.kind for each in decisions.rows] == [

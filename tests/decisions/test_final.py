@@ -158,3 +158,12 @@ def test_a_late_hand_in_with_nothing_to_take_from_says_no_share(decide: Decide) 
     rows = "".join(f"- {{student: ada, exercise: {each}, score: 1}}\n" for each in ("mean", "median"))
     counted = final(LATE, decide(rows))
     assert (counted.score, next(sentences(counted))) == (2, "averages: 2 days late")
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_score_by_hand_goes_before_a_waiver_wherever_it_stands(decide: Decide, turn: int) -> None:
+    rows = [
+        "- {exercise: mean, check: values, waived: true}\n",
+        "- {student: ada, exercise: mean, check: values, score: 1}\n",
+    ]
+    assert final(result(handed_in=DUE), decide("".join(rows[::turn]))).score == 8
