@@ -10,7 +10,7 @@ import base64
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
     files[f"{about}/WHEEL"] = _WHEEL
     files[f"{about}/RECORD"] = _record(files, f"{about}/RECORD")
     name = f"{NAME}-{distribution.version}-py3-none-any.whl"
-    content = _zipped(files)
+    content = zipped(files)
     return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}
 
 
@@ -69,11 +69,12 @@ def _record(files: dict[str, bytes], itself: str) -> bytes:
     return "\n".join([*lines, f"{itself},,", ""]).encode()
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
+    """These files as one archive, the same bytes every time. programs: which of them can be run."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.external_attr = 0o644 << 16
+            entry.external_attr = (0o755 if name in programs else 0o644) << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
     return out.getvalue()

@@ -39,6 +39,10 @@ def open_box(level: Level, limits: Limits, hidden: Path) -> Box:
         from .namespaces import NamespaceBox
 
         return NamespaceBox(limits, hidden)
+    if level is Level.USER:
+        from .user import UserBox
+
+        return UserBox()
     from .process import ProcessBox
 
     return ProcessBox()

@@ -53,6 +53,11 @@ def findings(course: Course) -> Iterator[Finding]:
     yield _level(course)
     yield from gpu_findings(course)
     yield Finding(
+        Level.USER,
+        "a process of another uid, for a container that makes no namespaces: keeps files apart, not the network",
+        None,
+    )
+    yield Finding(
         Level.PROCESS, "rlimits and a deadline only: for a student's own `course check`, promises nothing more", None
     )
 

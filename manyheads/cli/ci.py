@@ -13,7 +13,8 @@ from .options import CourseOption, course_of
 
 ci = typer.Typer(
     no_args_is_help=True,
-    help="The steps of the workflow that grades pull requests.\n\nExample: `course ci grade`, after `course ci collect`.",
+    help="The steps of the workflow that grades pull requests, and Gradescope's autograder.\n\n"
+    "Example: `course ci grade`, after `course ci collect`.",
 )
 
 Submitted = Annotated[Path, typer.Option(help="What `course ci collect` wrote.")]
@@ -84,3 +85,18 @@ def report(
     from ..ci.report import write_report
 
     print(write_report(course_of(course), os.environ, submitted, cpu, gpu))
+
+
+@ci.command()
+def gradescope(
+    assignment: Annotated[str, typer.Option(help="The id of the assignment that is handed in.")],
+    root: Annotated[Path, typer.Option(help="Gradescope's folder.")] = Path("/autograder"),
+) -> None:
+    """Grade ROOT/submission with the course in ROOT/source, and write ROOT/results/results.json.
+
+    The autograder that `course release --gradescope` makes runs it. Example: `course ci gradescope --assignment averages`
+    """
+    from ..ci.gradescope import Places, grade_for_gradescope
+
+    result = grade_for_gradescope(Places(root), assignment)
+    print(f"{result.score:g} of {result.max_score:g} points, isolation: {result.isolation}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from ..course import Course, CourseError
+from ..course import Assignment, Course, CourseError
 from ..whole import write_whole
 from .options import CourseOption, exercises_named, instructors_course_of
 from .progress import progress
@@ -44,6 +44,17 @@ def release(
         Path | None,
         typer.Option(file_okay=False, help="Only make pages of all solutions here, for when nobody hands in any more."),
     ] = None,
+    gradescope: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
+    ] = None,
+    assignment: Annotated[
+        str | None, typer.Option(help="With --gradescope: of which assignment [default: the only one].")
+    ] = None,
+    torch_index: Annotated[
+        str,
+        typer.Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one."),
+    ] = "",
 ) -> None:
     """Make exercises/ (stubs, notebooks, fingerprints) from solutions/; with --out, the students' class repository too.
 
@@ -51,10 +62,14 @@ def release(
     """
     loaded = instructors_course_of(course, "release")
     named = exercises_named(loaded, exercises) if exercises else None
+    if named and gradescope is not None:
+        raise CourseError(f"an autograder has every exercise. Next: course release --gradescope {gradescope}")
+    if gradescope is None and (assignment or torch_index):
+        raise CourseError("these options are Gradescope's. Next: course release --gradescope OUT.zip with them")
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
     if solutions is not None:
-        if named or out is not None or curves or fresh:
+        if named or out is not None or gradescope is not None or curves or fresh:
             raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
         _solution_pages(Console(highlight=False), loaded, solutions)
         return
@@ -62,6 +77,7 @@ def release(
     from ..batch.cpus import usable
     from ..judge.catalogue import Catalogue
 
+    autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
     console = Console(highlight=False)
     if curves:
         _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
@@ -74,6 +90,8 @@ def release(
         console.print(
             _class_repository(loaded, catalogue, written.files, out, owner, fresh=fresh), soft_wrap=True, markup=False
         )
+    if gradescope is not None and autograder_for is not None:
+        console.print(_autograder(loaded, autograder_for, gradescope, torch_index), soft_wrap=True, markup=False)
 
 
 def _solution_pages(console: Console, course: Course, folder: Path) -> None:
@@ -145,3 +163,21 @@ def _class_repository(
     if named == NOBODY:
         following = f"course release --out {out} --owner @YOU, for CODEOWNERS names nobody yet"
     return f"{len(files)} files in {out}, {len(changed)} of them changed. Next: {following}"
+
+
+def _assignment_of(course: Course, wanted: str | None) -> Assignment:
+    from ..authoring.gradescope import the_assignment
+
+    return the_assignment(course, wanted)
+
+
+def _autograder(course: Course, assignment: Assignment, out: Path, torch_index: str) -> str:
+    """Make Gradescope's autograder. Returns the message to print."""
+    from ..authoring.gradescope import autograder_of, write_autograder
+
+    files = autograder_of(course, assignment, torch_index)
+    write_autograder(files, out)
+    size = out.stat().st_size / 1e6
+    return (
+        f"{out} ({size:.1f} MB) grades {assignment.id}, and holds its answers. Next: upload it as the autograder's zip"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -52,13 +52,13 @@ def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY) -> str
 
     Gradescope reads one such file for each submission: see `gradescope_files`.
     """
-    found = {f"{r.student}/{r.assignment}": _gradescope(r) for r in results}
+    found = {f"{r.student}/{r.assignment}": gradescope_result(r) for r in results}
     return _json(next(iter(found.values())) if len(found) == 1 else found)
 
 
 def gradescope_files(results: Sequence[Result]) -> dict[Path, str]:
     """A results.json for every submission, by its path in a folder."""
-    return {Path(r.student, r.assignment, "results.json"): _json(_gradescope(r)) for r in results}
+    return {Path(r.student, r.assignment, "results.json"): _json(gradescope_result(r)) for r in results}
 
 
 def to_junit(results: Sequence[Result], members: ClassList = NOBODY) -> str:
@@ -102,10 +102,13 @@ FORMATS: dict[str, Format] = {
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
 
 
-def _gradescope(result: Result) -> dict[str, object]:
+def gradescope_result(result: Result, titles: Mapping[str, str] | None = None) -> dict[str, object]:
+    """Gradescope's results.json of one submission, as a value. titles: of the exercises, by their ids."""
+    named = titles or {}
     tests = [
         {
-            "name": f"{exercise.id}: {check.title}",
+            "name": f"{named.get(exercise.id, exercise.id)}: {check.title}",
+            "name_format": "text",
             "number": f"{i}.{j}",
             "score": check.score,
             "max_score": check.max_score,
@@ -116,7 +119,7 @@ def _gradescope(result: Result) -> dict[str, object]:
         for i, exercise in enumerate(result.exercises, 1)
         for j, check in enumerate(exercise.checks, 1)
     ]
-    said = [f"{e.id}: {e.note}" for e in result.exercises if e.note]
+    said = [f"{named.get(e.id, e.id)}: {e.note}" for e in result.exercises if e.note]
     said += [*sentences(result), f"isolation: {result.isolation}"]
     return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
 

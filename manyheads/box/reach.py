@@ -1,0 +1,71 @@
+"""The proof of the level `user`: an attempt of ours tries to read the course and the judge, and to write beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .canary import SECONDS, CanaryReport
+from .connection import AttemptEnded
+from .level import Box
+from .worker.limits import Limits
+from .worker.messages import Call, Load
+
+# `reached` answers 1 for each path that can be read, then 1 for each folder that can be written to.
+_SOURCE = """
+import os
+import torch
+
+def readable(path):
+    try:
+        with open(path, "rb") as file:
+            return bool(file.read(1))
+    except OSError:
+        return False
+
+def writable(folder):
+    try:
+        path = os.path.join(folder, ".canary")
+        open(path, "wb").close()
+        os.unlink(path)
+        return True
+    except OSError:
+        return False
+
+def reached(paths, folders):
+    judge = "/proc/" + str(os.getppid()) + "/environ"
+    flags = [*map(readable, [*paths.split(chr(10)), judge]), *map(writable, folders.split(chr(10)))]
+    return torch.tensor(flags, dtype=torch.float64)
+"""
+
+
+def find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
+    """What an attempt in this box reaches of the course in `root`. hidden: its files that no student may see."""
+    files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
+    folders = sorted({root, *(path.parent for path in files)})
+    connection = box.attempt(limits)
+    try:
+        loaded = connection.ask(Load(_SOURCE, "reach.py"), box.start_seconds + SECONDS)
+        reply = connection.ask(Call("reached", (_lines(files), _lines(folders))), SECONDS)
+    except AttemptEnded as ended:
+        return CanaryReport((), f"the attempt that proves it ended early: {ended}")
+    finally:
+        connection.close()
+    raised = loaded.raised or reply.raised
+    if raised is not None or not reply.outputs or reply.outputs[0].tensor is None:
+        return CanaryReport((), f"the attempt that proves it did not answer: {raised}")
+    return CanaryReport(tuple(_named(reply.outputs[0].tensor.tolist(), len(files))))
+
+
+def _lines(paths: Sequence[Path]) -> str:
+    return "\n".join(map(str, paths))
+
+
+def _named(flags: Sequence[float], files: int) -> Iterator[str]:
+    """A phrase for each kind of thing that was reached."""
+    if any(flags[:files]):
+        yield "read a file of the course"
+    if flags[files]:
+        yield "read the judge's environment"
+    if any(flags[files + 1 :]):
+        yield "wrote into the course"

@@ -1,0 +1,151 @@
+"""Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
+
+The files and their form: https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import AwareDatetime, BaseModel, ValidationError
+
+from ..batch.judge_process import Graded, JudgeProcess
+from ..batch.plan import GradePlan
+from ..box.names import BoxUnavailable, Level
+from ..collect.one_student import collect_one
+from ..course import Assignment, Course, load_course
+from ..course.secret import FOLDER, course_secret
+from ..decisions import Decisions
+from ..decisions.final import final
+from ..errors import CourseFault
+from ..report.export import gradescope_result
+from ..result import HandedIn, Result
+from ..submission import Submission
+from ..whole import write_whole
+
+STUDENT = "student"  # results.json names nobody
+MOST_SAID = 20  # sentences on files that are not graded
+_SAYS = {
+    Level.NAMESPACES: "Your code ran in a box of its own: without network, and with nothing of the grader to read.",
+    Level.USER: "Your code ran as a user of its own, which can neither read the grader's files nor write this result.",
+}
+_FAILED = "Nothing was graded. The grader itself failed; your code is not the reason. Tell your instructor."
+
+
+class _Metadata(BaseModel):
+    """What is read of submission_metadata.json."""
+
+    created_at: AwareDatetime | None = None
+
+
+@dataclass(frozen=True)
+class Places:
+    """Gradescope's folders. root: /autograder, but for tests."""
+
+    root: Path
+
+    @property
+    def course(self) -> Path:
+        """The course, which the autograder's zip brings."""
+        return self.root / "source" / "course"
+
+    @property
+    def results(self) -> Path:
+        """The file that Gradescope reads."""
+        return self.root / "results" / "results.json"
+
+
+def grade_for_gradescope(places: Places, assignment: str) -> Result:
+    """Grade what the student handed in, and write results.json. Raises CourseFault; then the file says that nothing is graded."""
+    started = time.monotonic()
+    try:
+        _close(places)
+        course = load_course(places.course)
+        result, content = _graded(course, _assignment(course, assignment), places.root)
+    except BaseException:
+        _write(places, {"score": 0, "output": _FAILED, "output_format": "text"}, started)
+        raise
+    _write(places, content, started)
+    return result
+
+
+def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
+    with tempfile.TemporaryDirectory(prefix="course-gradescope-") as made:
+        submitted = Path(made)
+        collected = collect_one(course, root / "submission", submitted, STUDENT)
+        folder = submitted / STUDENT / assignment.id
+        folder.mkdir(parents=True, exist_ok=True)
+        graded, level = _judged(course, Submission(STUDENT, assignment, folder))
+    if graded.faults:
+        raise CourseFault(f"a fault of the grader's own: {graded.faults[0]}. Next: course verify")
+    found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
+    result = final(found, Decisions.of_course(course))
+    content = gradescope_result(result, {each.id: each.title for each in assignment.exercises})
+    not_taken = [f"not graded: {each}" for each in collected.not_taken]
+    if len(not_taken) > MOST_SAID:
+        not_taken[MOST_SAID:] = [f"and {len(not_taken) - MOST_SAID} more files"]
+    content["output"] = "\n".join((*not_taken, *collected.said, str(content["output"]), _SAYS[level]))
+    return result, content
+
+
+def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
+    """Grade it at the strongest level that is proved here. Raises BoxUnavailable where none is."""
+    reasons = []
+    for level in _SAYS:
+        try:
+            judge = JudgeProcess(GradePlan(course.root, course_secret(course.root), level))
+        except BoxUnavailable as error:
+            print(f"level {level}: {error}")
+            reasons.append(str(error).partition(" Next: ")[0])
+            continue
+        try:
+            return judge.grade(submission), level
+        finally:
+            judge.close()
+    raise BoxUnavailable(f"{'; '.join(reasons)}. Next: docs/gradescope.md says what the container has to allow")
+
+
+def _close(places: Places) -> None:
+    """Let nobody but this user into what others must not read or write, whatever unpacking the zip has made of it."""
+    for folder in (places.root / "source", places.results.parent, places.course / FOLDER):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    for secret in (places.course / FOLDER).iterdir():
+        secret.chmod(0o600)
+
+
+def _assignment(course: Course, wanted: str) -> Assignment:
+    """Raises CourseFault."""
+    known = {each.id: each for each in course.assignments}
+    if wanted not in known:
+        raise CourseFault(
+            f"there is no assignment {wanted!a}; there are: {', '.join(known)}. Next: course release --gradescope"
+        )
+    return known[wanted]
+
+
+def _handed_in(root: Path) -> HandedIn | None:
+    """When Gradescope says it was handed in; None where it says nothing that can be read."""
+    try:
+        created = _Metadata.model_validate_json((root / "submission_metadata.json").read_bytes()).created_at
+    except (OSError, ValidationError) as error:
+        print(f"no time from submission_metadata.json: {type(error).__name__}")
+        return None
+    return None if created is None else HandedIn(source="Gradescope", time=created)
+
+
+def _write(places: Places, content: dict[str, object], started: float) -> None:
+    """Nothing but results.json is for students: what is printed stays with the instructor, and there is no leaderboard."""
+    whole = {
+        **content,
+        "execution_time": round(time.monotonic() - started, 1),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+    }
+    write_whole(places.results, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+    os.chmod(places.results, 0o600)

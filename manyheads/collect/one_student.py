@@ -1,0 +1,69 @@
+"""What one student handed in, as a folder or an archive, laid out for grading: of whom it is, is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path, PurePath
+
+from ..course import Course
+from ..submission import ENDINGS, shown
+from .collect import Collected
+from .exercise import Exercises, NotPlaced
+from .found import Found
+from .lay_out import Candidate, State, digest_of, lay_out
+from .memory import Memory, Origin
+from .read import Reader
+
+
+def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
+    """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault.
+
+    What has an exercise's own name and stands in its own folder comes before a file that is of the exercise by what it defines.
+    """
+    reader, done, exercises = Reader(), Collected(), Exercises(course)
+    candidates: dict[str, list[Candidate]] = defaultdict(list)
+    found = reader.read(handed_in)
+    for file in (each for each in found if _ending(each) in ENDINGS):
+        try:
+            candidate = _candidate(file, exercises, student)
+        except NotPlaced as reason:
+            done.not_taken.append(f"{_path(file)} {reason}")
+        else:
+            candidates[candidate.exercise.id].append(candidate)
+    done.not_taken += [f"{'/'.join(map(shown, each.path))} {each.reason}" for each in reader.refused]
+    memory = Memory()
+    for each in sorted(candidates):
+        done.laid += lay_out(candidates[each], out, memory)
+    done.not_taken += [
+        f"{each.origin.path} is not graded: another file is of the same exercise"
+        for each in done.laid
+        if each.state is State.OLDER
+    ]
+    if others := sum(_ending(each) not in ENDINGS for each in found):
+        done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
+    return done
+
+
+def _candidate(file: Found, exercises: Exercises, student: str) -> Candidate:
+    """Raises NotPlaced."""
+    ending, content = _ending(file), file.content or b""
+    exercise = exercises.of(file.name, content)
+    own = file.name == f"{exercise.stem}{ending}"
+    in_place = own and file.path[-2:-1] == (exercise.assignment.id,)
+    origin = Origin(
+        platform="",
+        order=own + in_place,
+        modified=file.modified,
+        digest=digest_of(content),
+        download="",
+        path=_path(file),
+    )
+    return Candidate(student, exercise, ending, content, origin)
+
+
+def _ending(file: Found) -> str:
+    return PurePath(file.name).suffix.lower()
+
+
+def _path(file: Found) -> str:
+    return "/".join(map(shown, file.path))

@@ -1,0 +1,253 @@
+"""Gradescope's autograder: the zip that `course release --gradescope` makes, laid out and run as Gradescope does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.copies import copy_course
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+RIGHT = TINY / "solutions" / "averages" / "01_running_mean.py"
+WRONG = next((TINY / "grader" / "wrong" / "running_mean").glob("*.py"))
+
+pytestmark = pytest.mark.journey
+
+# What https://gradescope-autograders.readthedocs.io/en/latest/specs/ lists, with the types that it shows.
+OF_ALL = {
+    "score": (int, float), "execution_time": (int, float), "output": str, "output_format": str, "visibility": str,
+    "stdout_visibility": str, "tests": list,
+}  # fmt: skip
+OF_A_TEST = {
+    "score": (int, float), "max_score": (int, float), "status": str, "name": str, "name_format": str, "number": str,
+    "output": str, "output_format": str,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Container:
+    """Gradescope's folders, with a Python that finds what this test's has, and no network."""
+
+    root: Path
+    programs: Path  # comes before all others on PATH
+    zip: Path
+
+    def unpack(self) -> None:
+        """As when the image is built: the zip to source/, run_autograder beside it."""
+        for name in ("source", "submission", "results"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+            (self.root / name).mkdir(mode=0o755)
+        with zipfile.ZipFile(self.zip) as archive:
+            for each in archive.infolist():
+                mode = each.external_attr >> 16
+                Path(archive.extract(each, self.root / "source")).chmod(mode)
+        shutil.copy2(self.root / "source" / "run_autograder", self.root)
+
+    def setup(self) -> None:
+        """Run setup.sh."""
+        self._run(self.root / "source" / "setup.sh", f"{self.programs}:{os.environ['PATH']}").check_returncode()
+
+    def grade(self, has_bubblewrap: bool = True) -> tuple[dict, subprocess.CompletedProcess[str]]:
+        """Run run_autograder, with nothing but bash on PATH where bubblewrap is not to be found. Returns results.json."""
+        path = os.environ["PATH"] if has_bubblewrap else str(self.programs)
+        done = self._run(self.root / "run_autograder", path)
+        return json.loads((self.root / "results" / "results.json").read_text()), done
+
+    def hand_in(self, name: str, content: bytes) -> None:
+        """A file of the student's."""
+        target = self.root / "submission" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+    def handed_in_at(self, time: str) -> None:
+        """What Gradescope knows of the submission."""
+        known = {"id": 1, "created_at": time, "users": [{"email": "ada@example.org", "id": 7, "name": "Ada"}]}
+        (self.root / "submission_metadata.json").write_text(json.dumps(known))
+
+    def _run(self, program: Path, path: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "AUTOGRADER_ROOT": str(self.root), "PATH": path, "PYTHON": str(self.programs / "python"), "PIP_NO_INDEX": "1",
+        }  # fmt: skip
+        return subprocess.run([program], cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def built() -> Iterator[Container]:
+    """The image, built once. It stands where every user may enter, as /autograder does."""
+    root = Path(tempfile.mkdtemp(prefix="autograder-"))
+    root.chmod(0o755)
+    course = copy_course(TINY, root / "tiny")
+    (course / "overrides.yaml").write_text("- {student: ada, comment: Come and see me.}\n")
+    container = Container(root / "autograder", root / "programs", root / "autograder.zip")
+    container.root.mkdir(mode=0o755)
+    _programs(container.programs)
+    release = [sys.executable, "-m", "manyheads", "release", "--gradescope", container.zip]
+    repository = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run(release, cwd=course, env=repository, capture_output=True, check=True)
+    container.unpack()
+    container.setup()
+    yield container
+    shutil.rmtree(root)
+
+
+def _programs(folder: Path) -> None:
+    """bash; an apt-get that installs nothing; a Python whose new environments find what this one has."""
+    folder.mkdir(mode=0o755)
+    (folder / "bash").symlink_to(shutil.which("bash") or "/bin/bash")
+    site = sysconfig.get_path("purelib")
+    inner = Path(sysconfig.get_path("purelib", vars={"base": "", "platbase": ""})).relative_to("/")
+    python = (
+        "#!/bin/sh\n"
+        'if [ "$1 $2" = "-m venv" ]; then\n'
+        f'    {sys.executable} -m venv --without-pip "$3"; echo {site} >"$3/{inner}/everything.pth"; exit\n'
+        f'fi\nexec {sys.executable} "$@"\n'
+    )
+    for name, text in (("python", python), ("apt-get", "#!/bin/sh\nexit 1\n")):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def container(built: Container) -> Container:
+    """A fresh one, with nothing handed in."""
+    built.unpack()
+    built.handed_in_at("2026-12-03T10:00:00.365935-08:00")
+    return built
+
+
+@pytest.fixture
+def is_root() -> None:
+    """Level user needs root, and an environment that another user may enter."""
+    if os.geteuid():
+        pytest.skip("this is not root, which alone can start a process as another user")
+    site = Path(sysconfig.get_path("purelib"))
+    if not all(each.stat().st_mode & stat.S_IXOTH for each in (site, *site.parents)):
+        pytest.skip(f"no other user may enter {site}")
+
+
+def test_it_writes_what_gradescope_specifies(container: Container) -> None:
+    container.hand_in("01_running_mean.py", WRONG.read_bytes())
+    results, done = container.grade()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert results.keys() <= OF_ALL.keys()
+    for name, value in results.items():
+        assert isinstance(value, OF_ALL[name]), name
+    assert (results["visibility"], results["stdout_visibility"]) == ("visible", "hidden")
+    for each in results["tests"]:
+        assert each.keys() == OF_A_TEST.keys()
+        assert all(isinstance(value, OF_A_TEST[name]) for name, value in each.items())
+        assert each["status"] in ("passed", "failed")
+    assert [each["number"] for each in results["tests"]] == ["1.1", "1.2", "1.3", "1.4"]
+    assert results["score"] == sum(each["score"] for each in results["tests"]) < 4
+    assert "isolation: namespaces\nYour code ran in a box of its own" in results["output"]
+    assert "running_mean" not in "".join(each["name"] for each in results["tests"])
+
+
+@pytest.mark.parametrize(
+    "name", ["running_mean (1).py", "averages/01_running_mean.py", "a/b/solution.py", "handed in.zip"], ids=str
+)
+def test_a_file_is_found_however_it_was_handed_in(container: Container, name: str, tmp_path: Path) -> None:
+    content = RIGHT.read_bytes()
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
+            archive.writestr("mine/01_running_mean.py", content)
+        content = (tmp_path / "made.zip").read_bytes()
+    container.hand_in(name, content)
+    results, _ = container.grade()
+    assert results["score"] == 4
+
+
+def test_what_is_not_graded_is_said_and_the_exercises_own_file_comes_first(container: Container) -> None:
+    container.hand_in("draft.py", WRONG.read_bytes())
+    container.hand_in("averages/01_running_mean.py", RIGHT.read_bytes())
+    container.hand_in("plot.py", b"print(1)\n")
+    container.hand_in("notes.txt", b"Hello\n")
+    results, _ = container.grade()
+    assert results["score"] == 4
+    assert "not graded: draft.py is not graded: another file is of the same exercise" in results["output"]
+    assert "not graded: plot.py has no exercise's name" in results["output"]
+    assert "1 other file is no script and no notebook" in results["output"]
+
+
+def test_nothing_handed_in_scores_nothing(container: Container) -> None:
+    results, done = container.grade()
+    assert (results["score"], done.returncode) == (0, 0)
+
+
+def test_a_late_submission_loses_its_share_once(container: Container) -> None:
+    course = container.root / "source" / "course" / "course.yaml"
+    dated = course.read_text().replace("id: averages\n", "id: averages\n    due: 2026-12-01 18:00 -08:00\n")
+    course.write_text(f"{dated}\nlate: {{per_day: 25%, at_most: 50%}}\n")
+    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
+    results, _ = container.grade()
+    assert sum(each["score"] for each in results["tests"]) == 4
+    assert results["score"] == 2
+    assert "2 days late: −50%" in results["output"]
+
+
+STEALING = """
+import glob, os
+ROOT = {root!r}
+found = []
+for folder in ("source/course/solutions/averages", "source/course/grader/checks", "source/course/.course"):
+    for path in glob.glob(os.path.join(ROOT, folder, "*")) + [os.path.join(ROOT, folder, "01_running_mean.py")]:
+        try:
+            found.append(open(path).read())
+        except OSError:
+            pass
+for path in ("results/results.json", "results/mine", "source/mine", "venv/mine", "run_autograder"):
+    try:
+        open(os.path.join(ROOT, path), "w").close()
+    except OSError:
+        pass
+for text in found:
+    exec(text)
+"""
+
+
+@pytest.mark.usefixtures("is_root")
+def test_without_bubblewrap_it_is_another_user_who_reaches_nothing(container: Container) -> None:
+    before = (container.root / "run_autograder").read_bytes()
+    container.hand_in("01_running_mean.py", STEALING.format(root=str(container.root)).encode())
+    results, done = container.grade(has_bubblewrap=False)
+    assert (results["score"], done.returncode) == (0, 0)
+    assert "isolation: user\nYour code ran as a user of its own" in results["output"]
+    assert [path.name for path in (container.root / "results").iterdir()] == ["results.json"]
+    assert (container.root / "run_autograder").read_bytes() == before
+    assert not list(container.root.glob("*/mine"))
+
+
+@pytest.mark.usefixtures("is_root")
+def test_a_right_attempt_has_all_points_there(container: Container) -> None:
+    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
+    assert container.grade(has_bubblewrap=False)[0]["score"] == 4
+
+
+def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(container: Container) -> None:
+    (container.root / "source" / "course" / "course.yaml").write_text("title: [\n")
+    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
+    results, done = container.grade()
+    assert done.returncode == 2
+    assert results["output"].startswith("Nothing was graded. The grader itself failed; your code is not the reason.")
+    assert "Traceback" not in done.stderr
+    assert "course.yaml" in done.stderr
+
+
+def test_the_zip_holds_the_grader_and_nothing_of_the_class(built: Container) -> None:
+    with zipfile.ZipFile(built.zip) as archive:
+        names = archive.namelist()
+    assert {"setup.sh", "run_autograder", "engine.sha256", "course/solutions/averages/01_running_mean.py"} <= set(names)
+    assert not [name for name in names if "overrides" in name or "/right/" in name or name.endswith(".ipynb")]
+    assert stat.S_IMODE(built.zip.stat().st_mode) == 0o600
