@@ -121,7 +121,7 @@ def test_canvas_leaves_blank_what_a_student_has_no_result_for() -> None:
 
 
 GRADESCOPE = {"score", "output", "output_format", "tests"}
-GRADESCOPE_TEST = {"name", "number", "score", "max_score", "status", "output", "output_format"}
+GRADESCOPE_TEST = {"name", "name_format", "number", "score", "max_score", "status", "output", "output_format"}
 
 
 def test_gradescope_gets_one_results_json_for_every_submission() -> None:
