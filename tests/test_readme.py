@@ -1,0 +1,63 @@
+"""README's commands for an instructor run from top to bottom, each on what those above it made."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.copies import copy_course
+
+ROOT = Path(__file__).parents[1]
+TINY = ROOT / "tests" / "tiny_course"
+FILLED = {"DOWNLOAD": "submissions.zip", "ASSIGNMENT/EXERCISE": "averages/running_median"}
+_COMMAND = re.compile(r"^    \.venv/bin/course (.*?)(?:  +#.*)?$", re.MULTILINE)
+
+pytestmark = pytest.mark.journey
+
+
+def commands() -> list[list[str]]:
+    """Those of the instructor's section, with real names for what stands in capitals."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.partition("## If you are an instructor\n")[2].partition("\n## ")[0]
+    return [[FILLED.get(word, word) for word in line.split()] for line in _COMMAND.findall(section)]
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A small course, and what Canvas gives for a class of two."""
+    folder = copy_course(TINY, tmp_path / "course")
+    right = (TINY / "solutions" / "averages" / "01_running_mean.py").read_text()
+    with zipfile.ZipFile(folder / "submissions.zip", "w") as archive:
+        archive.writestr("lovelaceada_12345_678901_01_running_mean.py", right)
+        archive.writestr("bartokbela_12346_678902_01_running_mean.py", "def running_mean(x):\n    return x\n")
+    return folder
+
+
+def test_every_command_for_an_instructor_runs_in_its_order(
+    run_course: Callable[..., subprocess.CompletedProcess[str]], course: Path
+) -> None:
+    every = commands()
+    assert len(every) > 15
+    for command in every:
+        done = run_course(*command, cwd=course)
+        if command[0] == "similar" and shutil.which("compare50") is None:
+            assert "Next: pipx install compare50" in done.stderr
+        elif command[0] == "verify":  # what `course new` wrote is not filled
+            assert done.returncode == 1, done.stdout
+            assert "FILL" in done.stdout
+        else:
+            assert done.returncode == 0, f"course {' '.join(command)}\n{done.stdout}{done.stderr}"
+    for made in (
+        "results/report/index.html",
+        "../class/course.yaml",
+        "../autograder.zip",
+        "../solutions/index.html",
+        "../my-course/course.yaml",
+    ):
+        assert (course / made).exists(), made
