@@ -45,6 +45,8 @@ def test_every_command_for_an_instructor_runs_in_its_order(
     every = commands()
     assert len(every) > 15
     for command in every:
+        if command == ["verify"]:
+            command = ["verify", "--seeds", "1", "--pairs", "1"]  # the same, with less to try
         done = run_course(*command, cwd=course)
         if command[0] == "similar" and shutil.which("compare50") is None:
             assert "Next: pipx install compare50" in done.stderr

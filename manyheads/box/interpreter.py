@@ -26,14 +26,9 @@ _PASSWORD = 32  # bytes
 Code = Callable[[int | None], str]  # what the interpreter runs, given its descriptor, or None where it calls back
 
 
-def start(
-    code: Code, folder: str, environment: Mapping[str, str], uid: int | None = None
-) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start it. Returns the process and this end of the connection. Raises BoxUnavailable.
-
-    uid: whose process it is to be, where this one is root's; Unix alone.
-    """
-    return _inheriting(code, folder, environment, uid) if IS_UNIX else _calling_back(code, folder, environment)
+def start(code: Code, folder: str, environment: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start it. Returns the process and this end of the connection. Raises BoxUnavailable."""
+    return _inheriting(code, folder, environment) if IS_UNIX else _calling_back(code, folder, environment)
 
 
 def end(process: subprocess.Popen[bytes], seconds: float) -> int | None:
@@ -47,7 +42,7 @@ def end(process: subprocess.Popen[bytes], seconds: float) -> int | None:
 
 
 def _inheriting(
-    code: Code, folder: str, environment: Mapping[str, str], uid: int | None
+    code: Code, folder: str, environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
@@ -60,9 +55,6 @@ def _inheriting(
             cwd=folder,
             start_new_session=True,
             env=environment,
-            user=uid,
-            group=uid,
-            extra_groups=None if uid is None else [],
         )
     return process, ours
 

@@ -20,25 +20,21 @@ from .names import Level
 from .worker.limits import CUDA, Limits
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-_PR_SET_NO_NEW_PRIVS = 38
 _FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 
 
 class ProcessBox:
     """Starts each attempt as a new Python process, in its own session and its own empty folder."""
 
-    level: Level = Level.PROCESS
+    level = Level.PROCESS
     start_seconds = 30.0
-    uid: int | None = None  # that the process runs under, where it is not ours
 
     def attempt(self, limits: Limits) -> Connection:
         """A connection to a new process."""
         passed = ("PATH", *_FOR_CUDA) if limits.device == CUDA else ("PATH",)
         environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
         folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
-        if self.uid is not None:
-            os.chown(folder.name, self.uid, self.uid)
-        process, data = start(partial(_code, limits, self.uid is not None), folder.name, environment, self.uid)
+        process, data = start(partial(_code, limits), folder.name, environment)
         connection = Connection(SocketChannel(data), limits, lambda seconds: _end(process, folder, seconds))
         if limits.device == CUDA:
             start_cuda(connection)
@@ -51,17 +47,16 @@ class ProcessBox:
         return
 
 
-def _code(limits: Limits, is_another: bool, descriptor: int | None) -> str:
-    """is_another: whether it runs as another user, who is to gain no rights by a program such as sudo."""
+def _code(limits: Limits, descriptor: int | None) -> str:
     root = str(Path(__file__).parents[2])
-    kept = f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); " if is_another else ""
     return (
-        f"{kept}import sys; sys.path[:0] = {[root, *_site()]!r}; "
+        f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
         f"from manyheads.box.worker.standalone import main; main({descriptor}, {dataclasses.asdict(limits)!r})"
     )
 
 
-def _site() -> list[str]:
+def site_packages() -> list[str]:
+    """Where packages are installed that an attempt may import."""
     return [path for path in sys.path if path.endswith("site-packages")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,8 +34,7 @@ def writable(folder):
         return False
 
 def reached(paths, folders):
-    judge = "/proc/" + str(os.getppid()) + "/environ"
-    flags = [*map(readable, [*paths.split(chr(10)), judge]), *map(writable, folders.split(chr(10)))]
+    flags = [*map(readable, paths.split(chr(10))), *map(writable, folders.split(chr(10)))]
     return torch.tensor(flags, dtype=torch.float64)
 """
 
@@ -43,10 +43,11 @@ def find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = 
     """What an attempt in this box reaches of the course in `root`. hidden: its files that no student may see."""
     files = [*hidden, *(path for path in (root / ".course").glob("*") if path.is_file())]
     folders = sorted({root, *(path.parent for path in files)})
+    judge = Path("/proc", str(os.getpid()), "environ")
     connection = box.attempt(limits)
     try:
         loaded = connection.ask(Load(_SOURCE, "reach.py"), box.start_seconds + SECONDS)
-        reply = connection.ask(Call("reached", (_lines(files), _lines(folders))), SECONDS)
+        reply = connection.ask(Call("reached", (_lines([*files, judge]), _lines(folders))), SECONDS)
     except AttemptEnded as ended:
         return CanaryReport((), f"the attempt that proves it ended early: {ended}")
     finally:

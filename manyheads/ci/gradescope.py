@@ -101,7 +101,7 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
             judge = JudgeProcess(GradePlan(course.root, course_secret(course.root), level))
         except BoxUnavailable as error:
             print(f"level {level}: {error}")
-            reasons.append(str(error).partition(" Next: ")[0])
+            reasons.append(str(error).partition(" Next: ")[0].rstrip("."))
             continue
         try:
             return judge.grade(submission), level
