@@ -167,6 +167,15 @@ def test_a_phone_never_scrolls_sideways(browser, small: Path, big: Path) -> None
         assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [PHONE, PHONE], page
 
 
+def test_on_a_phone_the_class_page_scrolls_inside_its_tables(browser, small: Path) -> None:
+    browser.open(small / "index.html", 390, 844)
+    browser.js("document.querySelectorAll('details').forEach(e => { e.open = true })")
+    assert browser.js("[document.documentElement.scrollWidth, document.body.scrollWidth]") == [390, 390]
+    wide = "[...document.querySelectorAll('table')].filter(e => e.scrollWidth > 390)"
+    assert browser.js(f"{wide}.length") > 0
+    assert browser.js(f"{wide}.every(e => (s => s && s.scrollWidth > s.clientWidth)(e.closest('.scroll')))")
+
+
 def test_a_picture_is_named_in_words_and_a_phone_moves_it_by_the_keyboard(browser, small: Path) -> None:
     browser.open(small / "students" / "student0004.html", PHONE, 700)
     picture = "document.querySelector('.pictures svg')"
