@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,31 @@ def test_the_last_sentence_counts_what_was_written_and_what_was_left(tiny: Cours
         f"3 files in {where}: all written.",
         f"3 files in {where}: 1 written, 2 left as they were. 1 in {tiny.root / 'grader' / 'tables'} written.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param(
+            ["--gradescope", "x.zip", "--assignment", "hw9"],
+            "course: there is no assignment 'hw9'; there are: averages. Next: the same with --assignment averages\n",
+            id="no such assignment",
+        ),
+        pytest.param(
+            ["--assignment", "averages"],
+            "course: these options are Gradescope's. Next: course release --gradescope OUT.zip with them\n",
+            id="an option alone",
+        ),
+        pytest.param(
+            ["running_mean", "--gradescope", "x.zip"],
+            "course: an autograder has every exercise. Next: course release --gradescope x.zip\n",
+            id="one exercise",
+        ),
+    ],
+)
+def test_gradescopes_options_that_do_not_fit_are_one_sentence(
+    run_course: Callable[..., subprocess.CompletedProcess[str]], tiny_copy: Path, options: list[str], says: str
+) -> None:
+    done = run_course("release", *options, cwd=tiny_copy)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", says)
+    assert not (tiny_copy / "x.zip").exists()
