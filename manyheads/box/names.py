@@ -9,7 +9,7 @@ class Level(StrEnum):
     """How well student code is isolated. Written in every result."""
 
     NAMESPACES = "namespaces"  # bubblewrap as an unprivileged uid, namespaces for each attempt, seccomp, rlimits
-    USER = "user"  # a process of an unprivileged uid of its own, rlimits and a deadline: in a container that makes no namespaces
+    USER = "user"  # processes of an unprivileged uid: for a container that makes no namespaces
     PROCESS = "process"  # a separate process, rlimits and a deadline: for a student's own check
 
 

@@ -1,4 +1,4 @@
-"""The proof of the level `user`: an attempt of ours tries to read the course and the judge, and to write beside them."""
+"""The proof of level `user`: an attempt of ours tries to read the course and the judge, and to write beside them."""
 
 from __future__ import annotations
 

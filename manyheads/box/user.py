@@ -1,4 +1,4 @@
-"""The `user` level: processes under an unprivileged uid of their own, for a container whose root can make no namespaces."""
+"""The `user` level: processes of an unprivileged uid, for a container whose root can make no namespaces."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Places:
 
 
 def grade_for_gradescope(places: Places, assignment: str) -> Result:
-    """Grade what the student handed in, and write results.json. Raises CourseFault; then the file says that nothing is graded."""
+    """Grade what was handed in, and write results.json. Raises CourseFault; then the file says that nothing is graded."""
     started = time.monotonic()
     try:
         _close(places)
@@ -140,7 +140,7 @@ def _handed_in(root: Path) -> HandedIn | None:
 
 
 def _write(places: Places, content: dict[str, object], started: float) -> None:
-    """Nothing but results.json is for students: what is printed stays with the instructor, and there is no leaderboard."""
+    """Students see results.json alone: what is printed stays with the instructor, and there is no leaderboard."""
     whole = {
         **content,
         "execution_time": round(time.monotonic() - started, 1),

@@ -94,7 +94,9 @@ def gradescope(
 ) -> None:
     """Grade ROOT/submission with the course in ROOT/source, and write ROOT/results/results.json.
 
-    The autograder that `course release --gradescope` makes runs it. Example: `course ci gradescope --assignment averages`
+    The autograder that `course release --gradescope` makes runs it.
+
+    Example: `course ci gradescope --assignment averages`
     """
     from ..ci.gradescope import Places, grade_for_gradescope
 

@@ -18,7 +18,7 @@ from .read import Reader
 def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
     """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault.
 
-    What has an exercise's own name and stands in its own folder comes before a file that is of the exercise by what it defines.
+    A file that has the exercise's own name, in its own folder at that, comes before others of the same exercise.
     """
     reader, done, exercises = Reader(), Collected(), Exercises(course)
     candidates: dict[str, list[Candidate]] = defaultdict(list)

@@ -60,7 +60,7 @@ class Container:
         self._run(self.root / "source" / "setup.sh", f"{self.programs}:{os.environ['PATH']}").check_returncode()
 
     def grade(self, has_bubblewrap: bool = True) -> tuple[dict, subprocess.CompletedProcess[str]]:
-        """Run run_autograder, with nothing but bash on PATH where bubblewrap is not to be found. Returns results.json."""
+        """Run run_autograder, with bash alone on PATH where bubblewrap is not to be found. Returns results.json."""
         path = os.environ["PATH"] if has_bubblewrap else str(self.programs)
         done = self._run(self.root / "run_autograder", path)
         return json.loads((self.root / "results" / "results.json").read_text()), done
@@ -78,7 +78,8 @@ class Container:
 
     def _run(self, program: Path, path: str) -> subprocess.CompletedProcess[str]:
         environment = {
-            "AUTOGRADER_ROOT": str(self.root), "PATH": path, "PYTHON": str(self.programs / "python"), "PIP_NO_INDEX": "1",
+            "AUTOGRADER_ROOT": str(self.root), "PATH": path, "PIP_NO_INDEX": "1",
+            "PYTHON": str(self.programs / "python"),
         }  # fmt: skip
         return subprocess.run([program], cwd=self.root, env=environment, capture_output=True, text=True, check=False)
 
