@@ -20,6 +20,7 @@ from manyheads.submission import find_submissions
 from tests.batch.test_cluster import CHECKS, CLASS, RIGHT, Run, hand_in
 
 
+@pytest.mark.journey  # it waits a quarter of a minute for an answer
 def test_an_address_where_nobody_listens_is_one_sentence(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:
     submitted = hand_in(tmp_path / "submitted", CLASS)
     with socket.socket() as taken:  # and never listening

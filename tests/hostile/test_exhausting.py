@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.journey  # most of them last until somebody ends them
+
 # trick: (points of 4, what a lost check says, why that many)
 EARNS = {
     "aborts": (0, r"ended by SIG", "the process is gone"),

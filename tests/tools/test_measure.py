@@ -16,6 +16,8 @@ from manyheads.tools.measure import FEWEST, MOST, alternate, measure
 
 SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
+pytestmark = pytest.mark.journey  # large matrices, in processes of their own
+
 
 def bench_of(*settings: BenchSetting, device: str = "cpu", enough: float = 0.0) -> Bench:
     return measure(settings, device, lambda setting: None, enough)
