@@ -31,6 +31,7 @@ else:
     check_notebook("EXERCISE")"""
 
 
+MAGICS = "magics"  # of the first cell's grade id: a notebook has it, and a script has not
 # The same here: a grader recognises the statement. Where the engine is missing, every other cell runs all the same.
 _FIRST = """\
 # Run this first. Then, in any cell: %check, %hint, %trace or %plot
@@ -84,9 +85,9 @@ def _metadata(grade_id: str, tags: Sequence[str]) -> dict[str, object]:
 
 def _first_cell(exercise: str) -> NotebookNode:
     """The cell that loads the magics, and tells them which exercise this notebook is."""
-    metadata = _metadata(f"{exercise}-magics", ["check"])
+    metadata = _metadata(f"{exercise}-{MAGICS}", ["check"])
     cell: NotebookNode = new_code_cell(_FIRST.replace("EXERCISE", exercise), metadata=metadata)
-    cell["id"] = f"{exercise.replace('_', '-')}-magics"
+    cell["id"] = f"{exercise.replace('_', '-')}-{MAGICS}"
     return cell
 
 

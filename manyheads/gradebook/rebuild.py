@@ -16,7 +16,7 @@ import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ..authoring.notebook import LOCKED
+from ..authoring.notebook import LOCKED, MAGICS
 from .cells import KnownCell, NotebookCells
 
 DELETED = "# This cell is not in what was handed in."
@@ -47,8 +47,9 @@ def cells_of_script(text: str, known: NotebookCells) -> list[HandedIn]:
     if "solution" not in tagged:
         return whole
     solutions = iter([c.grade_id for c in known.solutions])
-    locked = iter([c.grade_id for c in known.cells if not c.is_solution and not c.is_graded])
-    found = []
+    others = [c for c in known.cells if not c.is_solution and not c.is_graded]
+    found = [HandedIn(c.source, grade_id=c.grade_id) for c in others if c.grade_id.endswith(f"-{MAGICS}")]
+    locked = iter([c.grade_id for c in others[len(found) :]])
     for part in parts:
         tags = part.metadata.get("tags", [])
         grade_id = next(solutions, "") if "solution" in tags else next(locked, "") if LOCKED.intersection(tags) else ""
