@@ -17,7 +17,7 @@ from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import last_result
 from .options import CourseOption, FreshOption, course_of, exercises_named
-from .own import check_one, done_exercises, from_here, is_started, missing_message, own_attempt
+from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .watch import watch_exercises
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def check(
         return
     started = [(e, own_attempt(loaded, e)) for e in named]
     if not exercises:
-        started = [entry for entry in started if is_started(*entry)]
+        renamed = {e for e, source in started if source.missing and other_names(loaded, e)}
+        started = [entry for entry in started if entry[0] in renamed or is_started(*entry)]
     if not started:
         for line in welcome(loaded, str(from_here(loaded.exercises[0].script))):
             console.print(line, soft_wrap=not console.is_terminal, markup=False)

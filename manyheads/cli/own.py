@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,19 @@ PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and 
 def missing_message(course: Course, exercise: Exercise) -> str:
     """The message for an exercise whose file is missing, or has another name."""
     path = exercise.script
-    others = sorted(p.name for p in path.parent.glob(f"*{exercise.id}*") if p.suffix in (path.suffix, ".ipynb"))
-    if others:
+    if others := other_names(course, exercise):
         right = f"{exercise.stem}{Path(others[0]).suffix}"
         return f"{path.name} is not here, and {others[0]} is not read. Next: rename it to {right}, then: course check {exercise.id}"
     return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
+
+
+def other_names(course: Course, exercise: Exercise) -> list[str]:
+    """The files beside the exercise's own that have nearly its name, and are read for no exercise."""
+    own = {path.name for each in course.exercises for path in (each.script, each.notebook)}
+    files = (path for path in exercise.script.parent.glob("*") if path.suffix in (".py", ".ipynb"))
+    others = sorted(path.name for path in files if path.name not in own)
+    near = get_close_matches(exercise.script.name, others, n=1, cutoff=0.85)
+    return [name for name in others if exercise.id in name] or near
 
 
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
@@ -55,9 +64,15 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
 
 
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
-    """The attempt in exercises/: the script, or the notebook if the script is untouched."""
-    folder = exercise.script.parent
-    return read_attempt(folder, exercise.stem, facts(exercise).stub, course.limits.source_kib)
+    """The attempt in exercises/: the script, or the notebook if the script is untouched.
+
+    Missing, too, where the script has another name and in the notebook nothing is written.
+    """
+    script = exercise.script
+    source = read_attempt(script.parent, exercise.stem, facts(exercise).stub, course.limits.source_kib)
+    if script.exists() or source.missing or is_started(exercise, source) or not other_names(course, exercise):
+        return source
+    return AttemptSource(script.name, missing=True)
 
 
 def done_exercises(course: Course) -> set[Exercise]:

@@ -88,13 +88,22 @@ def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: P
     assert done.stdout == f"01_running_mean.py is not here. Next: git checkout {SCRIPT}\n"
 
 
-def test_a_file_under_another_name_is_to_be_renamed(run_course: Run, student_copy: Path) -> None:
-    (student_copy / SCRIPT).with_suffix(".ipynb").unlink()
-    (student_copy / SCRIPT).rename((student_copy / SCRIPT).with_name("01_running_mean (1).py"))
-    done = run_course("check", "1", cwd=student_copy)
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("01_running_mean (1).py", ["check", "1"]),
+        ("01_runningmean.py", ["check"]),
+        ("1_running_mean.py", ["hint", "1"]),
+    ],
+)
+def test_a_file_under_another_name_is_to_be_renamed(
+    run_course: Run, student_copy: Path, name: str, command: list[str]
+) -> None:
+    (student_copy / SCRIPT).rename((student_copy / SCRIPT).with_name(name))  # the notebook beside it is untouched
+    done = run_course(*command, cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
-        "01_running_mean.py is not here, and 01_running_mean (1).py is not read. "
+        f"01_running_mean.py is not here, and {name} is not read. "
         "Next: rename it to 01_running_mean.py, then: course check running_mean\n"
     )
 
