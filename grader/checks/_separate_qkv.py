@@ -299,12 +299,13 @@ def near(a, b):
     return (a - b).abs() <= 1e-4 * b.abs().max()
 
 
-def judge_rate(ask, x):
-    """Without dropout, training drops nothing: a rate of its own does."""
+def judge_rate(ask, x, heads):
+    """Without dropout nothing is dropped: a rate of its own drops in training, or in eval mode as well."""
     awake, asleep = (made(copies_of(x)).output for made in (ask(dropout=0.0).training(), ask(dropout=0.0)))
     calm = asleep.shape == awake.shape and near(asleep, asleep[:1]).all()
     own_rate = "made with dropout = 0 it drops in training all the same"
     expect(not calm or near(awake, asleep).all(), own_rate, "dropout_rate_fixed")
+    expect(calm or not is_dropped(asleep, heads), "made with dropout = 0 it drops all the same", "dropout_rate_fixed")
 
 
 def judge_extra(awake, asleep):

@@ -141,7 +141,7 @@ def test_dropout_on_weights(attempt, draw):
     awake, asleep = shared.dropped(ask, draw(1, 1, s.d_in))  # one token: one weight, 1 or struck out
     struck, kept = (shared.near(awake, answer).all(-1) for answer in (0 * asleep, asleep / (1 - shared.P)))
     if not (struck | kept).all():
-        shared.judge_rate(ask, draw(1, 2, s.d_in))
+        shared.judge_rate(ask, draw(1, 2, s.d_in), 1)
         shared.judge_extra(awake, asleep)
         shared.judge_misplaced(ask, draw(1, 2, s.d_in), unmoved=shared.near(awake, asleep).all(), heads=1)
     expect((struck | kept).all(), "with one token the answer is neither all 0 nor all scaled up by 1 / (1 − p)")

@@ -201,7 +201,7 @@ def test_dropout_on_weights(attempt, draw):
     struck, kept = (shared.near(awake, answer) for answer in (0 * asleep, asleep / (1 - shared.P)))
     whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
     if not whole:
-        shared.judge_rate(ask, draw(1, 2, s.d_in))
+        shared.judge_rate(ask, draw(1, 2, s.d_in), s.nh)
         shared.judge_extra(awake, asleep)
         shared.judge_misplaced(ask, draw(1, 2, s.d_in), unmoved=shared.near(awake, asleep).all(), heads=s.nh)
     expect(whole, "with one token every head should give all 0 or all of its value scaled up by 1 / (1 − p)")

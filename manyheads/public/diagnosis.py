@@ -56,14 +56,14 @@ def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, .
 
 
 def _differing(fingerprints: Fingerprints) -> dict[str, list[set[int]]]:
-    """For each misconception the recorded calls that each of its mutants answers as the reference does not."""
+    """For each misconception the calls that each of its mutants answers as the reference does not. Of recorded calls
+    that no visible check asks nothing is seen here.
+    """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
+    asked = {call: check.facets for check in reversed(content.checks) for call in check.calls}
     for mutant in content.mutants:
-        calls = set()
-        for index in range(len(fingerprints.calls)):
-            answer = content.answer(mutant, index)
-            if answer is not None and not answer.agrees(content.right(index), _facets_of(fingerprints, index)):
-                calls.add(index)
+        answers = {index: content.answer(mutant, index) for index in asked}
+        calls = {i for i, each in answers.items() if each is not None and not each.agrees(content.right(i), asked[i])}
         found.setdefault(mutant.id, []).append(calls)
     return found
 

@@ -9,6 +9,8 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import load_course
 from manyheads.judge.grade import Judge, Settings
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests.grader.changes import Changes, changed
@@ -51,26 +53,24 @@ def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
 
 
 @pytest.mark.parametrize(
-    ("changes", "name"),
+    ("changes", "names"),
     [
         pytest.param(
             {PLAIN_DROPOUT: "nn.functional.dropout(torch.softmax(scores, dim=-1))"},
-            "dropout_always_on",
+            ["dropout_always_on", "dropout_rate_fixed"],
             id="chance decides the values",
         ),
         pytest.param(
             {"        T = x.shape[1]": "        x *= 3\n        T = x.shape[1]"},
-            "input_mutated",
+            ["input_mutated"],
             id="the argument is scaled",
         ),
-        pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, "dropout_missing", id="nothing else is wrong"),
+        pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, ["dropout_missing"], id="nothing else is wrong"),
     ],
 )
-def test_what_explains_the_values_is_named(judge: Judge, repository: Path, changes: Changes, name: str) -> None:
+def test_what_explains_the_values_is_named(judge: Judge, repository: Path, changes: Changes, names: list[str]) -> None:
     result = graded(judge, repository, "self_attention", changes)
-    assert ([d.id for d in result.diagnosis], result.also) == ([name], ()), [
-        c.id for c in result.checks if c.score == 0
-    ]
+    assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [c.id for c in result.checks if c.score == 0]
 
 
 def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(judge: Judge, repository: Path) -> None:
@@ -78,3 +78,19 @@ def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(judge:
     result = graded(judge, repository, "attention_scores", changes)
     assert [c.outcome for c in result.checks if c.outcome != "passed"] == ["error"]
     assert (result.diagnosis, result.also) == ((), ())
+
+
+def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(
+    box: Box, repository: Path
+) -> None:
+    course = load_course(repository)
+    wanted = next(e for e in course.exercises if e.id == "sdpa_equivalence")
+    recorded = read(wanted.fingerprints)
+    assert len({call for check in recorded.content.checks for call in check.calls}) < len(recorded.calls)
+    changes = {
+        "        q, k, v = self.qkv(x)": "        x.mul_(1.5)\n        q, k, v = self.qkv(x)",
+        "        y = y.transpose(1, 2)": "        y = y.clamp(max=0.01).transpose(1, 2)",
+    }
+    source = AttemptSource("attempt.py", changed(wanted, changes))
+    result = check_source(recorded, source, box, course.limits.for_worker(), exercise=wanted)
+    assert "input_mutated" in [d.id for d in (*result.diagnosis, *result.also)]

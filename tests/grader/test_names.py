@@ -157,18 +157,6 @@ DROPOUTS = [
         id="the output's twice, on both paths",
     ),
     pytest.param(
-        "self_attention",
-        {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
-        ALWAYS_ON,
-        id="neither a rate nor a mode",
-    ),
-    pytest.param(
-        "weight_split",
-        {"self.dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
-        ALWAYS_ON,
-        id="neither, in several heads",
-    ),
-    pytest.param(
         "fused_qkv",
         {"self.attn_dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
         ALWAYS_ON,
@@ -186,6 +174,27 @@ DROPOUTS = [
 @pytest.mark.parametrize(("exercise", "changes", "name"), DROPOUTS)
 def test_what_a_dropout_does_wrong(judge: Judge, repository: Path, exercise: str, changes: Changes, name: str) -> None:
     assert named(judge, repository, exercise, changes) == [(name,)]
+
+
+NEITHER = [
+    pytest.param(
+        "self_attention",
+        {"self.dropout(torch.softmax(scores, dim=-1))": "nn.functional.dropout(scores.softmax(-1))"},
+        id="one head",
+    ),
+    pytest.param(
+        "weight_split",
+        {"self.dropout(scores.softmax(dim=-1))": "nn.functional.dropout(scores.softmax(-1), 0.1)"},
+        id="several heads",
+    ),
+]
+
+
+@pytest.mark.parametrize(("exercise", "changes"), NEITHER)
+def test_a_dropout_with_neither_the_rate_nor_the_mode_has_two_faults(
+    judge: Judge, repository: Path, exercise: str, changes: Changes
+) -> None:
+    assert named(judge, repository, exercise, changes) == [(ALWAYS_ON,), ("dropout_rate_fixed",)]
 
 
 @pytest.mark.parametrize(
