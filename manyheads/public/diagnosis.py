@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
+from ..box.worker.messages import Build
 from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
@@ -16,6 +17,7 @@ from .file import Fingerprints, Words
 from .fingerprint import Facet, ReplyFingerprint
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
+_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients")  # depend on a module's weights
 
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
@@ -60,7 +62,7 @@ def _differing(fingerprints: Fingerprints) -> dict[str, list[set[int]]]:
     that no visible check asks nothing is seen here.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
-    asked = {call: check.facets for check in reversed(content.checks) for call in check.calls}
+    asked = {call: _facets_of(fingerprints, call) for check in content.checks for call in check.calls}
     for mutant in content.mutants:
         answers = {index: content.answer(mutant, index) for index in asked}
         calls = {i for i, each in answers.items() if each is not None and not each.agrees(content.right(i), asked[i])}
@@ -165,4 +167,9 @@ def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> 
 
 
 def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
-    return next(check.facets for check in fingerprints.content.checks if index in check.calls)
+    """What is compared of a call that a visible check asks: no numbers that depend on weights which nobody gave."""
+    facets = next(check.facets for check in fingerprints.content.checks if index in check.calls)
+    subject = fingerprints.calls[index].subject
+    if isinstance(subject, Build) and subject.state is None:
+        return tuple(facet for facet in facets if facet not in _OF_WEIGHTS)
+    return facets

@@ -94,3 +94,16 @@ def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_c
     source = AttemptSource("attempt.py", changed(wanted, changes))
     result = check_source(recorded, source, box, course.limits.for_worker(), exercise=wanted)
     assert "input_mutated" in [d.id for d in (*result.diagnosis, *result.also)]
+
+
+def test_at_home_the_order_of_a_students_own_layers_changes_no_name(box: Box, repository: Path) -> None:
+    course = load_course(repository)
+    wanted = next(e for e in course.exercises if e.id == "sdpa_equivalence")
+    first, second = (
+        "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",
+        "self.proj = nn.Linear(n_embd, n_embd, bias=False)",
+    )
+    changes = {"self.proj(y)": "y", first: "self.first = 0", second: f"{second}\n        {first}"}
+    source = AttemptSource("attempt.py", changed(wanted, changes))
+    result = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), exercise=wanted)
+    assert [d.id for d in result.diagnosis] == ["proj_missing"]
