@@ -86,6 +86,11 @@ class ProvedLine(_Model):
     line_in_cell: int = Field(default=0, ge=0)
     edit: str = ""
 
+    @property
+    def place(self) -> str:
+        """line 23, or line 5 of code cell 3."""
+        return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
+
 
 Rule = Literal[
     "handed in", "unknown time", "extension", "late", "waived", "score", "extra credit", "comment", "excused"

@@ -24,7 +24,7 @@ from .functions import (
     written_and_wrong,
 )
 from .located import located, proven_in, ways_of, with_titles
-from .rest import Rest, place_of
+from .rest import Rest, function_that_fails
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,6 @@ def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsR
     return {
         o.id: asked_alone(exchanges.get(o.id, []))
         if o.outcome == "passed"
-        else place_of(o, failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right), asked.rest)
+        else function_that_fails(o, failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right), asked.rest)
         for o in outcomes
     }

@@ -55,7 +55,7 @@ def ask_the_rest(
     return [*found, *alone(doubtful)]
 
 
-def place_of(outcome: CheckOutcome, place: str, rest: Rest) -> str:
+def function_that_fails(outcome: CheckOutcome, place: str, rest: Rest) -> str:
     """The function at which a check failed: not the one at which it stopped, if that passes alone and another does not."""
     ends = {name: o.outcome for name, o in rest if o.id == outcome.id}
     wrong = [name for name, end in ends.items() if end in _WRONG]

@@ -88,12 +88,7 @@ def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
 
 def where_wrong(lines: Sequence[ProvedLine]) -> str:
     """The lines that are proved to be wrong: "line 23, or line 31"."""
-    return ", or ".join(map(place_of, lines))
-
-
-def place_of(proved: ProvedLine) -> str:
-    """line 23, or line 5 of code cell 3."""
-    return f"line {proved.line_in_cell} of code cell {proved.cell}" if proved.cell else f"line {proved.line}"
+    return ", or ".join(proved.place for proved in lines)
 
 
 def title_of(diagnosed: Diagnosed) -> str:

@@ -88,6 +88,15 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
     assert not judge.faults
 
 
+def test_an_own_check_of_two_functions_stands_at_the_one_that_is_wrong(box: Box, repository: Path) -> None:
+    wanted = EXERCISES["reshape_dance"]
+    source = AttemptSource("attempt.py", changed(wanted, {"x = x.view(B, T,": "x = x.roll(1, -1).view(B, T,"}))
+    limits = load_course(repository).limits.for_worker()
+    split, merge = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted).functions
+    assert (split.state, merge.state, merge.own_check) == ("wrong", "right", "")
+    assert "should hold channels" in split.own_check
+
+
 def test_points_at_home_are_out_of_the_same_total(judge: Judge, box: Box, repository: Path) -> None:
     wanted = EXERCISES["mha_by_loop"]
     source = AttemptSource("attempt.py", wanted.solution.read_text(encoding="utf-8"))
