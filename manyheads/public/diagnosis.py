@@ -12,7 +12,7 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .aspects import Compared
+from .compared import Compared
 from .file import Fingerprints, Words
 from .fingerprint import Facet, ReplyFingerprint
 

@@ -13,7 +13,8 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..judge.functions import Seen, function_results, with_own_mistake, written_and_wrong
 from ..judge.located import Ways, located, with_titles
 from ..result import CheckResult, FunctionResult
-from .aspects import Compared, compare
+from .aspects import compare
+from .compared import Compared
 from .describe_exception import describe_exception
 from .diagnosis import differs
 from .file import Fingerprints, PublicCheck
