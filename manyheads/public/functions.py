@@ -18,7 +18,7 @@ from .compared import Compared
 from .describe_exception import describe_exception
 from .diagnosis import differs
 from .file import Fingerprints, PublicCheck
-from .fingerprint import Facet, ReplyFingerprint
+from .fingerprint import ReplyFingerprint
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _proven(seen: Mapping[int, Compared]) -> dict[str, set[str]]:
 def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways:
     """How the recorded mutants show themselves in functions."""
     content = fingerprints.content
-    facets: dict[int, tuple[Facet, ...]] = {i: check.facets for check in content.checks for i in check.calls}
+    facets = fingerprints.facets
     wrong = {i: e for i, e in seen.items() if i in facets and differs(fingerprints, i, e.found)}
 
     def of(function: str) -> dict[int, Compared]:

@@ -7,6 +7,7 @@ from torch import Tensor
 from ..checks.asserts import label
 from ..checks.implementation import CheckFailed
 from .compared import Compared
+from .fingerprint import is_argument
 
 ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function
 
@@ -50,8 +51,7 @@ def adjoint(each: Compared) -> None:
 
 
 def _arguments(each: Compared) -> list[str]:
-    """args.0, and not args.0.weight."""
-    return [name for name in each.right.gradients if name.startswith("args.") and name.count(".") == 1]
+    return [name for name in each.right.gradients if is_argument(name)]
 
 
 def _arrive(each: Compared, names: list[str]) -> None:
