@@ -18,8 +18,9 @@ class Unread(CourseFault):
 def read_yaml(path: Path) -> tuple[Any, yaml.Node | None]:
     """The data, and the nodes that know their lines. Raises Unread, and OSError."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        return (None if node is None else loader.construct_document(node)), node  # parsed once
     except UnicodeDecodeError as error:
         raise Unread(f"{path} is not UTF-8 (byte {error.start}). Next: save it as UTF-8") from None
     except yaml.YAMLError as error:

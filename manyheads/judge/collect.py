@@ -29,7 +29,8 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
     """The checks of these files, in their order, without checks for another device. Raises GraderFault."""
     forget_checks(files)
     collector = _Collector(device)
-    arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", str(files[0].parent), *map(str, files)]
+    folder = str(files[0].parent)
+    arguments = [*_OPTIONS, "-c", "/dev/null", "--rootdir", folder, "--confcutdir", folder, *map(str, files)]
     status = pytest.main(arguments, plugins=[collector])
     if collector.problem or status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         problem = collector.problem or f"pytest ended with status {int(status)}"
