@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 import torch
 
@@ -17,6 +19,7 @@ from manyheads.cli import grade as command
 from manyheads.result import Result
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+SCHEMA = Path(__file__).parents[2] / "manyheads" / "result.schema.json"
 CPUS = os.sched_getaffinity(0)
 ONE = "A GPU takes one attempt at a time: 1 judge at work."
 
@@ -103,7 +106,9 @@ def test_the_line_that_is_wrong_is_in_the_result_unless_nobody_wants_it(
     path.write_text(WRONG)
     done = run_course("grade", tmp_path / "submitted", *options, "--course", tiny_copy, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    (exercise,) = Result.model_validate_json((tmp_path / "out" / "ada" / "averages.json").read_bytes()).exercises
+    written = (tmp_path / "out" / "ada" / "averages.json").read_bytes()
+    jsonschema.validate(json.loads(written), json.loads(SCHEMA.read_text(encoding="utf-8")))
+    (exercise,) = Result.model_validate_json(written).exercises
     assert [line.line for line in exercise.lines] == lines
 
 

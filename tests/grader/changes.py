@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from manyheads.course import Exercise
+from manyheads.lines.search import Bounds
+
+NO_SEARCH = Bounds(seconds=0.0)  # for the line, which takes longer than all else
 
 Changes = dict[str, str]  # what stands in the reference, and what stands there instead
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import load_course
-from manyheads.judge.grade import Judge, Settings
+from manyheads.course import Course
+from manyheads.judge.grade import Judge
 from manyheads.public.attempt import check_source
 from manyheads.public.file import read
 from manyheads.result import ExerciseResult
@@ -19,13 +17,8 @@ UNLISTED = {"torch.softmax(scores, dim=-1)": "torch.softmax(scores.clamp(max=0.3
 PLAIN_DROPOUT = "self.dropout(torch.softmax(scores, dim=-1))"
 
 
-@pytest.fixture(scope="module")
-def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"also", lines=False))
-
-
-def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:
-    wanted = next(e for e in load_course(repository).exercises if e.id == exercise)
+def graded(judge: Judge, course: Course, exercise: str, changes: Changes) -> ExerciseResult:
+    wanted = next(e for e in course.exercises if e.id == exercise)
     return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
 
 
@@ -46,9 +39,9 @@ def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> E
     ],
 )
 def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
-    judge: Judge, repository: Path, changes: Changes, also: str
+    judge: Judge, course: Course, changes: Changes, also: str
 ) -> None:
-    result = graded(judge, repository, "self_attention", changes)
+    result = graded(judge, course, "self_attention", changes)
     assert ([d.id for d in result.diagnosis], [d.id for d in result.also]) == ([], [also])
 
 
@@ -68,22 +61,19 @@ def test_a_fault_beside_one_that_nobody_listed_is_told_apart(
         pytest.param({PLAIN_DROPOUT: "torch.softmax(scores, dim=-1)"}, ["dropout_missing"], id="nothing else is wrong"),
     ],
 )
-def test_what_explains_the_values_is_named(judge: Judge, repository: Path, changes: Changes, names: list[str]) -> None:
-    result = graded(judge, repository, "self_attention", changes)
+def test_what_explains_the_values_is_named(judge: Judge, course: Course, changes: Changes, names: list[str]) -> None:
+    result = graded(judge, course, "self_attention", changes)
     assert ([d.id for d in result.diagnosis], result.also) == (names, ()), [c.id for c in result.checks if c.score == 0]
 
 
-def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(judge: Judge, repository: Path) -> None:
+def test_a_change_in_place_of_a_tensor_of_ones_own_is_no_changed_argument(judge: Judge, course: Course) -> None:
     changes = {"    return torch.softmax(scores, dim=-1)": "    return torch.softmax(scores, dim=-1).mul_(1.0)"}
-    result = graded(judge, repository, "attention_scores", changes)
+    result = graded(judge, course, "attention_scores", changes)
     assert [c.outcome for c in result.checks if c.outcome != "passed"] == ["error"]
     assert (result.diagnosis, result.also) == ((), ())
 
 
-def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(
-    box: Box, repository: Path
-) -> None:
-    course = load_course(repository)
+def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_check(box: Box, course: Course) -> None:
     wanted = next(e for e in course.exercises if e.id == "sdpa_equivalence")
     recorded = read(wanted.fingerprints)
     assert len({call for check in recorded.content.checks for call in check.calls}) < len(recorded.calls)
@@ -96,8 +86,7 @@ def test_at_home_it_is_told_apart_where_a_recorded_call_is_asked_by_no_visible_c
     assert "input_mutated" in [d.id for d in (*result.diagnosis, *result.also)]
 
 
-def test_at_home_the_order_of_a_students_own_layers_changes_no_name(box: Box, repository: Path) -> None:
-    course = load_course(repository)
+def test_at_home_the_order_of_a_students_own_layers_changes_no_name(box: Box, course: Course) -> None:
     wanted = next(e for e in course.exercises if e.id == "sdpa_equivalence")
     first, second = (
         "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)",

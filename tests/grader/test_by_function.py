@@ -7,20 +7,18 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import load_course
-from manyheads.judge.grade import Judge, Settings
-from manyheads.lines.search import Bounds
+from manyheads.course import Course, load_course
+from manyheads.judge.grade import Judge
 from manyheads.public.attempt import check_source
 from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
-from tests.grader.changes import Changes, changed
+from tests.grader.changes import NO_SEARCH, Changes, changed
 
 EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 SCORES, WEIGHTS = "return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "return torch.softmax(scores, dim=-1)"
 ATTEND = "return attention_weights(attention_scores(q, k)) @ v"
 SIMPLE = "weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)\n    return weights @ x"
-NO_SEARCH = Bounds(seconds=0.0)  # for the line, which takes longer than all else
 STUB = "raise NotImplementedError"
 
 
@@ -30,11 +28,6 @@ def states(result: ExerciseResult) -> dict[str, str]:
 
 def places(result: ExerciseResult) -> set[tuple[str, str]]:
     return {(d.id, name) for d in result.diagnosis for name in (d.function, *d.also_in) if name}
-
-
-@pytest.fixture(scope="module")
-def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"by function", lines=False))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +63,7 @@ def judge(repository: Path, box: Box) -> Judge:
 def test_each_function_has_its_verdict_when_graded_and_at_home(
     judge: Judge,
     box: Box,
-    repository: Path,
+    course: Course,
     exercise: str,
     changes: Changes,
     told: list[str],
@@ -79,7 +72,7 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
     wanted = EXERCISES[exercise]
     source = AttemptSource("attempt.py", changed(wanted, changes))
     graded = judge.grade_attempt("somebody", wanted, source)
-    limits = load_course(repository).limits.for_worker()
+    limits = course.limits.for_worker()
     at_home = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted)
     assert list(states(graded).values()) == told
     assert places(graded) == found
@@ -88,18 +81,18 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
     assert not judge.faults
 
 
-def test_an_own_check_of_two_functions_stands_at_the_one_that_is_wrong(box: Box, repository: Path) -> None:
+def test_an_own_check_of_two_functions_stands_at_the_one_that_is_wrong(box: Box, course: Course) -> None:
     wanted = EXERCISES["reshape_dance"]
     source = AttemptSource("attempt.py", changed(wanted, {"x = x.view(B, T,": "x = x.roll(1, -1).view(B, T,"}))
-    limits = load_course(repository).limits.for_worker()
+    limits = course.limits.for_worker()
     split, merge = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted).functions
     assert (split.state, merge.state, merge.own_check) == ("wrong", "right", "")
     assert "should hold channels" in split.own_check
 
 
-def test_points_at_home_are_out_of_the_same_total(judge: Judge, box: Box, repository: Path) -> None:
+def test_points_at_home_are_out_of_the_same_total(judge: Judge, box: Box, course: Course) -> None:
     wanted = EXERCISES["mha_by_loop"]
     source = AttemptSource("attempt.py", wanted.solution.read_text(encoding="utf-8"))
-    limits = load_course(repository).limits.for_worker()
-    result = check_source(read(wanted.fingerprints), source, box, limits, exercise=wanted)
+    limits = course.limits.for_worker()
+    result = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted)
     assert (result.score, result.unseen, result.max_score, result.is_done) == (3.75, 0.25, 4, True)

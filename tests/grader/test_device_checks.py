@@ -10,7 +10,6 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -25,7 +24,7 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.mixed_precision import TOLERANCES
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.trusted import namespace_of, namespace_of_source
-from manyheads.course import Course, Exercise, load_course
+from manyheads.course import Course, Exercise
 from manyheads.judge.check_run import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
 
@@ -39,11 +38,6 @@ WITH_TORCH_2_6 = {("expanded_mask", OVERFLOW)}  # seen there, and not with 2.13
 SEEDS = range(1)
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what attempts say costs nothing
-
-
-@pytest.fixture(scope="module")
-def course(repository: Path) -> Course:
-    return load_course(repository)
 
 
 @pytest.fixture

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.course import Course, load_course
+from manyheads.course import Course
 from manyheads.judge.catalogue import Catalogue
 
 Changes = tuple[tuple[str, str], ...]  # what stands in the reference once, and what stands there instead
-
-
-@pytest.fixture(scope="module")
-def course(repository: Path) -> Course:
-    return load_course(repository)
 
 
 @pytest.fixture(scope="module")

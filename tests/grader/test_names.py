@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from manyheads.box.level import Box
-from manyheads.course import load_course
-from manyheads.judge.grade import Judge, Settings
+from manyheads.course import Course
+from manyheads.judge.grade import Judge
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests.grader.changes import Changes, changed
 
 
-@pytest.fixture(scope="module")
-def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"names", lines=False))
-
-
-def graded(judge: Judge, repository: Path, exercise: str, changes: Changes) -> ExerciseResult:
-    course = load_course(repository)
+def graded(judge: Judge, course: Course, exercise: str, changes: Changes) -> ExerciseResult:
     wanted = next(e for e in course.exercises if e.id == exercise)
     return judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
 
 
-def named(judge: Judge, repository: Path, exercise: str, changes: Changes) -> list[tuple[str, ...]]:
+def named(judge: Judge, course: Course, exercise: str, changes: Changes) -> list[tuple[str, ...]]:
     """Each name, with what may stand in its place."""
-    result = graded(judge, repository, exercise, changes)
+    result = graded(judge, course, exercise, changes)
     assert result.score < result.max_score
     return [(d.id, *d.alternatives) for d in result.diagnosis]
 
@@ -76,8 +67,8 @@ WEIGHTS = [
 
 
 @pytest.mark.parametrize(("exercise", "changes"), WEIGHTS)
-def test_weights_that_no_optimiser_sees(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
-    assert named(judge, repository, exercise, changes) == [("params_not_registered",)]
+def test_weights_that_no_optimiser_sees(judge: Judge, course: Course, exercise: str, changes: Changes) -> None:
+    assert named(judge, course, exercise, changes) == [("params_not_registered",)]
 
 
 DEVICES = [
@@ -101,8 +92,8 @@ DEVICES = [
 
 
 @pytest.mark.parametrize(("exercise", "changes"), DEVICES)
-def test_what_is_taken_to_the_cpu(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
-    assert named(judge, repository, exercise, changes) == [("hard_coded_device",)]
+def test_what_is_taken_to_the_cpu(judge: Judge, course: Course, exercise: str, changes: Changes) -> None:
+    assert named(judge, course, exercise, changes) == [("hard_coded_device",)]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +103,8 @@ def test_what_is_taken_to_the_cpu(judge: Judge, repository: Path, exercise: str,
         pytest.param({"return attention_weights(": "print(q.tolist())\n    return attention_weights("}, id="printed"),
     ],
 )
-def test_numbers_may_be_looked_at_on_the_cpu(judge: Judge, repository: Path, change: Changes) -> None:
-    result = graded(judge, repository, "attention_scores", change)
+def test_numbers_may_be_looked_at_on_the_cpu(judge: Judge, course: Course, change: Changes) -> None:
+    result = graded(judge, course, "attention_scores", change)
     assert (result.score, result.diagnosis) == (result.max_score, ())
 
 
@@ -172,8 +163,8 @@ DROPOUTS = [
 
 
 @pytest.mark.parametrize(("exercise", "changes", "name"), DROPOUTS)
-def test_what_a_dropout_does_wrong(judge: Judge, repository: Path, exercise: str, changes: Changes, name: str) -> None:
-    assert named(judge, repository, exercise, changes) == [(name,)]
+def test_what_a_dropout_does_wrong(judge: Judge, course: Course, exercise: str, changes: Changes, name: str) -> None:
+    assert named(judge, course, exercise, changes) == [(name,)]
 
 
 NEITHER = [
@@ -192,9 +183,9 @@ NEITHER = [
 
 @pytest.mark.parametrize(("exercise", "changes"), NEITHER)
 def test_a_dropout_with_neither_the_rate_nor_the_mode_has_two_faults(
-    judge: Judge, repository: Path, exercise: str, changes: Changes
+    judge: Judge, course: Course, exercise: str, changes: Changes
 ) -> None:
-    assert named(judge, repository, exercise, changes) == [(ALWAYS_ON,), ("dropout_rate_fixed",)]
+    assert named(judge, course, exercise, changes) == [(ALWAYS_ON,), ("dropout_rate_fixed",)]
 
 
 @pytest.mark.parametrize(
@@ -206,8 +197,8 @@ def test_a_dropout_with_neither_the_rate_nor_the_mode_has_two_faults(
         pytest.param("fused_qkv", {"y = weights @ v": "y = weights @ v + torch.randn_like(v)"}, id="a fused layer"),
     ],
 )
-def test_noise_is_no_dropout(judge: Judge, repository: Path, exercise: str, change: Changes) -> None:
-    assert named(judge, repository, exercise, change) == []
+def test_noise_is_no_dropout(judge: Judge, course: Course, exercise: str, change: Changes) -> None:
+    assert named(judge, course, exercise, change) == []
 
 
 @pytest.mark.parametrize(
@@ -219,8 +210,8 @@ def test_noise_is_no_dropout(judge: Judge, repository: Path, exercise: str, chan
         ("sdpa_equivalence", {"self.proj(y)": "self.proj(self.proj(y))"}),
     ],
 )
-def test_a_projection_that_is_applied_twice(judge: Judge, repository: Path, exercise: str, change: Changes) -> None:
-    assert named(judge, repository, exercise, change) == [("proj_twice",)]
+def test_a_projection_that_is_applied_twice(judge: Judge, course: Course, exercise: str, change: Changes) -> None:
+    assert named(judge, course, exercise, change) == [("proj_twice",)]
 
 
 IN_ONE_LINE = [
@@ -312,9 +303,9 @@ IN_ONE_LINE = [
 
 @pytest.mark.parametrize(("exercise", "changes", "expected"), IN_ONE_LINE)
 def test_one_mistake_written_in_another_way(
-    judge: Judge, repository: Path, exercise: str, changes: Changes, expected: list[str]
+    judge: Judge, course: Course, exercise: str, changes: Changes, expected: list[str]
 ) -> None:
-    assert sorted(name[0] for name in named(judge, repository, exercise, changes)) == sorted(expected)
+    assert sorted(name[0] for name in named(judge, course, exercise, changes)) == sorted(expected)
 
 
 SIZES = [
@@ -332,13 +323,13 @@ SIZES = [
 
 
 @pytest.mark.parametrize(("exercise", "changes"), SIZES)
-def test_sizes_that_stand_in_the_text(judge: Judge, repository: Path, exercise: str, changes: Changes) -> None:
-    assert ["hard_coded_shape" in names for names in named(judge, repository, exercise, changes)] == [True]
+def test_sizes_that_stand_in_the_text(judge: Judge, course: Course, exercise: str, changes: Changes) -> None:
+    assert ["hard_coded_shape" in names for names in named(judge, course, exercise, changes)] == [True]
 
 
-def test_who_writes_into_the_weights_has_cut_no_gradient(judge: Judge, repository: Path) -> None:
+def test_who_writes_into_the_weights_has_cut_no_gradient(judge: Judge, course: Course) -> None:
     writes = {"    heads = []": "    w_q.data.div_(math.sqrt(hd))\n    heads = []", "/ math.sqrt(hd)": "* 1"}
-    assert named(judge, repository, "mha_by_loop", writes) == [("input_mutated",)]
+    assert named(judge, course, "mha_by_loop", writes) == [("input_mutated",)]
 
 
 PACKED = {
@@ -370,6 +361,6 @@ WILD = [
 
 @pytest.mark.parametrize(("exercise", "changes", "expected"), WILD)
 def test_what_real_code_gets_wrong(
-    judge: Judge, repository: Path, exercise: str, changes: Changes, expected: list[str]
+    judge: Judge, course: Course, exercise: str, changes: Changes, expected: list[str]
 ) -> None:
-    assert sorted(name[0] for name in named(judge, repository, exercise, changes)) == expected
+    assert sorted(name[0] for name in named(judge, course, exercise, changes)) == expected

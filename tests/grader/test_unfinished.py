@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import load_course
-from manyheads.judge.grade import Judge, Settings
+from manyheads.course import Course, load_course
+from manyheads.judge.grade import Judge
 from manyheads.public.attempt import check_source
 from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
-from tests.grader.changes import Changes, changed
+from tests.grader.changes import NO_SEARCH, Changes, changed
 
 EXERCISES = {e.id: e for e in load_course(Path(__file__).parents[2]).exercises}
 UNFINISHED = {
@@ -65,11 +65,6 @@ MISTAKES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"unfinished", lines=False))
-
-
 def unfinished(text: str, first: str, body: str) -> str:
     """The text with this body in all functions from `first` on; without them where it is empty."""
     tree = ast.parse(text)
@@ -91,29 +86,29 @@ def names_of(result: ExerciseResult) -> list[set[str]]:
 @pytest.mark.parametrize("way", UNFINISHED)
 @pytest.mark.parametrize(("exercise", "id_", "changes", "first"), MISTAKES)
 def test_it_is_the_only_name_when_graded_and_at_home(
-    judge: Judge, box: Box, repository: Path, exercise: str, id_: str, changes: Changes, first: str, way: str
+    judge: Judge, box: Box, course: Course, exercise: str, id_: str, changes: Changes, first: str, way: str
 ) -> None:
     wanted = EXERCISES[exercise]
     source = AttemptSource("attempt.py", unfinished(changed(wanted, changes), first, UNFINISHED[way]))
-    limits = load_course(repository).limits.for_worker()
+    limits = course.limits.for_worker()
     graded = names_of(judge.grade_attempt("somebody", wanted, source))
-    at_home = names_of(check_source(read(wanted.fingerprints), source, box, limits))
+    at_home = names_of(check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH))
     for told in (graded, at_home):
         assert id_ in told[0]
         assert [name for name in told[1:] if name != {"interface"}] == []
 
 
-def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(repository: Path, box: Box) -> None:
+def test_a_name_is_not_made_from_two_answers_of_a_function_that_uses_what_is_wrong(course: Course, box: Box) -> None:
     """Its few values fit several mutants; what it calls is wrong in a way that no mutant has."""
     exercise = EXERCISES["fused_qkv"]
     text = changed(exercise, {"weights = self.attn_dropout(scores.softmax(dim=-1))": "weights = torch.tanh(scores)"})
-    limits = load_course(repository).limits.for_worker()
-    result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits)
+    limits = course.limits.for_worker()
+    result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits, NO_SEARCH)
     assert result.score < result.max_score
     assert names_of(result) == []
 
 
-def test_two_mistakes_in_two_functions_have_a_name_each(judge: Judge, box: Box, repository: Path) -> None:
+def test_two_mistakes_in_two_functions_have_a_name_each(judge: Judge, box: Box, course: Course) -> None:
     exercise = EXERCISES["causal_mask"]
     text = changed(
         exercise,
@@ -124,29 +119,29 @@ def test_two_mistakes_in_two_functions_have_a_name_each(judge: Judge, box: Box, 
         },
     )
     source = AttemptSource("attempt.py", text)
-    limits = load_course(repository).limits.for_worker()
+    limits = course.limits.for_worker()
     for result in (
         judge.grade_attempt("somebody", exercise, source),
-        check_source(read(exercise.fingerprints), source, box, limits),
+        check_source(read(exercise.fingerprints), source, box, limits, NO_SEARCH),
     ):
         ids = [d.id for d in result.diagnosis]
         assert ids == ["mask_excludes_self", "mask_reversed"]
 
 
-def test_no_name_is_said_twice(repository: Path, box: Box) -> None:
+def test_no_name_is_said_twice(course: Course, box: Box) -> None:
     """Where two mutants of one misconception explain two functions each, it is one mistake to whoever reads it."""
     exercise = EXERCISES["causal_mask"]
     text = changed(
         exercise, {"device=device).tril()": "device=device).tril(-1)", "masked_fill(~mask": "masked_fill(mask"}
     )
-    limits = load_course(repository).limits.for_worker()
-    result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits)
+    limits = course.limits.for_worker()
+    result = check_source(read(exercise.fingerprints), AttemptSource("attempt.py", text), box, limits, NO_SEARCH)
     ids = [d.id for d in result.diagnosis]
     assert len(ids) == len(set(ids)) > 1
 
 
 def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
-    judge: Judge, box: Box, repository: Path
+    judge: Judge, box: Box, course: Course
 ) -> None:
     """The wrong view in, with nothing written to lead out: that it leads straight back, too, nobody can know."""
     exercise = EXERCISES["reshape_dance"]
@@ -155,9 +150,9 @@ def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
     assert "merge_heads" in merge
     view = "if x.shape[-1] % n_head:\n        raise ValueError(f'{x.shape[-1]} into {n_head}')\n    B, T, C = x.shape\n"
     source = AttemptSource("attempt.py", f"{split}{view}    return x.view(B, n_head, T, C // n_head){rest}")
-    limits = load_course(repository).limits.for_worker()
+    limits = course.limits.for_worker()
     for result in (
         judge.grade_attempt("somebody", exercise, source),
-        check_source(read(exercise.fingerprints), source, box, limits),
+        check_source(read(exercise.fingerprints), source, box, limits, NO_SEARCH),
     ):
         assert result.diagnosis[0].id == "wrong_view"

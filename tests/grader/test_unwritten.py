@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import Exercise, load_course
-from manyheads.judge.grade import Judge, Settings
+from manyheads.course import Course, Exercise, load_course
+from manyheads.judge.grade import Judge
 from manyheads.public.attempt import check_source
 from manyheads.public.file import read
 from manyheads.submission import AttemptSource
 
 EXERCISES = load_course(Path(__file__).parents[2]).exercises
-
-
-@pytest.fixture(scope="module")
-def judge(repository: Path, box: Box) -> Judge:
-    return Judge(load_course(repository), box, Settings(b"nothing"))
 
 
 def emptied(exercise: Exercise, classes: bool) -> AttemptSource:
@@ -34,12 +29,12 @@ def emptied(exercise: Exercise, classes: bool) -> AttemptSource:
 @pytest.mark.parametrize("classes", [True, False], ids=["empty classes", "empty methods"])
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda e: e.id)
 def test_nothing_written_is_named_and_nothing_else_is(
-    judge: Judge, box: Box, repository: Path, exercise: Exercise, classes: bool
+    judge: Judge, box: Box, course: Course, exercise: Exercise, classes: bool
 ) -> None:
     source = emptied(exercise, classes)
     graded = judge.grade_attempt("somebody", exercise, source)
     assert (graded.score, [d.id for d in graded.diagnosis]) == (0, ["stub_untouched"])
-    limits = load_course(repository).limits.for_worker()
+    limits = course.limits.for_worker()
     checked = check_source(read(exercise.fingerprints), source, box, limits)
     assert [(d.id, d.title) for d in checked.diagnosis] == [("stub_untouched", graded.diagnosis[0].title)]
     assert checked.diagnosis[0].hint

@@ -333,7 +333,8 @@ def classes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         shared = shared.parent
     folder = shared / "hostile"
     folder.mkdir(exist_ok=True)
-    files = {item.path.stem for item in request.session.items}
-    return Classes(
-        folder, [s for s in SECTIONS if {"test_secrets", *(f"test_{part}" for part in s.split("+"))} & files]
-    )
+    items = request.session.items
+    asked = {item.path.stem for item in items} | {
+        item.callspec.params.get("output") for item in items if hasattr(item, "callspec")
+    }
+    return Classes(folder, [s for s in SECTIONS if {s, *(f"test_{part}" for part in s.split("+"))} & asked])

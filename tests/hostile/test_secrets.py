@@ -11,7 +11,13 @@ MUTANTS = TINY / "grader" / "misconceptions" / "running_mean.py"
 RELEASED = TINY / "exercises" / "averages" / "01_running_mean.py"
 WRONG = TINY / "grader" / "wrong" / "running_mean"
 
-SECTIONS = ["stealing+forging", "exhausting", "wire", "tensors+cheats", "wrong"]
+SECTIONS = [
+    "stealing+forging",
+    pytest.param("exhausting", marks=pytest.mark.journey),  # graded there, in a minute
+    "wire",
+    "tensors+cheats",
+    "wrong",
+]
 LEAK = "manyheads_leak"  # what attempts put beside the hidden inputs, wherever a word of theirs might come out
 
 
