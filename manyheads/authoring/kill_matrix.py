@@ -17,7 +17,7 @@ INPUTS = (
 
 def kill_rows(catalogue: Catalogue, exercise: Exercise, mutants: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """Run the checks on these mutants: a row for each."""
-    reference = catalogue.reference(exercise)
+    reference = catalogue.remembering(exercise)
     for namespace in mutants:
         yield bits(catalogue.run(exercise, LocalRecordingRunner(namespace), reference, INPUTS, exercise.id))
 

@@ -8,6 +8,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.trusted import namespace_of
 from ..course import Course, Exercise
 from .check_run import CheckRun
+from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
 from .tables import Tables
 
@@ -29,8 +30,14 @@ class Catalogue:
         """The reference solution. Raises BrokenReference."""
         return LocalRunner(namespace_of(exercise.solution))
 
+    def remembering(self, exercise: Exercise) -> RememberingRunner:
+        """The reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
+        return RememberingRunner(namespace_of(exercise.solution), only_values=True)
+
     def run(
         self, exercise: Exercise, attempt: LocalRecordingRunner, reference: Runner, secret: bytes, *seed_parts: str
     ) -> list[CheckOutcome]:
         """The outcomes of all checks of the exercise for this trusted code."""
-        return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts))
+        memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
+        memory.begin_attempt()
+        return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts, memory))
