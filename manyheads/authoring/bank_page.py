@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
-from ..diagnosis import Bank, load_bank
+from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.bank import MisconceptionText
 from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
 from ..judge.catalogue import Catalogue

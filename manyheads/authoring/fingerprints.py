@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from ..checks.explain import KINDS
 from ..course import Exercise
-from ..diagnosis import Bank, load_bank
+from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.kill_matrix import KillMatrix
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.fingerprint import Facet
-from ..submission import code_digest
+from ..submission.read import code_digest
 from .answers import Answers, compared_with
 from .aspects import Subject, broken_aspects, choose, within
 from .known_replies import KnownReplies

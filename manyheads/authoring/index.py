@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..course import Course, Exercise
 from ..course.neighbours import with_neighbours
-from ..diagnosis import load_bank
+from ..diagnosis.bank import load_bank
 from ..errors import CourseFault
 from ..whole import write_whole
 from .engine_digest import engine_digest

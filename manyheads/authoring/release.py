@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
-from ..diagnosis import load_bank
+from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import read_kill_matrix
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole

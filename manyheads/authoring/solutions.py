@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ..course import Course, Exercise
 from ..course.model import FIGURES
-from ..diagnosis import load_bank
+from ..diagnosis.bank import load_bank
 from ..report.pages.solutions import Mistake, Piece, Solution
 from .notebook_libraries import jupytext
 from .strip import BEGIN, END

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..course import Course, Exercise
-from ..diagnosis import load_bank
+from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
 from ..judge.catalogue import Catalogue
 from .answers import Answers, answers_of

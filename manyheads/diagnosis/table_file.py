@@ -17,7 +17,7 @@ from ..checks.explain import KINDS
 from ..checks.implementation import Runner
 from ..checks.recording import Exchange
 from ..course import Exercise
-from ..submission import code_digest
+from ..submission.read import code_digest
 from .agree import comparable
 from .bank import Bank
 from .sketch import Sketches
