@@ -16,7 +16,7 @@ from ..public.compared import Compared
 from ..public.fingerprint import ReplyFingerprint, fingerprint_of, refused_late
 from .aspects import Broken, broken_aspects
 from .chance import is_deterministic, is_of_rounding
-from .recorded_calls import RecordedCalls, SettledRunner
+from .recorded import RecordedCalls, SettledRunner
 from .replies import Replies
 from .same_reply import is_same_reply
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
-from ..diagnosis.bank import Bank, load_bank
-from ..diagnosis.bank import MisconceptionText
+from ..diagnosis.bank import Bank, MisconceptionText, load_bank
 from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
 from ..judge.catalogue import Catalogue
 from ..report.words import points

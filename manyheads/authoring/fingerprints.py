@@ -14,7 +14,7 @@ from ..submission.read import code_digest
 from .answers import Answers, compared_with
 from .aspects import Subject, broken_aspects, choose, within
 from .known_replies import KnownReplies
-from .recorded_calls import RecordedCalls
+from .recorded import RecordedCalls
 
 ALWAYS = {
     "load_error",

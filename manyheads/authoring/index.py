@@ -24,12 +24,16 @@ NAME = "grader/tables/released.json"
 
 
 class Entry(BaseModel):
-    """made_from: a digest of all that an exercise's files are made from. files: the digest of each."""
+    """made_from: a digest of all that an exercise's files are made from. files: the digest of each.
+
+    recorded_from: of all that the record of the mutants is made from, which is less.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     made_from: str
     files: dict[str, str]
+    recorded_from: str = ""
 
 
 class Index:
@@ -59,11 +63,21 @@ class Index:
         known = next((entry.files[name] for entry in self._entries.values() if name in entry.files), None)
         return known is not None and known != _digest(path)
 
-    def note(self, exercise: Exercise, made: Iterable[Path]) -> None:
+    def recorded_from(self, exercise: Exercise) -> str:
+        """What the fingerprint file's record of the mutants was made from; empty where the file is not as it was left."""
+        entry = self._entries.get(exercise.id)
+        is_kept = entry is not None and entry.files.get(self._name(exercise.fingerprints)) == _digest(
+            exercise.fingerprints
+        )
+        return entry.recorded_from if entry is not None and is_kept else ""
+
+    def note(self, exercise: Exercise, made: Iterable[Path], recorded_from: str) -> None:
         """Take down that these files for students are current as they lie there, and the table and the kill matrix."""
         known = {self._name(path) for path in (*made, exercise.table, exercise.kill_matrix)}
         files = {name: digest if name in known else "" for name, digest in self._files(exercise).items()}
-        self._entries[exercise.id] = Entry(made_from=self._made_from(exercise), files=files)
+        self._entries[exercise.id] = Entry(
+            made_from=self._made_from(exercise), files=files, recorded_from=recorded_from
+        )
 
     def files(self, exercise: Exercise) -> list[Path]:
         """The files for students that were noted last."""

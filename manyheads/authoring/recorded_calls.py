@@ -2,59 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from torch import Tensor
 
-from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..checks.cast import map_call
-from ..checks.implementation import LocalRunner, Runner
+from ..checks.implementation import Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
 from ..judge.catalogue import Catalogue
-from ..public.copies import is_of_copies, settled
-from ..public.fingerprint import ReplyFingerprint, fingerprint_of
-from .aspects import Groups, groups_of
+from ..public.copies import is_of_copies
+from ..public.fingerprint import fingerprint_of
+from .aspects import groups_of
 from .chance import is_deterministic
+from .recorded import RecordedCalls, SettledRunner, calls_of, first_output
 
 PUBLIC = b"public inputs: drawn without the course's secret"
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
-
-
-@dataclass(frozen=True)
-class SettledRunner(LocalRunner):
-    """Runs trusted code, and replies with what is recorded: of many copies, the extremes."""
-
-    def execute(self, call: Call) -> Reply:
-        return settled(call, super().execute(call))
-
-
-@dataclass(frozen=True)
-class RecordedCalls:
-    """The calls, in the order in which the checks ask them, and for each the check, the reply, and its fingerprint.
-
-    outcomes: of all hidden checks. groups: of each check, the calls to which each aspect can be put.
-    """
-
-    outcomes: tuple[CheckOutcome, ...]
-    asked_by: tuple[str, ...]
-    calls: tuple[Call, ...]
-    replies: tuple[Reply, ...]
-    right: tuple[ReplyFingerprint, ...]
-    groups: Mapping[str, Groups]
-
-    @property
-    def expected(self) -> tuple[Tensor | None, ...]:
-        """The first output of the reference for each call."""
-        return tuple(_first_output(reply) for reply in self.replies)
-
-    def of(self, check: str) -> list[int]:
-        """The indices of a check's calls."""
-        return _of(check, self.asked_by)
 
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
@@ -65,7 +30,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(_rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
-    expected = [_first_output(reply) for reply in replies]
+    expected = [first_output(reply) for reply in replies]
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     return RecordedCalls(
         outcomes=tuple(outcomes),
@@ -73,7 +38,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         calls=calls,
         replies=replies,
         right=tuple(fingerprint_of(reply) for reply in replies),
-        groups={o.id: groups_of(_of(o.id, asked_by), expected, copies) for o in outcomes},
+        groups={o.id: groups_of(calls_of(o.id, asked_by), expected, copies) for o in outcomes},
     )
 
 
@@ -89,10 +54,6 @@ def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckO
                 f"Next: course verify {exercise.id}"
             )
     return outcomes, subject.transcript
-
-
-def _of(check: str, asked_by: tuple[str, ...]) -> list[int]:
-    return [i for i, asking in enumerate(asked_by) if asking == check]
 
 
 def _is_recordable(reference: Runner, call: Call) -> bool:
@@ -115,7 +76,3 @@ def _elements(call: Call) -> int:
         return count(value.values) if isinstance(value, Entries) else 0
 
     return sum(count(v) for v in (call.subject, *call.args, *call.kwargs.values(), call.cotangent))
-
-
-def _first_output(reply: Reply) -> Tensor | None:
-    return reply.outputs[0].tensor if reply.outputs else None

@@ -16,8 +16,9 @@ from ..whole import write_whole
 from .bank_page import bank_page, page_path
 from .files import Released
 from .index import Index
+from .kept import may_be_kept
 from .recorded_calls import right_answers
-from .steps import Made, Step, Workshop, matrix_steps, recording_steps
+from .steps import Made, Step, Workshop, keeping_steps, matrix_steps, recording_steps
 from .stub import stub_of
 from .workers import Taken, take_all, take_all_with
 
@@ -66,17 +67,18 @@ def write_release(
     for exercise in named:
         stub_of(exercise)  # all of them, before anything is written
     stale = [exercise for exercise in named if effort.fresh or not index.is_current(exercise)]
-    steps = [_recording(catalogue, exercise, index) for exercise in stale]
+    steps = [_recording(catalogue, exercise, index, fresh=effort.fresh) for exercise in stale]
     steps += [matrix_steps(e) for e in course.exercises if e not in stale and read_kill_matrix(e) is None]
-    written, of_students = list[Path](), defaultdict[str, list[Path]](list)
+    written, of_students, recorded_from = list[Path](), defaultdict[str, list[Path]](list), dict[str, str]()
     with shown(sum(map(len, steps))) as one_more:
         for step, made in _taken(course, catalogue, steps, effort.jobs):
             if isinstance(made, Made):
                 written += _write(made)
                 of_students[step.exercise] += [path for path, _ in made.files]
+                recorded_from[step.exercise] = made.recorded_from  # the last step's stays
             one_more()
     for exercise in stale:
-        index.note(exercise, of_students[exercise.id])
+        index.note(exercise, of_students[exercise.id], recorded_from[exercise.id])
     index.write(course.exercises)
     files = [path for exercise in named for path in index.files(exercise)]
     for stray in stray_files(course, files) if exercises is None else ():
@@ -96,19 +98,23 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
     return [path for path in found if path not in known and path.relative_to(root).parts[0] not in others]
 
 
-def _recording(catalogue: Catalogue, exercise: Exercise, index: Index) -> list[Step]:
+def _recording(catalogue: Catalogue, exercise: Exercise, index: Index, *, fresh: bool) -> list[Step]:
     try:
         load_bank(exercise)
     except CourseError:  # where the reference is broken, that is what to say, not which edits no longer fit it
         right_answers(catalogue, exercise)
         raise
     kills = read_kill_matrix(exercise) is None or index.is_altered(exercise.kill_matrix)
-    return recording_steps(exercise, kills=kills, anew=index.is_altered(exercise.table))
+    anew = index.is_altered(exercise.table)
+    if not (kills or anew or fresh) and may_be_kept(exercise, recorded_from := index.recorded_from(exercise)):
+        return keeping_steps(exercise, recorded_from)
+    return recording_steps(exercise, kills=kills, anew=anew)
 
 
 def _taken(course: Course, catalogue: Catalogue, steps: Sequence[Sequence[Step]], jobs: int) -> Iterator[Taken]:
     """Take the steps. Processes are started where there are steps for more than one: to start takes each some seconds."""
-    jobs = min(jobs, sum(step.kind in ("calls", "kills") for of_one in steps for step in of_one))
+    long = (step.kind in ("calls", "kills") or bool(step.recorded_from) for of_one in steps for step in of_one)
+    jobs = min(jobs, sum(long))
     if jobs > 1:
         return take_all_with(jobs, course.root, steps)
     return take_all(Workshop(course, catalogue), steps)

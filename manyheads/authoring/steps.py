@@ -14,8 +14,10 @@ from ..judge.catalogue import Catalogue
 from .answers import Answers, answers_of
 from .files import Released, files_of
 from .fingerprints import recorded_file
+from .kept import kept_file, recorded_from
 from .kill_matrix import kill_matrix_of, kill_rows
-from .recorded_calls import RecordedCalls, recorded_calls
+from .recorded import RecordedCalls
+from .recorded_calls import recorded_calls
 from .stub import stub_of
 
 PART = 100  # mutants that are asked in one step: fewer would find the same wrong answers once more in every step
@@ -23,12 +25,17 @@ PART = 100  # mutants that are asked in one step: fewer would find the same wron
 
 @dataclass(frozen=True)
 class Step:
-    """A step for an exercise. anew: of the table, make it also where its key says that it is current."""
+    """A step for an exercise.
+
+    anew: of the table, make it also where its key says that it is current.
+    recorded_from: of the files, what the record of the mutants was made from; empty: it is not to be believed.
+    """
 
     kind: Literal["calls", "kills", "table", "files", "matrix"]
     exercise: str
     mutants: range = range(0)
     anew: bool = False
+    recorded_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,10 +47,14 @@ class Kills:
 
 @dataclass(frozen=True)
 class Made:
-    """What a step made, by path; nothing where the file that lies there is as it must be. files: those for students."""
+    """What a step made, by path; nothing where the file that lies there is as it must be.
+
+    files: those for students. recorded_from: what the record of the mutants is made from.
+    """
 
     files: tuple[tuple[Path, bytes | None], ...] = ()
     hidden: tuple[tuple[Path, bytes], ...] = ()
+    recorded_from: str = ""
 
 
 Asked = Answers | Kills
@@ -57,6 +68,11 @@ def recording_steps(exercise: Exercise, *, kills: bool, anew: bool) -> list[Step
     table = Step("table", exercise.id, anew=anew)
     last = Step("files", exercise.id)
     return [*_parts("calls", exercise), *(_parts("kills", exercise) if kills else []), table, last]
+
+
+def keeping_steps(exercise: Exercise, recorded_from: str) -> list[Step]:
+    """The steps that make an exercise's files from what is recorded of its mutants, if that is still made from the same."""
+    return [Step("table", exercise.id), Step("files", exercise.id, recorded_from=recorded_from)]
 
 
 def matrix_steps(exercise: Exercise) -> list[Step]:
@@ -89,8 +105,14 @@ class Workshop:
         hidden = () if new is None else ((exercise.kill_matrix, new.file_content()),)
         if step.kind == "matrix":
             return Made(hidden=hidden)
-        files = self.files(exercise, asked)
-        return Made(tuple((each.path, None if each.is_in_step() else each.content) for each in files), hidden)
+        stub, calls = stub_of(exercise), self._calls(exercise)
+        made_from = recorded_from(exercise, calls, new.file_content() if new else exercise.kill_matrix.read_bytes())
+        fingerprints = kept_file(exercise, stub, calls) if step.recorded_from == made_from else None
+        if fingerprints is None:
+            fingerprints = self.fingerprints(exercise, self.ask_all(exercise) if step.recorded_from else asked)
+        files = files_of(self._catalogue, exercise, stub, fingerprints)
+        made = tuple((each.path, None if each.is_in_step() else each.content) for each in files)
+        return Made(made, hidden, made_from)
 
     def files(self, exercise: Exercise, asked: Sequence[Asked]) -> list[Released]:
         """The files for students, from what the steps before found."""

@@ -32,11 +32,11 @@ def table_key(exercise: Exercise, transcript: Sequence[Exchange]) -> str:
     sources = [path for path in (*exercise.mutant_sources(), exercise.solution) if path.exists()]
     parts = [FORMAT.encode(), *(code_digest(path.read_text(encoding="utf-8")).encode() for path in sources)]
     parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}".encode() for kind in KINDS]
-    parts += [e.check.encode() + _structure(e.call) for e in transcript if comparable(e)]
+    parts += [e.check.encode() + structure_of(e.call) for e in transcript if comparable(e)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _structure(call: Call) -> bytes:
+def structure_of(call: Call) -> bytes:
     """The content of a call without its floats, whose last bits depend on the processor."""
     tensors: list[Tensor] = []
     body = json.dumps(wire.to_body(call, tensors))

@@ -11,7 +11,7 @@ from torch import Tensor
 from manyheads.authoring.answers import answers_of
 from manyheads.authoring.aspects import groups_of
 from manyheads.authoring.known_replies import KnownReplies, Places
-from manyheads.authoring.recorded_calls import RecordedCalls
+from manyheads.authoring.recorded import RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.public.fingerprint import TOLERANCE, ReplyFingerprint, fingerprint_of

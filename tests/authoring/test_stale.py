@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from manyheads.checks.trusted import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.catalogue import Catalogue
+from manyheads.public.file import Fingerprints, loaded, save
 
 pytestmark = pytest.mark.journey
 
@@ -110,6 +112,92 @@ def test_what_an_exercise_is_made_from_makes_its_files_stale(released: Path, cha
     change(released)
     assert release(released)[0] > 0
     assert release(released)[0] == 0
+
+
+def index_with(folder: Path, **changed: object) -> None:
+    index = json.loads((folder / NAME).read_text(encoding="utf-8"))
+    index["running_mean"].update(changed)
+    (folder / NAME).write_text(json.dumps(index), encoding="utf-8")
+
+
+def test_where_only_the_engine_changed_that_asks_no_mutant_none_is_asked(released: Path) -> None:
+    before = content(released)
+    index_with(released, made_from="by another engine")
+    steps, written = release(released)
+    assert (steps, written.written) == (2, []), "the table and the files alone"
+    assert content(released) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
+        pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
+    ],
+)
+def test_what_is_no_answer_of_a_mutants_is_renewed_without_asking_one(
+    released: Path, change: Callable[[Path], object]
+) -> None:
+    change(released)
+    assert release(released)[0] == 2
+    kept = content(released)
+    assert release(released, fresh=True)[0] > 2
+    assert content(released) == kept
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda f: index_with(f, made_from="x", recorded_from="y"), id="the engine that asks the mutants"),
+        pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
+        pytest.param(append(RIGHT, "\n\ndef running_mean(x):\n    return x\n"), id="a right attempt"),
+        pytest.param(replace(CHECKS, "averages all that came", "averages what came"), id="a check's title"),
+    ],
+)
+def test_a_record_of_the_mutants_that_was_made_from_something_else_is_made_again(
+    released: Path, change: Callable[[Path], object]
+) -> None:
+    change(released)
+    assert release(released)[0] > 2
+    made = content(released)
+    release(released, fresh=True)
+    assert content(released) == made
+
+
+def without_mutants(there: Fingerprints) -> Fingerprints:
+    return dataclasses.replace(there, content=there.content.model_copy(update={"mutants": ()}))
+
+
+def with_another_answer(there: Fingerprints) -> Fingerprints:
+    replies = tuple(each[::-1] for each in there.content.replies)
+    return dataclasses.replace(there, content=there.content.model_copy(update={"replies": replies}))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(with_another_answer, id="the reference's replies"),
+        pytest.param(
+            lambda there: dataclasses.replace(
+                without_mutants(there), expected=[None if t is None else t * 1.01 for t in there.expected]
+            ),
+            id="the reference's outputs",
+        ),
+        pytest.param(
+            lambda there: dataclasses.replace(without_mutants(there), calls=there.calls[::-1]), id="what is asked"
+        ),
+    ],
+)
+def test_a_record_whose_numbers_are_others_is_made_again(
+    released: Path, other: Callable[[Fingerprints], Fingerprints]
+) -> None:
+    """As on a machine that computes others: no digest tells of it."""
+    path, before = released / FINGERPRINTS, (released / FINGERPRINTS).read_bytes()
+    path.write_bytes(save(other(loaded(before))))
+    files = json.loads((released / NAME).read_text(encoding="utf-8"))["running_mean"]["files"]
+    index_with(released, made_from="x", files={**files, FINGERPRINTS: hashlib.sha256(path.read_bytes()).hexdigest()})
+    assert release(released)[0] == 2
+    assert path.read_bytes() == before
 
 
 def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
