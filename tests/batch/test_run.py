@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ from manyheads.course import CourseError, load_course
 from manyheads.judge.collect import GraderFault
 from manyheads.result import Result
 from manyheads.submission import Submission, find_submissions
+from tests.conftest import TINY
+from tests.copies import copy_course
+from tests.warm import fork_judges
 
 pytestmark = pytest.mark.usefixtures("warm_judges")
 
@@ -56,12 +60,32 @@ def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, R
     return {g.result.student: g.result for g in grade_all(GradePlan(course, SECRET), submissions, jobs)}
 
 
-def test_two_judges_give_what_one_gives_whatever_the_order(tiny_copy: Path, submitted: Path) -> None:
-    edit("course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")(tiny_copy)
-    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    one = grade(tiny_copy, submissions, 1)
-    two = grade(tiny_copy, submissions[::-1], 2)
-    assert one == two
+@dataclass(frozen=True)
+class Together:
+    """A class, graded by several judges in the other order. cpus: of each judge, while they were at work."""
+
+    course: Path
+    results: dict[str, Result]
+    cpus: list[set[int]]
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Together:
+    course = copy_course(TINY, tmp_path_factory.mktemp("course") / "tiny")
+    edit("course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")(course)
+    submissions, _ = find_submissions(load_course(course), submitted)
+    with pytest.MonkeyPatch.context() as patched:
+        fork_judges(patched)
+        graded = grade_all(GradePlan(course, SECRET), submissions[::-1], max(2, len(os.sched_getaffinity(0))))
+        first = next(graded)
+        cpus = [os.sched_getaffinity(judge.pid) for judge in multiprocessing.active_children() if judge.pid]
+        return Together(course, {g.result.student: g.result for g in (first, *graded)}, cpus)
+
+
+def test_several_judges_give_what_one_gives_whatever_the_order(together: Together, submitted: Path) -> None:
+    submissions, _ = find_submissions(load_course(together.course), submitted)
+    one = grade(together.course, submissions, 1)
+    assert one == together.results
     assert {student: one[student].score for student in sorted(one)} == SCORES
     assert {r.isolation for r in one.values()} == {"namespaces"}
     outcomes = {s: {c.outcome for c in r.exercises[0].checks} for s, r in one.items()}
@@ -71,13 +95,8 @@ def test_two_judges_give_what_one_gives_whatever_the_order(tiny_copy: Path, subm
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is everybody's")
-def test_as_many_judges_as_cpus_keep_to_one_each(tiny_copy: Path, submitted: Path) -> None:
-    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    results = grade_all(GradePlan(tiny_copy, SECRET), submissions, len(os.sched_getaffinity(0)))
-    next(results)
-    judges = [p.pid for p in multiprocessing.active_children() if p.pid]
-    kept = [cpus for judge in judges if len(cpus := os.sched_getaffinity(judge)) == 1]
-    results.close()
+def test_as_many_judges_as_cpus_keep_to_one_each(together: Together) -> None:
+    kept = [cpus for cpus in together.cpus if len(cpus) == 1]
     assert kept
     assert all(kept.count(cpus) == 1 for cpus in kept)
 
