@@ -12,7 +12,7 @@ from ..course import Exercise
 from ..course.neighbours import with_neighbours
 from ..diagnosis.bank import load_bank
 from ..diagnosis.table_file import structure_of
-from ..public.file import Content, Fingerprints, read, save
+from ..public.file import Fingerprints, loaded, save
 from ..submission.read import code_digest
 from .engine_digest import engine_digest
 from .fingerprints import words_of
@@ -55,18 +55,11 @@ def kept_file(exercise: Exercise, stub: str, recorded: RecordedCalls) -> bytes |
 
     To be asked only where the file is as a release left it, with a digest that is still `recorded_from`.
     """
-    there = read(exercise.fingerprints)
-    content = there.content
-    if not in_step(_calls(there), _calls(Fingerprints(content, recorded.calls, recorded.expected))):
+    there = exercise.fingerprints.read_bytes()
+    content = loaded(there).content
+    if not in_step(there, save(Fingerprints(content, recorded.calls, recorded.expected))):
         return None
     if not all(right.is_same(content.right(i)) for i, right in enumerate(recorded.right)):
         return None
     today = {"stub": code_digest(stub), "words": words_of(load_bank(exercise))}
     return save(Fingerprints(content.model_copy(update=today), recorded.calls, recorded.expected))
-
-
-def _calls(fingerprints: Fingerprints) -> bytes:
-    """The calls and the reference's answers as a file holds them."""
-    nothing: dict[str, object] = {"checks": (), "replies": (), "mutants": (), "words": {}}
-    content: Content = fingerprints.content.model_copy(update=nothing)
-    return save(Fingerprints(content, fingerprints.calls, fingerprints.expected))

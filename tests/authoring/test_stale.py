@@ -13,7 +13,11 @@ import pytest
 
 from manyheads.authoring.engine_digest import engine_digest
 from manyheads.authoring.index import NAME
+from manyheads.authoring.kept import kept_file
+from manyheads.authoring.recorded_calls import recorded_calls
+from manyheads.authoring.recordings import in_step
 from manyheads.authoring.release import Effort, Written, write_release
+from manyheads.authoring.stub import stub_of
 from manyheads.authoring.verify.structure import verify_structure
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import load_course
@@ -162,6 +166,16 @@ def test_a_record_of_the_mutants_that_was_made_from_something_else_is_made_again
     made = content(released)
     release(released, fresh=True)
     assert content(released) == made
+
+
+@pytest.mark.parametrize("name", ["attention_scores", "causal_mask"])
+def test_records_of_the_real_course_are_kept_as_they_are(repository: Path, name: str) -> None:
+    """Its calls hold more than the tiny course's: modules with weights, numbers in place of tensors, the same tensor twice."""
+    course = load_course(repository)
+    exercise = next(e for e in course.exercises if e.id == name)
+    kept = kept_file(exercise, stub_of(exercise), recorded_calls(Catalogue(course), exercise))
+    assert kept is not None
+    assert in_step(exercise.fingerprints.read_bytes(), kept)
 
 
 def without_mutants(there: Fingerprints) -> Fingerprints:
