@@ -18,9 +18,9 @@ from ..course import load_course
 from ..errors import CourseFault
 from ..submission import Submission
 from .dask_worker import RunSetup, grade_here, prepare
-from .journal import run_key, submission_key
+from .keys import files_key, keys_of
 from .plan import GradePlan
-from .run import Graded, WorkerLost, grade_with
+from .run import EVERYTHING, Graded, Only, WorkerLost, grade_with
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,10 +40,14 @@ KILLED = (
 GONE = "the dask scheduler at {} is gone. Next: start it again, with workers, and run the same command again, which goes on from there"
 
 
-def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission]) -> Iterator[Graded]:
-    """Yield results as they come. Raises CourseFault if there is no cluster or a worker cannot judge."""
+def grade_on(
+    address: str, plan: GradePlan, submissions: Sequence[Submission], only: Only = EVERYTHING
+) -> Iterator[Graded]:
+    """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
+
+    Raises CourseFault if there is no cluster or a worker cannot judge."""
     course = load_course(plan.course)
-    setup = RunSetup(plan, run_key(course, plan), course.limits.source_kib)
+    setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
     resource = RESOURCES[plan.device]
     with _connected(address) as client:
         from distributed import KilledWorker
@@ -53,7 +57,7 @@ def grade_on(address: str, plan: GradePlan, submissions: Sequence[Submission]) -
             workers.prepare(setup)
         except OSError:  # dask raises this when the scheduler ends meanwhile
             raise WorkerLost(GONE.format(address)) from None
-        calls = (partial(grade_here, setup, s, submission_key(s, setup.key, setup.limit_kib)) for s in submissions)
+        calls = (partial(grade_here, setup, s, files_key(s, setup.limit_kib), only.get(s, ())) for s in submissions)
         pool = client.get_executor(pure=False, resources={resource: 1})
         try:
             yield from grade_with(pool, calls, workers.room)

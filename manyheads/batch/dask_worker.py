@@ -10,6 +10,7 @@ import asyncio
 import multiprocessing
 import socket
 import threading
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING
 from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .journal import run_key, submission_key
 from .judge_process import Graded, JudgeProcess, WorkerLost
+from .keys import files_key, keys_of
 from .plan import GradePlan
 from .worker_end import call_at_the_end_of, kill_judges
 
@@ -90,24 +91,24 @@ def _prepare(setup: RunSetup) -> None:
         raise _with_hostname(fault) from None
 
 
-def grade_here(setup: RunSetup, submission: Submission, key: str) -> Graded:
-    """Grade a submission. `key`: the hash of its files on the machine that runs `course grade`.
+def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collection[str] = ()) -> Graded:
+    """Grade a submission. key: the hash of its files on the machine that runs `course grade`. only: ids of exercises.
 
     Raises CourseFault, or Reschedule if this worker ends: dask then gives the submission to another.
     """
     _end_with_this_worker()
     try:
-        if submission_key(submission, setup.key, setup.limit_kib) != key:
+        if files_key(submission, setup.limit_kib) != key:
             raise CourseFault(
                 f"the files in {submission.folder} differ from those on the machine that runs course grade. "
                 "Next: share that folder with every worker; or the same command again, if it has just been changed"
             )
         with _state.lock:
             try:
-                return _state.judge_for(setup).grade(submission)
+                return _state.judge_for(setup).grade(submission, only)
             except WorkerLost:  # killed, perhaps for lack of memory: try once more
                 _state.close_judge()
-                return _state.judge_for(setup).grade(submission)
+                return _state.judge_for(setup).grade(submission, only)
     except CourseFault as fault:
         if _state.ending:
             from distributed import Reschedule
@@ -136,7 +137,7 @@ def _check(setup: RunSetup) -> None:
         raise CourseFault(
             f"there is no course in {setup.plan.course}. Next: share that folder with every worker"
         ) from None
-    if run_key(course, setup.plan) != setup.key:
+    if keys_of(course, setup.plan).of_course() != setup.key:
         raise CourseFault(
             "the course, the grader or the package versions differ from those of the machine that runs course grade. "
             "Next: install the same engine and constraints.txt on both (make setup), and share the course's folder"

@@ -7,6 +7,7 @@ import gc
 import multiprocessing
 import os
 import signal
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -75,13 +76,13 @@ def start(plan: GradePlan) -> None:
     gc.enable()
 
 
-def grade(submission: Submission) -> Graded:
-    """Grade one submission in this process. Raises what `start` stored."""
+def grade(submission: Submission, only: Collection[str] = ()) -> Graded:
+    """Grade one submission in this process. only: ids of exercises; empty: all. Raises what `start` stored."""
     if _state.problem is not None:
         raise _state.problem
     assert _state.judge is not None
     _state.judge.faults.clear()
-    result = _state.judge.grade(submission)
+    result = _state.judge.grade(submission, only)
     return Graded(submission, result, tuple(_state.judge.faults))
 
 
@@ -101,10 +102,10 @@ class JudgeProcess:
             self.close()
             raise
 
-    def grade(self, submission: Submission) -> Graded:
-        """Grade a submission. Raises WorkerLost if the process has ended."""
+    def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
+        """Grade a submission. only: ids of exercises; empty: all. Raises WorkerLost if the process has ended."""
         try:
-            self._line.send(submission)
+            self._line.send((submission, tuple(only)))
         except OSError:
             raise WorkerLost(LOST) from None
         graded = self._answer()
@@ -138,9 +139,9 @@ def _serve(line: Connection, plan: GradePlan) -> None:
     try:
         line.send(_state.problem)
         while True:
-            submission = line.recv()
+            submission, only = line.recv()
             try:
-                line.send(grade(submission))
+                line.send(grade(submission, only))
             except Exception as error:
                 line.send(error)
     except (EOFError, OSError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ..course import Exercise
 from ..result import HandedIn, Result, write_result
 from ..submission import Submission
 from .journal import Journal
@@ -25,47 +26,68 @@ class Gradebook(Protocol):
 class Record:
     """Writes the results of a run.
 
-    only_some: only some exercises are graded; the others are kept from disk.
+    chosen: ids of the exercises that are graded, the others being kept from disk; empty: all.
     handed_in: when each submission was handed in; who is not in it, nobody knows of.
     counted: makes what a gradebook gets of what is written: a result as it counts.
+    todo: the ids of what has to be graded, by submission. `known` fills it.
     """
 
     folder: Path
     journal: Journal
     book: Gradebook | None
-    only_some: bool
+    chosen: Collection[str]
     handed_in: Mapping[Submission, HandedIn] = field(default_factory=dict)
     counted: Callable[[Result], Result] = lambda result: result
     faults: list[str] = field(default_factory=list)
-    _keys: dict[Submission, str] = field(default_factory=dict)
+    todo: dict[Submission, tuple[str, ...]] = field(default_factory=dict)
+    _keys: dict[Submission, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def in_part(self) -> int:
+        """How many submissions have something to grade, and something that holds good."""
+        return sum(len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items())
 
     def known(self, submissions: Sequence[Submission], *, regrade: bool) -> Iterator[tuple[Submission, Result]]:
-        """The results that are graded already and have not changed. Call this before `add`."""
-        self._keys = {
-            s: self.journal.key(s) for s in submissions
-        }  # computed now, because files may change during the run
-        for submission, key in () if regrade else self._keys.items():
-            result = self.journal.known(submission, key)
-            if result is not None:
-                dated = self._dated(submission, result)
-                if dated != result:
-                    write_result(dated, self.folder)
-                if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
-                    self.book.write(self.counted(dated))
-                yield submission, dated
+        """The results that are graded already and have not changed. Go through all of them before `add`."""
+        for submission in submissions:
+            before = self.journal.on_disk(submission)
+            # The keys are computed now, because files may change during the run.
+            keys = {e.id: self.journal.keys.of(submission, e) for e in self._chosen(submission)}
+            noted = set() if regrade or before is None else self._noted(submission, before, keys)
+            todo = tuple(id_ for id_ in keys if id_ not in noted)
+            if todo or before is None:
+                self.todo[submission] = todo
+                self._keys[submission] = {id_: keys[id_] for id_ in todo}
+                continue
+            result = self._dated(submission, merged(before, before, submission.assignment))
+            if result != before:
+                write_result(result, self.folder)
+            if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
+                self.book.write(self.counted(result))
+            yield submission, result
 
     def add(self, graded: Graded) -> Result:
-        """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats the submission."""
-        submission, result = graded.submission, self._dated(graded.submission, graded.result)
-        if self.only_some:
-            result = merged(result, self.journal.on_disk(submission), submission.assignment)
+        """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats it."""
+        submission, todo = graded.submission, self.todo[graded.submission]
+        kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
+        before = None if kept == set() else self.journal.on_disk(submission)
+        result = self._dated(submission, merged(graded.result, before, submission.assignment, kept))
         write_result(result, self.folder)
         if self.book is not None:
             self.book.write(self.counted(result))
         if not graded.faults:
-            self.journal.note(submission, self._keys[submission])
+            self.journal.note(submission, self._keys[submission], result)
         self.faults += graded.faults
         return result
+
+    def _chosen(self, submission: Submission) -> list[Exercise]:
+        return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
+
+    def _noted(self, submission: Submission, before: Result, keys: Mapping[str, str]) -> set[str]:
+        """The ids of those of its exercises whose result holds good."""
+        exercises = {e.id: e for e in submission.assignment.exercises}
+        every = [e for e in before.exercises if e.id in keys]
+        return {e.id for e in every if self.journal.holds(submission, exercises[e.id], keys[e.id], e)}
 
     def _dated(self, submission: Submission, result: Result) -> Result:
         return result.model_copy(update={"handed_in": self.handed_in.get(submission)})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 
 from ..submission import Submission
 from .cpus import one_for_each, start_on_one
@@ -16,16 +17,22 @@ from .plan import GradePlan
 
 __all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
 
+Only = Mapping[Submission, tuple[str, ...]]
+EVERYTHING: Only = MappingProxyType({})
 AHEAD = 8  # submissions queued for each judge, so that it never waits for the writer
 SECONDS = 1.0  # the longest wait before `room` is called again
 
 
-def grade_all(plan: GradePlan, submissions: Sequence[Submission], jobs: int) -> Iterator[Graded]:
-    """Yield results as they come. Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
+def grade_all(
+    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only = EVERYTHING
+) -> Iterator[Graded]:
+    """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
+
+    Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, initializer=start_on_one, initargs=(plan, one_for_each(jobs))) as pool:
         try:
-            yield from grade_with(pool, (partial(grade, s) for s in submissions), lambda: AHEAD * jobs)
+            yield from grade_with(pool, (partial(grade, s, only.get(s, ())) for s in submissions), lambda: AHEAD * jobs)
         except (KeyboardInterrupt, GeneratorExit):
             # Kill the judges, because an attempt may still have 20 seconds. Pending futures then fail by themselves:
             # cancelling them would raise in the pool's own thread, which prints a traceback (Python 3.11).

@@ -18,7 +18,7 @@ from ..batch.cpus import usable
 from ..batch.journal import open_journal
 from ..batch.plan import GradePlan
 from ..batch.record import Record
-from ..batch.run import Graded, grade_all
+from ..batch.run import Graded, Only, grade_all
 from ..box.names import Device, Level
 from ..collect.handed_in import handed_in, read_times
 from ..course import Course
@@ -30,7 +30,7 @@ from ..submission import Submission, find_submissions, write_not_graded
 from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
 from .decided import Counting
-from .grade_summary import name_absent, name_decisions, name_others, show_rows
+from .grade_summary import counted_up, name_absent, name_decisions, name_others, show_rows
 from .options import CourseOption, RosterOption, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -87,6 +87,7 @@ def grade(
     loaded = instructors_course_of(course, "grade")
     chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
     submissions, others = find_submissions(loaded, submitted)
+    submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, submissions, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
     members = class_list(loaded, roster, pseudonyms)
@@ -106,13 +107,13 @@ def grade(
     started = time.monotonic()
     with ExitStack() as stack:
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
-        record = Record(out, open_journal(out, loaded, plan), book, bool(chosen), when, counting.final)
+        record = Record(out, open_journal(out, loaded, plan), book, chosen, when, counting.final)
         known = record.known(submissions, regrade=regrade)
         rows = {submission: row_of(counting.count(result)) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:
             with progress(console, len(submissions), before) as shown:
-                for each in _graded(plan, waiting, jobs, cluster):
+                for each in _graded(plan, waiting, jobs, cluster, record.todo):
                     rows[each.submission] = row_of(counting.count(record.add(each)))
                     shown.one_more(rows[each.submission].stopped)
         except KeyboardInterrupt:
@@ -126,11 +127,9 @@ def grade(
     counted = [*rows.values(), *map(row_of, absent)]
     show_rows(console, counted, members)
     name_decisions(console, counted)
-    graded = f"{len(rows)} submission{'' if len(rows) == 1 else 's'}"
-    again = f" ({before} as before)" if before else ""
-    seconds = time.monotonic() - started
+    how = f"in {time.monotonic() - started:.1f} s, isolation: {isolation}"
     where = f"Results: {out}/. Next: course report {out}"
-    console.print(f"{graded}{again} in {seconds:.1f} s, isolation: {isolation}. {where}", soft_wrap=True)
+    console.print(f"{counted_up(len(rows), before, record.in_part)} {how}. {where}", soft_wrap=True)
     name_absent(console, [row.student for row in rows.values()], members)
     write_not_graded(others, out)
     name_others(console, others, out)
@@ -142,13 +141,15 @@ def grade(
         raise typer.Exit(2 if faults else 1)
 
 
-def _graded(plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None) -> Iterator[Graded]:
-    """Yield the results. If there is nothing to grade, no judge is started."""
+def _graded(
+    plan: GradePlan, submissions: Sequence[Submission], jobs: int, cluster: str | None, only: Only
+) -> Iterator[Graded]:
+    """Yield the results. If there is nothing to grade, no judge is started. only: what of each submission."""
     if not submissions:
         return iter(())
     if cluster is not None:
-        return grade_on(cluster, plan, submissions)
-    return grade_all(plan, submissions, min(jobs, len(submissions)))
+        return grade_on(cluster, plan, submissions, only)
+    return grade_all(plan, submissions, min(jobs, len(submissions)), only)
 
 
 def _most_judges(device: Device) -> int:

@@ -10,6 +10,7 @@ from rich.console import Console
 from ..report.class_list import ClassList, absent_rows
 from ..report.rows import Row
 from ..report.terminal import class_misconceptions, class_table
+from ..report.words import counted
 from ..submission import NotGraded
 
 MOST_ROWS = 200  # the most students in the table at the end
@@ -24,6 +25,12 @@ def show_rows(console: Console, rows: Sequence[Row], members: ClassList) -> None
         return
     console.print(class_misconceptions(rows))
     console.print(f"{len(everybody)} students are too many for a table here. Next: course report --students\n")
+
+
+def counted_up(submissions: int, before: int, in_part: int) -> str:
+    """12 submissions (9 as before, 2 in part)."""
+    less = ", ".join(f"{count} {how}" for count, how in ((before, "as before"), (in_part, "in part")) if count)
+    return counted(submissions, "submission", "submissions") + (f" ({less})" if less else "")
 
 
 def name_absent(console: Console, present: Sequence[str], members: ClassList) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from manyheads.batch.cluster import grade_on
 from manyheads.batch.dask_worker import RunSetup, grade_here, prepare
-from manyheads.batch.journal import run_key, submission_key
+from manyheads.batch.keys import files_key, keys_of
 from manyheads.batch.plan import GradePlan
 from manyheads.course import load_course
 from manyheads.errors import CourseFault
@@ -44,7 +44,7 @@ def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tiny_c
 
 def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> None:
     course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
-    setup = RunSetup(plan, run_key(course, plan), course.limits.source_kib)
+    setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
     with (tiny_copy / CHECKS).open("a") as file:
         file.write("\n# changed\n")
     with pytest.raises(
@@ -59,10 +59,10 @@ def test_a_worker_that_sees_another_course_takes_no_work(tiny_copy: Path) -> Non
 
 def test_a_worker_that_sees_other_files_grades_nothing(tiny_copy: Path, tmp_path: Path) -> None:
     course, plan = load_course(tiny_copy), GradePlan(tiny_copy, b"secret")
-    setup = RunSetup(plan, run_key(course, plan), course.limits.source_kib)
+    setup = RunSetup(plan, keys_of(course, plan).of_course(), course.limits.source_kib)
     submitted = hand_in(tmp_path / "submitted", {"ada": RIGHT})
     (submission,) = find_submissions(course, submitted)[0]
-    key = submission_key(submission, setup.key, setup.limit_kib)
+    key = files_key(submission, setup.limit_kib)
     shutil.rmtree(submission.folder)
     with pytest.raises(CourseFault, match=r"the files in .*ada/averages .*\. Next: share that folder"):
         grade_here(setup, submission, key)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,12 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
 from manyheads.batch.journal import NAME, open_journal
 from manyheads.batch.plan import GradePlan
 from manyheads.box.procstat import has_ended, pids
 from manyheads.course import load_course
-from manyheads.submission import find_submissions
+from manyheads.result import ExerciseResult, Result
+from manyheads.submission import Submission, find_submissions
 from tests.copies import copy_course
 from tests.warm import run_warm
 
@@ -44,10 +48,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 def hand_in(folder: Path, attempts: dict[str, str]) -> Path:
     for student, source in attempts.items():
-        path = folder / student / "averages" / "01_running_mean.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
+        hand_in_one(folder / student / "averages" / "01_running_mean.py", source, student)
     return folder
+
+
+def hand_in_one(path: Path, source: str, student: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
 
 
 def results_in(out: Path) -> Results:
@@ -109,46 +116,116 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert results_in(out) == mended
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param("grader/checks/test_running_mean.py", id="a check"),
-        pytest.param("grader/misconceptions/running_mean.py", id="a mutant"),
-        pytest.param("grader/texts.yaml", id="a word"),
-        pytest.param("solutions/averages/01_running_mean.py", id="the reference"),
-        pytest.param("exercises/averages/01_running_mean.py", id="the stub"),
-    ],
-)
-def test_what_a_result_is_made_from_is_in_its_key(tiny_copy: Path, submitted: Path, change: str) -> None:
-    plan, course = GradePlan(tiny_copy, b"secret"), load_course(tiny_copy)
-    (submission, *_), _ = find_submissions(course, submitted)
-    before = open_journal(tiny_copy, course, plan).key(submission)
-    assert open_journal(tiny_copy, course, plan).key(submission) == before
-    with (tiny_copy / change).open("a") as file:
-        file.write("\n# changed\n")
-    assert open_journal(tiny_copy, course, plan).key(submission) != before
+def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_again(
+    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    def grade() -> tuple[str, list[list[str]]]:
+        """What it says, and which exercises were graded: of each submission a line of the journal."""
+        before = noted_in(out)
+        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return re.split(r" in \d", done.stdout.splitlines()[-1])[0], noted_in(out)[len(before) :]
+
+    shutil.rmtree(submitted)
+    hand_in(submitted, {"ada": RIGHT, "ben": RIGHT})
+    for folder, stem in (("averages", "02_other_mean"), ("sums", "01_last_mean")):
+        for student in ("ada", "ben"):
+            hand_in_one(submitted / student / folder / f"{stem}.py", RIGHT, student)
+    write_exercises(tiny_copy, {"averages": ["running_mean"]})
+    (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
+    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1  # files of no exercise
+    first = {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")}
+    assert len(first) == 2
+
+    write_exercises(tiny_copy, {"averages": ["running_mean", "other_mean"], "sums": ["last_mean"]})
+    said, graded = grade()
+    assert said == "4 submissions (2 in part)"
+    new = (("averages", "other_mean"), ("sums", "last_mean"))
+    assert sorted(graded) == sorted([f"{s}/{a}", id_] for s in ("ada", "ben") for a, id_ in new)
+    for path, exercises in first.items():
+        result = json.loads(path.read_bytes())
+        assert result["exercises"][:1] == exercises
+        assert result["max_score"] == 8
+        assert result["score"] == sum(each["score"] for each in result["exercises"])
+
+    with (tiny_copy / "grader" / "checks" / "test_other_mean.py").open("a") as file:
+        file.write('\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n')
+        file.write("    attempt.call('running_mean', torch.ones(3))\n")
+    said, graded = grade()
+    assert said == "4 submissions (2 as before, 2 in part)"
+    assert sorted(graded) == [[f"{s}/averages", "other_mean"] for s in ("ada", "ben")]
+    checks = json.loads((out / "ada" / "averages.json").read_bytes())["exercises"][1]["checks"]
+    assert [each["title"] for each in checks][-1] == "is there"
+
+    (tmp_path / "later.py").rename(submitted / "ada" / "averages" / "02_other_mean.py")
+    said, graded = grade()
+    assert (said, graded) == ("4 submissions (3 as before, 1 in part)", [["ada/averages", "other_mean"]])
+    assert json.loads((out / "ada" / "averages.json").read_bytes())["score"] == 8
+    write_exercises(tiny_copy, {"averages": ["running_mean"], "sums": ["last_mean"]})
+    for path in submitted.glob("*/averages/02_*"):
+        path.unlink()
+    assert grade() == ("4 submissions (4 as before)", [])
+    assert {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")} == first
 
 
-def test_how_it_is_graded_is_in_its_key(tiny_copy: Path, submitted: Path) -> None:
-    course = load_course(tiny_copy)
-    (first, second, *_), _ = find_submissions(course, submitted)
-    plans = [GradePlan(tiny_copy, b"secret"), GradePlan(tiny_copy, b"other"), GradePlan(tiny_copy, b"secret", seed=1)]
-    plans.append(GradePlan(tiny_copy, b"secret", exercises=("running_mean",)))
-    plans.append(GradePlan(tiny_copy, b"secret", lines=False))
-    keys = {open_journal(tiny_copy, course, plan).key(s) for plan in plans for s in (first, second)}
-    assert len(keys) == 10
+def noted_in(out: Path) -> list[list[str]]:
+    """The lines of the journal: a submission, and ids of exercises."""
+    path = out / NAME
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+    return [[name, *noted] for name, noted in lines]
+
+
+def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
+    """A course of these exercises, by assignment: each asks what the tiny course's only one asks."""
+    rows = [{"id": a, "title": a.title(), "exercises": [row(id_) for id_ in ids[a]]} for a in ids]
+    (course / "course.yaml").write_text(yaml.safe_dump({"title": "Averages", "assignments": rows}))
+    reference = (REPOSITORY / "tests/tiny_course/solutions/averages/01_running_mean.py").read_bytes()
+    checks = (REPOSITORY / "tests/tiny_course" / "grader/checks/test_running_mean.py").read_bytes()
+    for assignment, names in ids.items():
+        for number, id_ in enumerate(names, 1):
+            path = course / "solutions" / assignment / f"{number:02d}_{id_}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(reference)
+            (course / "grader" / "checks" / f"test_{id_}.py").write_bytes(checks)
+
+
+def row(id_: str) -> dict[str, object]:
+    return {"id": id_, "title": id_.replace("_", " "), "points": 4, "hint": "?"}
 
 
 def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
-    plan, course = GradePlan(tiny_copy, b"secret"), load_course(tiny_copy)
+    course = load_course(tiny_copy)
     submissions, _ = find_submissions(course, submitted)
-    journal = open_journal(tmp_path, course, plan)
+    journal = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret"))
     for submission in submissions[:2]:
-        journal.note(submission, journal.key(submission))
+        journal.note(submission, {"running_mean": "a key"}, result_of(submission))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-20])
-    journal.note(submissions[2], journal.key(submissions[2]))
-    assert set(open_journal(tmp_path, course, plan).lines) == {"ada/averages", "cat/averages"}
+    journal.note(submissions[2], {"running_mean": "a key"}, result_of(submissions[2]))
+    lines = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret")).lines
+    assert set(lines) == {"ada/averages", "cat/averages"}
+
+
+def test_an_entry_is_good_for_the_result_that_it_was_written_with(
+    tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
+    course = load_course(tiny_copy)
+    (submission, *_), _ = find_submissions(course, submitted)
+    (exercise,), result = submission.assignment.exercises, result_of(submission)
+    open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret")).note(submission, {"running_mean": "k"}, result)
+    journal = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret"))
+    (found,) = result.exercises
+    assert journal.holds(submission, exercise, "k", found)
+    assert not journal.holds(submission, exercise, "other", found)
+    assert not journal.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
+
+
+def result_of(submission: Submission) -> Result:
+    exercise = ExerciseResult(id="running_mean", score=4, max_score=4, checks=())
+    return Result(student=submission.student, assignment="averages", score=4, max_score=4, device="cpu",
+                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
 
 
 def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
@@ -237,24 +314,3 @@ def group_of(pid: int) -> int:
     with suppress(ProcessLookupError):
         return os.getpgid(pid)
     return 0
-
-
-@pytest.mark.parametrize(
-    ("added", "same"),
-    [
-        pytest.param("# a comment\n", True, id="a comment"),
-        pytest.param(
-            "time_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero\n", True, id="what decides about results"
-        ),
-        pytest.param("title: Other averages\n", False, id="anything else"),
-    ],
-)
-def test_dates_are_no_reason_to_grade_again(tiny_copy: Path, submitted: Path, added: str, same: bool) -> None:
-    plan = GradePlan(tiny_copy, b"secret")
-    (submission, *_), _ = find_submissions(load_course(tiny_copy), submitted)
-    before = open_journal(tiny_copy, load_course(tiny_copy), plan).key(submission)
-    path = tiny_copy / "course.yaml"
-    text = path.read_text().replace("title: Averages\n\n", "\n") + ("" if "title" in added else "title: Averages\n")
-    path.write_text(text.replace("    title: Averages\n", "    title: Averages\n    due: 2026-12-01 18:00Z\n") + added)
-    after = open_journal(tiny_copy, load_course(tiny_copy), plan).key(submission)
-    assert (after == before) is same

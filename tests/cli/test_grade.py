@@ -75,7 +75,7 @@ def test_of_three_judges_there_are_at_work(
     says: str,
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs: asked.append(jobs) or iter(()))
+    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
     found = Driver(Places(), tuple(Gpu(f"nvidia{i}", f"GPU-{i}") for i in range(gpus)), "", False)
     monkeypatch.setattr(nvidia, "find_driver", lambda: found)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -92,7 +92,7 @@ def test_where_nobody_says_how_many_there_is_a_judge_for_each_cpu_that_may_be_us
     monkeypatch: pytest.MonkeyPatch, tiny_copy: Path, submitted: Path
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs: asked.append(jobs) or iter(()))
+    monkeypatch.setattr(command, "grade_all", lambda plan, waiting, jobs, only: asked.append(jobs) or iter(()))
     command.grade(submitted, submitted.parent / "results", course=tiny_copy)
     assert asked == [1]
 
