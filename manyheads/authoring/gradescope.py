@@ -37,19 +37,6 @@ def write_autograder(files: dict[str, bytes], out: Path) -> None:
         raise CourseError(f"{out} cannot be written ({error.strerror}). Next: name another file") from None
 
 
-def the_assignment(course: Course, wanted: str | None) -> Assignment:
-    """The assignment of this id; without one the course's only. Raises CourseError."""
-    known = {each.id: each for each in course.assignments}
-    if wanted is None and len(known) == 1:
-        return course.assignments[0]
-    if wanted not in known:
-        which = "Gradescope grades one assignment" if wanted is None else f"there is no assignment {wanted!a}"
-        raise CourseError(
-            f"{which}; there are: {', '.join(known)}. Next: the same with --assignment {next(iter(known))}"
-        )
-    return known[wanted]
-
-
 def _needed(course: Course) -> Iterator[Path]:
     """What grading reads: no fingerprints, no notebooks, no attempts that only `course verify` asks."""
     yield course.root / "course.yaml"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..course import Course
+from ..report.labels import Labels, labels_of
 from ..report.markdown import CUT, LONGEST, results_section, text_block
 from ..report.words import points
 from ..result import ExerciseResult, Result
@@ -83,11 +84,12 @@ def body(
     course: Course, cpu: Run, gpu: Run | None, refused: Sequence[str], not_started: NotStarted, commit: str
 ) -> str:
     """The report as Markdown, in which a student's text is shown literally. Without `gpu`, a GPU is not mentioned."""
-    parts = [_cpu_part(course, cpu, not_started)]
+    labels = labels_of(course)
+    parts = [_cpu_part(course, cpu, not_started, labels)]
     if refused:
         parts.append("These files are not graded:\n\n" + text_block("\n".join(refused)))
     if gpu is not None:
-        parts.append(_gpu_part(gpu, not_started))
+        parts.append(_gpu_part(gpu, not_started, labels))
     if cpu.results:
         versions = cpu.results[0].versions.get("torch", "?")
         parts.append(text_block(f"commit {commit[:10]}, isolation: {cpu.results[0].isolation}, torch {versions}"))
@@ -95,22 +97,22 @@ def body(
     return text if len(text.encode()) <= LONGEST else _without_blocks(text)
 
 
-def _cpu_part(course: Course, cpu: Run, not_started: NotStarted) -> str:
+def _cpu_part(course: Course, cpu: Run, not_started: NotStarted, labels: Labels) -> str:
     if cpu.results is None:
         return f"## Not graded\n\n{cpu.instead}"
     if not cpu.results:
         return "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there. Fill one, `make check`, push again."
-    return results_section(course.title, cpu.results, not_started)
+    return results_section(course.title, cpu.results, not_started, labels)
 
 
-def _gpu_part(gpu: Run, not_started: NotStarted) -> str:
+def _gpu_part(gpu: Run, not_started: NotStarted, labels: Labels) -> str:
     if gpu.results is None:
         return f"**On a GPU:** {gpu.instead}"
     devices = ", ".join(sorted({result.device for result in gpu.results}))
-    return results_section(f"On the GPU runner ({devices})", gpu.results, not_started)
+    return results_section(f"On the GPU runner ({devices})", gpu.results, not_started, labels)
 
 
 def _without_blocks(text: str) -> str:
     """The tables only, for a text that is too long for a comment."""
-    lines = [line for line in text.splitlines() if line.startswith(("## ", "| ", "|---"))]
+    lines = [line for line in text.splitlines() if line.startswith(("## ", "### ", "| ", "|---"))]
     return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")

@@ -19,11 +19,13 @@ from ..batch.plan import GradePlan
 from ..box.names import BoxUnavailable, Level
 from ..collect.one_student import collect_one
 from ..course import Assignment, Course, load_course
+from ..course.named import assignment_named
 from ..course.secret import FOLDER, course_secret
 from ..decisions import Decisions
 from ..decisions.final import final
 from ..errors import CourseFault
 from ..report.export import gradescope_result
+from ..report.labels import labels_of
 from ..result import HandedIn, Result
 from ..submission import Submission
 from ..whole import write_whole
@@ -66,7 +68,7 @@ def grade_for_gradescope(places: Places, assignment: str) -> Result:
     try:
         _close(places)
         course = load_course(places.course)
-        result, content = _graded(course, _assignment(course, assignment), places.root)
+        result, content = _graded(course, assignment_named(course, assignment), places.root)
     except BaseException:
         _write(places, {"score": 0, "output": _FAILED, "output_format": "text"}, started)
         raise
@@ -85,7 +87,7 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         raise CourseFault(f"a fault of the grader's own: {graded.faults[0]}. Next: course verify")
     found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
-    content = gradescope_result(result, {each.id: each.title for each in assignment.exercises})
+    content = gradescope_result(result, labels_of(course))
     not_taken = [f"not graded: {each}" for each in collected.not_taken]
     if len(not_taken) > MOST_SAID:
         not_taken[MOST_SAID:] = [f"and {len(not_taken) - MOST_SAID} more files"]
@@ -117,16 +119,6 @@ def _close(places: Places) -> None:
         folder.chmod(0o700)
     for secret in (places.course / FOLDER).iterdir():
         secret.chmod(0o600)
-
-
-def _assignment(course: Course, wanted: str) -> Assignment:
-    """Raises CourseFault."""
-    known = {each.id: each for each in course.assignments}
-    if wanted not in known:
-        raise CourseFault(
-            f"there is no assignment {wanted!a}; there are: {', '.join(known)}. Next: course release --gradescope"
-        )
-    return known[wanted]
 
 
 def _handed_in(root: Path) -> HandedIn | None:

@@ -11,12 +11,13 @@ import typer
 from rich.console import Console
 
 from ..course import Course, Exercise
+from ..report.labels import label_of
 from ..report.next_steps import after_done, all_done, following, how_far, welcome
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import last_result
-from .options import CourseOption, FreshOption, course_of, exercises_named
+from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .watch import watch_exercises
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 def check(
     exercises: Annotated[list[str] | None, typer.Argument(help="Ids or files [default: all that are started].")] = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Check again at every save, until Ctrl-C.")] = False,
@@ -36,7 +38,7 @@ def check(
     Example: `course check reshape_dance`, or `course check --watch` while you write.
     """
     loaded = course_of(course)
-    named = exercises_named(loaded, exercises or [])
+    named = exercises_named(loaded, exercises or [], assignment)
     console = Console(highlight=False)
     if watch:
         from ..box.forked import open_own_box
@@ -101,7 +103,9 @@ class _Checking:
         unchanged = last is not None and not was_stopped(last)
         result = last if last is not None and unchanged else self._run(exercise, source)
         tells_why = result.is_done and (self.tells_why or not unchanged)
-        self.console.print(exercise_report(result, after=after_done(exercise) if tells_why else ()))
+        self.console.print(
+            exercise_report(result, label=label_of(exercise), after=after_done(exercise) if tells_why else ())
+        )
         if unchanged:
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
             self.console.print(again, style="dim", soft_wrap=not self.console.is_terminal)

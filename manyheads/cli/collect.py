@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..submission.roster import read_roster
-from .options import CourseOption, RosterOption, course_of
+from .options import AssignmentOption, CourseOption, RosterOption, course_of, only_assignment
 
 if TYPE_CHECKING:
     from ..collect.lay_out import Laid
@@ -29,6 +29,7 @@ def collect(
         "submitted"
     ),
     roster: RosterOption = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Lay out downloads from Canvas, Moodle, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
@@ -42,6 +43,8 @@ def collect(
 
     loaded = course_of(course)
     known = None if roster is None else read_roster(roster)
+    if assignment is not None:
+        loaded = only_assignment(loaded, assignment)
     done = collect_all(loaded, downloads, out, known)
     console = Console(highlight=False)
     for download, platforms in done.platforms.items():

@@ -12,10 +12,11 @@ from ..report.class_list import NOBODY
 from ..report.compare import compare as compared
 from ..report.compare_terminal import changes
 from ..report.compare_terminal import summary as summary_of
+from ..report.labels import labels_of
 from ..result import read_results
 from .class_members import class_list
 from .decided import course_near, decided
-from .options import CourseOption, RosterOption, course_of
+from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 
 def compare(
@@ -29,6 +30,7 @@ def compare(
         ),
     ] = False,
     roster: RosterOption = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Show what changed between two runs: scores by submission and by check, diagnoses, who is new and who is gone.
@@ -37,14 +39,16 @@ def compare(
 
     Example: `course compare results-monday results --fail-on-drop`
     """
-    before, after = read_results(old), read_results(new)
+    loaded = course_near(course, new)
+    before, after = (results_of(loaded, read_results(folder), assignment) for folder in (old, new))
     everybody = {result.student for result in (*before, *after)}
     members = NOBODY if roster is None else class_list(course_of(course), roster)
-    loaded = course_near(course, new)
-    comparison = compared(*(decided(loaded, found, members, everybody) for found in (before, after)))
+    labels = labels_of(loaded)
+    earlier, later = (decided(loaded, found, members, everybody) for found in (before, after))
+    comparison = compared(earlier, later, labels)
     console = Console(highlight=False)
     if not summary:
-        console.print(changes(comparison))
-    console.print(summary_of(comparison))
+        console.print(changes(comparison, labels))
+    console.print(summary_of(comparison, labels))
     if fail_on_drop and comparison.drops:
         raise typer.Exit(1)

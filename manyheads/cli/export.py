@@ -14,10 +14,11 @@ from ..errors import CourseFault
 from ..report.adjustments import sentences
 from ..report.class_list import NOBODY, ClassList
 from ..report.export import FORMATS, TELLS_NOTHING, gradescope_files
+from ..report.labels import labels_of
 from ..result import Result, read_results
 from .class_members import class_list, pseudonyms_in, resolved
 from .decided import course_near, decided
-from .options import CourseOption, RosterOption, course_of
+from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 
 class Format(StrEnum):
@@ -42,6 +43,7 @@ def export(
     ] = None,
     roster: RosterOption = None,
     resolve: Annotated[bool, typer.Option("--resolve", help="Students' names in place of pseudonyms.")] = False,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
@@ -54,21 +56,24 @@ def export(
 
     Example: `course export results --format canvas --roster roster.csv --out grades.csv`
     """
+    near = course_of(course) if gradebook is not None else course_near(course, results)
     found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
+    found = results_of(near, found, assignment)
     if resolve:
         found = resolved(course_of(course), found)
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
+    labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
-        found = decided(course_near(course, results), found, members)
+        found = decided(near, found, members)
     if format in TELLS_NOTHING:
-        for sentence in (f"{each.student}: {said}" for each in found for said in sentences(each)):
+        for sentence in (f"{each.student}: {said}" for each in found for said in sentences(each, labels)):
             print(f"decided: {sentence}", file=sys.stderr)
     if out is None:
-        sys.stdout.write(FORMATS[format.value](found, members))
+        sys.stdout.write(FORMATS[format.value](found, members, labels))
         return
-    files = {out: FORMATS[format.value](found, members)}
+    files = {out: FORMATS[format.value](found, members, labels)}
     if format is Format.GRADESCOPE and (out.is_dir() or not out.suffix):
-        files = {out / path: text for path, text in gradescope_files(found).items()}
+        files = {out / path: text for path, text in gradescope_files(found, labels).items()}
     try:
         for path, text in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)

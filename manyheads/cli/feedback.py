@@ -15,7 +15,7 @@ from ..submission import is_student
 from ..whole import write_whole
 from .class_members import class_list, pseudonyms_in, resolved
 from .decided import decided
-from .options import CourseOption, RosterOption, course_of
+from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 
 def feedback(
@@ -25,6 +25,7 @@ def feedback(
         Path, typer.Option(file_okay=False, help="What was graded: says what platforms call each student.")
     ] = Path("submitted"),
     roster: RosterOption = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
@@ -39,7 +40,7 @@ def feedback(
     from ..feedback.zips import zips
 
     loaded = course_of(course)
-    found = read_results(results)
+    found = results_of(loaded, read_results(results), assignment)
     if pseudonyms_in(loaded, found) is not None:
         found = resolved(loaded, found)
     counted = decided(loaded, found, class_list(loaded, roster))

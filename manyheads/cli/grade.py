@@ -24,6 +24,7 @@ from ..collect.handed_in import handed_in, read_times
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
+from ..report.labels import labels_of
 from ..report.rows import row_of
 from ..result import students_in
 from ..submission import Submission, find_submissions, write_not_graded
@@ -31,7 +32,7 @@ from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
 from .decided import Counting
 from .grade_summary import counted_up, name_absent, name_decisions, name_others, show_rows
-from .options import CourseOption, RosterOption, exercises_named, instructors_course_of
+from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, exercises_named, instructors_course_of
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def grade(
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Grade and report under pseudonyms, which `course resolve` resolves.")
     ] = False,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
@@ -85,8 +87,12 @@ def grade(
     Example: `course grade examples/submitted --out results`
     """
     loaded = instructors_course_of(course, "grade")
-    chosen = tuple(e.id for e in exercises_named(loaded, exercise or [])) if exercise else ()
+    wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    chosen = tuple(e.id for e in exercises_named(loaded, exercise, assignment)) if exercise else ()
     submissions, others = find_submissions(loaded, submitted)
+    submissions = [s for s in submissions if s.assignment in wanted]
+    elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
+    others = [each for each in others if not elsewhere.intersection(each.path.split("/")[1:2])]
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, submissions, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
@@ -95,7 +101,7 @@ def grade(
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
         when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
         pseudonyms.write()
-    counting = Counting(loaded, members)
+    counting, labels = Counting(loaded, members), labels_of(loaded)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
     console = Console(highlight=False)
     jobs = jobs or usable()
@@ -109,12 +115,12 @@ def grade(
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
         record = Record(out, open_journal(out, loaded, plan), book, chosen, when, counting.final)
         known = record.known(submissions, regrade=regrade)
-        rows = {submission: row_of(counting.count(result)) for submission, result in known}
+        rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]
         try:
             with progress(console, len(submissions), before) as shown:
                 for each in _graded(plan, waiting, jobs, cluster, record.todo):
-                    rows[each.submission] = row_of(counting.count(record.add(each)))
+                    rows[each.submission] = row_of(counting.count(record.add(each)), labels)
                     shown.one_more(rows[each.submission].stopped)
         except KeyboardInterrupt:
             done = f"{len(rows)} of {len(submissions)} submissions are graded"
@@ -124,8 +130,8 @@ def grade(
         if book is not None:
             for nothing in absent:
                 book.write(nothing)
-    counted = [*rows.values(), *map(row_of, absent)]
-    show_rows(console, counted, members)
+    counted = [*rows.values(), *(row_of(each, labels) for each in absent)]
+    show_rows(console, counted, members, labels)
     name_decisions(console, counted)
     how = f"in {time.monotonic() - started:.1f} s, isolation: {isolation}"
     where = f"Results: {out}/. Next: course report {out}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ..report.class_list import ClassList, absent_rows
+from ..report.labels import Labels
 from ..report.rows import Row
 from ..report.terminal import class_misconceptions, class_table
 from ..report.words import counted
@@ -17,14 +18,16 @@ MOST_ROWS = 200  # the most students in the table at the end
 MOST_NAMED = 40  # the most files and folders that are named as not graded, and students who handed in nothing
 
 
-def show_rows(console: Console, rows: Sequence[Row], members: ClassList) -> None:
-    """The class table, with a row for everybody on the roster."""
-    everybody = [*rows, *absent_rows(rows, members.absent([row.student for row in rows]))]
+def show_rows(console: Console, rows: Sequence[Row], members: ClassList, labels: Labels) -> None:
+    """The class tables, with a row for everybody on the roster."""
+    everybody = [*rows, *absent_rows(rows, members)]
     if len(everybody) <= MOST_ROWS:
-        console.print(class_table(everybody))
+        console.print(class_table(everybody, labels))
         return
-    console.print(class_misconceptions(rows))
-    console.print(f"{len(everybody)} students are too many for a table here. Next: course report --students\n")
+    console.print(class_misconceptions(rows, labels))
+    console.print(
+        f"{len({row.student for row in everybody})} students are too many for a table here. Next: course report --students\n"
+    )
 
 
 def counted_up(submissions: int, before: int, in_part: int) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..course import Course, CourseError, Exercise, find_course, load_course
-from ..course.named import exercises_called, unknown
+from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
+from ..course.named import UnknownAssignment, assignment_named, exercises_called, unknown
+from ..result import Result
 
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
@@ -16,6 +18,10 @@ CourseOption = Annotated[
 
 RosterOption = Annotated[
     Path | None, typer.Option(help="A CSV file with everybody in the class: id, and name, section, platforms' ids.")
+]
+
+AssignmentOption = Annotated[
+    str | None, typer.Option("--assignment", help="Only this assignment: its id or its title, or a part of either.")
 ]
 
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has not changed since its last check.")]
@@ -36,9 +42,41 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
     return course
 
 
-def exercises_named(course: Course, names: list[str]) -> list[Exercise]:
-    """The exercises with these ids or file names; all exercises if none is named. Raises CourseError."""
-    every = list(course.exercises)
+def assignment_of(course: Course, name: str) -> Assignment:
+    """The assignment with this id or title, or a part of either. Raises CourseError."""
+    try:
+        return assignment_named(course, name, in_part=True)
+    except UnknownAssignment as error:
+        raise CourseError(f"{error} Next: the same with --assignment {course.assignments[0].id}") from None
+
+
+def only_assignment(course: Course, name: str) -> Course:
+    """The course as if it had this assignment alone. Raises CourseError."""
+    file = course.file.model_copy(update={"assignments": (assignment_of(course, name).row,)})
+    return Course(course.root, file)
+
+
+def results_of(course: Course | None, results: Sequence[Result], assignment: str | None) -> list[Result]:
+    """Those of the assignment with this name; all if none is named. Raises CourseError."""
+    if assignment is None:
+        return list(results)
+    if course is None:
+        raise CourseError("--assignment needs the course. Next: the same with --course FOLDER")
+    wanted = assignment_of(course, assignment)
+    found = [result for result in results if result.assignment == wanted.id]
+    if not found:
+        raise CourseError(
+            f"there is no result of {wanted.title}. Next: course grade SUBMITTED --assignment {wanted.id}"
+        )
+    return found
+
+
+def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
+    """The exercises with these ids or file names; all exercises if none is named. Raises CourseError.
+
+    assignment: only of the assignment with this name.
+    """
+    every = list(course.exercises if assignment is None else assignment_of(course, assignment).exercises)
     if not names:
         return every
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,11 +12,12 @@ from rich.table import Table
 
 from ..course import Course
 from ..course.dates import shown_moment
-from ..decisions import NAME, Decisions
+from ..decisions import NAME
 from ..decisions.decisions import Decision
 from ..errors import CourseFault
+from ..report.labels import Labels, labels_of
 from .decided import decisions_of
-from .options import CourseOption, instructors_course_of
+from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of
 
 
 def overrides(
@@ -23,6 +25,7 @@ def overrides(
         str | None,
         typer.Option(metavar="URL", help="Write scores and comments given by hand in nbgrader into overrides.yaml."),
     ] = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Show the due dates, the late policy and every row of overrides.yaml, and say what is wrong with them.
@@ -37,30 +40,32 @@ def overrides(
     decisions_of(loaded)  # what is wrong with the file is said before anything is added to it
     if from_gradebook is not None:
         _import(console, loaded, from_gradebook)
-    decisions = decisions_of(loaded)
-    for assignment in loaded.assignments:
-        if (dates := decisions.dates.get(assignment.id)) is not None:
+    wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
+    decisions, labels = decisions_of(loaded), labels_of(loaded)
+    for each in wanted:
+        if (dates := decisions.dates.get(each.id)) is not None:
             policy = dates.policy
             costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
             console.print(
-                f"{assignment.id}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
+                f"{each.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
                 markup=False,
                 soft_wrap=True,
             )
         else:
-            console.print(f"{assignment.id}: no due date", markup=False, soft_wrap=True)
-    console.print(_table(decisions) if decisions.rows else f"{loaded.root / NAME}: nothing is decided")
+            console.print(f"{each.title}: no due date", markup=False, soft_wrap=True)
+    rows = [each for each in decisions.rows if each.assignment in {one.id for one in wanted}]
+    console.print(_table(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
 
 
-def _table(decisions: Decisions) -> Table:
+def _table(rows: Sequence[Decision], zone: str, labels: Labels) -> Table:
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("line", "student", "of", "decision", "by", "comment"):
         table.add_column(name, overflow="fold")
-    for each in decisions.rows:
+    for each in rows:
         override = each.row.override
-        of = override.exercise or each.assignment
+        of = labels.exercise(override.exercise) if override.exercise else labels.assignment(each.assignment)
         checks = f" ({', '.join(override.check)})" if override.check else ""
-        cells = (each.student or "everybody", of + checks, _said(each, decisions.zone), override.by, override.comment)
+        cells = (each.student or "everybody", of + checks, _said(each, zone), override.by, override.comment)
         table.add_row(each.row.where.rpartition(":")[2], *map(escape, cells))
     return table
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ..course import Assignment, Course, CourseError
 from ..whole import write_whole
-from .options import CourseOption, exercises_named, instructors_course_of
+from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def release(
         Path | None,
         typer.Option(dir_okay=False, metavar="OUT.zip", help="Make Gradescope's autograder: it holds the answers."),
     ] = None,
-    assignment: Annotated[
-        str | None, typer.Option(help="With --gradescope: of which assignment [default: the only one].")
-    ] = None,
+    assignment: AssignmentOption = None,
     torch_index: Annotated[
         str,
         typer.Option(metavar="URL", help="With --gradescope: the wheel index to take torch from, such as a CPU one."),
@@ -61,11 +59,12 @@ def release(
     Example: `course release --out ../class --owner @ada`, or `course release reshape_dance`
     """
     loaded = instructors_course_of(course, "release")
-    named = exercises_named(loaded, exercises) if exercises else None
+    only = assignment if gradescope is None else None
+    named = exercises_named(loaded, exercises or [], only) if exercises or only else None
     if named and gradescope is not None:
         raise CourseError(f"an autograder has every exercise. Next: course release --gradescope {gradescope}")
-    if gradescope is None and (assignment or torch_index):
-        raise CourseError("these options are Gradescope's. Next: course release --gradescope OUT.zip with them")
+    if gradescope is None and torch_index:
+        raise CourseError("--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it")
     if named and out is not None:
         raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
     if solutions is not None:
@@ -166,9 +165,13 @@ def _class_repository(
 
 
 def _assignment_of(course: Course, wanted: str | None) -> Assignment:
-    from ..authoring.gradescope import the_assignment
-
-    return the_assignment(course, wanted)
+    """The one that Gradescope is to grade. Raises CourseError."""
+    if wanted is None and len(course.assignments) > 1:
+        raise CourseError(
+            f"Gradescope grades one assignment; there are: {', '.join(each.id for each in course.assignments)}. "
+            f"Next: the same with --assignment {course.assignments[0].id}"
+        )
+    return course.assignments[0] if wanted is None else assignment_of(course, wanted)
 
 
 def _autograder(course: Course, assignment: Assignment, out: Path, torch_index: str) -> str:

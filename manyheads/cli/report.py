@@ -11,14 +11,15 @@ from rich.console import Console
 from ..course import Course
 from ..report.aggregate import class_view
 from ..report.class_list import NOBODY, ClassList, absent_by_assignment, absent_rows
+from ..report.labels import labels_of
 from ..report.rows import row_of
-from ..report.terminal import class_table, exercise_view
+from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results_and_errors, students_in
 from ..submission import read_not_graded
 from .class_members import class_list, pseudonyms_in
 from .decided import course_near, decided
 from .grade_summary import name_absent, name_decisions
-from .options import CourseOption, RosterOption, course_of
+from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 from .pictures import draw_class
 
 
@@ -33,6 +34,7 @@ def report(
         Path | None, typer.Option(file_okay=False, help="Where the pages go [default: RESULTS/report].")
     ] = None,
     roster: RosterOption = None,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Show which misconceptions a class has, exercise by exercise, and write pages: one for the class, one a student.
@@ -48,16 +50,17 @@ def report(
         raise broken[0]
     console = Console(highlight=False)
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
-    found = decided(course_near(course, results), found, members)
+    near = course_near(course, results)
+    labels, found = labels_of(near), decided(near, results_of(near, found, assignment), members)
     present = [result.student for result in found]
+    rows = [row_of(result, labels) for result in found]
     if students:
-        rows = [row_of(result) for result in found]
-        console.print(class_table([*rows, *absent_rows(rows, members.absent(present))]))
-    for view in class_view(found):
-        console.print(exercise_view(view))
+        console.print(class_table([*rows, *absent_rows(rows, members)], labels))
+    for id_, own in labels.by_assignment(found):
+        console.print(class_exercises(class_view(own, labels), labels.assignment(id_), labels))
     levels = ", ".join(sorted({result.isolation for result in found}))
     name_absent(console, present, members)
-    name_decisions(console, [row_of(result) for result in found])
+    name_decisions(console, rows)
     console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
     drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
     others = read_not_graded(results)
@@ -70,6 +73,7 @@ def report(
         drawn,
         not_graded=others,
         absent=absent,
+        labels=labels,
     )
     console.print(f"Pages: {page}", markup=False, soft_wrap=True)
     if others:

@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 
 from ..errors import CourseFault
+from ..report.labels import label_of
 from ..submission import find_submissions
-from .options import CourseOption, course_of, exercises_named
+from .options import AssignmentOption, CourseOption, course_of, exercises_named
 
 CAUTION = (
     "A short exercise has few right answers, so likeness is to be expected. "
@@ -25,6 +26,7 @@ def similar(
     ] = Path("similar"),
     exercise: Annotated[list[str] | None, typer.Option(help="Only this exercise. May be given again.")] = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs shown for each exercise, most alike first.")] = 10,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Show which attempts of a class look alike, side by side: pairs to look at, and no more than that.
@@ -37,12 +39,12 @@ def similar(
     from ..similar.compare50 import compare, find_compare50
 
     loaded = course_of(course)
-    command = find_compare50()
+    command = find_compare50(loaded.root)
     submissions, _ = find_submissions(loaded, submitted)
     console = Console(highlight=False)
-    for each in exercises_named(loaded, exercise or []):
+    for each in exercises_named(loaded, exercise or [], assignment):
         attempts = attempts_of(loaded, each, submissions)
-        page, said = out / each.assignment.id / each.id, f"{each.id}: {len(attempts)} written"
+        page, said = out / each.assignment.id / each.id, f"{label_of(each)}: {len(attempts)} written"
         if len(attempts) < 2:
             console.print(f"{said}, nothing to compare", markup=False)
             continue

@@ -8,23 +8,24 @@ from rich.console import Console
 
 from ..course import Course, Exercise
 from ..report.functions import function_reports
+from ..report.labels import label_of
 from ..report.ladder import Rung, State, ladder
 from ..report.next_steps import all_done
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .last_check import facts, last_result
-from .options import CourseOption, FreshOption, course_of, exercises_named
-from .own import check_one, is_started, own_attempt
+from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named
+from .own import check_one, from_here, is_started, own_attempt
 
 
-def status(course: CourseOption = None, *, fresh: FreshOption = False) -> None:
+def status(assignment: AssignmentOption = None, course: CourseOption = None, *, fresh: FreshOption = False) -> None:
     """Show which exercises are done, in progress or untouched, your points, and what is next.
 
     Example: `course status`
     """
     loaded = course_of(course)
     console = Console(highlight=False)
-    attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [])]
+    attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [], assignment)]
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
     console.print(ladder([rung for _, rung in rungs]))
@@ -33,7 +34,7 @@ def status(course: CourseOption = None, *, fresh: FreshOption = False) -> None:
         for line in all_done(loaded):
             console.print(line, soft_wrap=not console.is_terminal)
     elif upcoming[1].state == "untouched":
-        console.print(f"Next: fill the stubs of {upcoming[1].stem}, then: course check {upcoming[0].id}")
+        console.print(f"Next: fill the stubs of {from_here(upcoming[0].script)}, then: course check {upcoming[0].id}")
     else:
         console.print(f"Next: course check {upcoming[0].id}")
 
@@ -53,12 +54,12 @@ def _results(
 
 
 def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | None) -> Rung:
-    stem, title, most = exercise.stem, exercise.title, exercise.points
+    named, most = (exercise.assignment.title, label_of(exercise)), exercise.points
     checks = facts(exercise).checks
     if result is None:
         asked = tuple((title, False) for _, title in checks)
-        return Rung(stem, title, "missing" if source.missing else "untouched", 0, most, asked)
+        return Rung(*named, "missing" if source.missing else "untouched", 0, most, asked)
     passed = {check.id for check in result.checks if check.outcome == "passed"}
     asked = tuple((title, id in passed) for id, title in checks)
     state: State = "done" if result.is_done else "in progress"
-    return Rung(stem, title, state, result.score, most, asked, tuple(function_reports(result)), result.unseen)
+    return Rung(*named, state, result.score, most, asked, tuple(function_reports(result)), result.unseen)

@@ -8,13 +8,14 @@ import typer
 from rich.console import Console
 
 from ..box.names import Level
-from .options import CourseOption, exercises_named, instructors_course_of
+from .options import AssignmentOption, CourseOption, exercises_named, instructors_course_of
 
 
 def verify(
     exercises: Annotated[list[str] | None, typer.Argument(help="Ids [default: all].")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Draws of inputs for every right attempt.")] = 2,
     pairs: Annotated[int, typer.Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
+    assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
     """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing hidden is released.
@@ -22,7 +23,7 @@ def verify(
     Example: `course verify reshape_dance --seeds 20`
     """
     loaded = instructors_course_of(course, "verify")
-    named = exercises_named(loaded, exercises or [])
+    named = exercises_named(loaded, exercises or [], assignment)
     from ..authoring.verify.claims import VerifyEffort, verify_course
     from ..box.level import open_box
 

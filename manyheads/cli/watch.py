@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ..course import Course, Exercise
+from ..report.labels import label_of
 from ..report.next_steps import after_done, how_far
 from ..report.terminal import exercise_report
 from .own import check_one, done_exercises, from_here, is_started, own_attempt
@@ -53,7 +54,9 @@ def _show(
     done[exercise.id] = result.is_done
     if console.is_terminal:
         console.clear()
-    console.print(exercise_report(result, after=after_done(exercise) if result.is_done else ()))
+    console.print(
+        exercise_report(result, label=label_of(exercise), after=after_done(exercise) if result.is_done else ())
+    )
     if result.is_done:
         console.print(how_far(course, done_exercises(course)))
     console.print(_what_next(named, current, done), style="dim", soft_wrap=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..course import Course
 from ..course.dates import moment
+from ..course.named import UnknownAssignment, assignment_named
 from ..errors import CourseFault
 from ..result import HandedIn
 from ..submission import Submission, Unreadable, read_text
@@ -63,14 +64,16 @@ def _rows(course: Course, text: str, path: Path, again: str) -> Iterator[tuple[t
     rows.fieldnames = [name.strip().casefold().replace(" ", "_") for name in rows.fieldnames or ()]
     if not {"student", "handed_in"} <= set(rows.fieldnames):
         raise CourseFault(f"{path} has no columns `student` and `handed_in`. {_FORM}. {again}")
-    known = {assignment.id for assignment in course.assignments}
     for row in rows:
         student, time, assignment = ((row.get(name) or "").strip() for name in ("student", "handed_in", "assignment"))
         where = f"{path}:{rows.line_num}"
-        if assignment and assignment not in known:
-            raise CourseFault(f"{where}: there is no assignment {assignment!a}; there are: {', '.join(known)}. {again}")
-        if not assignment and len(known) > 1 and student:
-            raise CourseFault(f"{where}: of which assignment? {_FORM}. {again}")
+        if assignment or student:
+            try:
+                named = assignment_named(course, assignment).id
+            except UnknownAssignment as error:
+                form = "" if assignment else f" {_FORM}."
+                raise CourseFault(f"{where}: {error}{form} {again}") from None
+            assignment = named if assignment else ""
         try:
             when = moment(time, course.file.time_zone or "") if time else None
         except ValueError as error:

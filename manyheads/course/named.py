@@ -1,4 +1,6 @@
-"""Which exercise is meant: its id, its file, or its number, with or without a zero before it."""
+"""What is meant by a name: which exercise (its id, its file, or its number, with or without a zero before it), and which
+assignment.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from .model import Exercise
+from ..errors import CourseFault
+from .model import Assignment, Course, Exercise
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
@@ -22,6 +25,36 @@ def unknown(exercises: Sequence[Exercise], name: str) -> str:
     if meant:
         return f"there is no exercise {name!r}; did you mean {meant}?"
     return f"there is no exercise {name!r}; there are: {', '.join(each.id for each in exercises)}."
+
+
+class UnknownAssignment(CourseFault):
+    """No assignment is meant, or one of several. The text is one sentence, and lacks what to do next."""
+
+
+def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
+    """The assignment of this id or title; without a name the course's only one. Raises UnknownAssignment.
+
+    in_part: a part of either is enough where no other assignment has it.
+    """
+    known = {each.id: each for each in course.assignments}
+    if not name:
+        if len(known) == 1:
+            return course.assignments[0]
+        raise UnknownAssignment(f"of which assignment? There are: {', '.join(known)}.")
+    if name in known:
+        return known[name]
+    asked = name.casefold()
+    names = {each.id: (each.id.casefold(), each.title.casefold()) for each in course.assignments}
+    found = [id_ for id_ in known if asked in names[id_]]
+    found = found or [id_ for id_ in known if in_part and any(asked in each for each in names[id_])]
+    if len(found) == 1:
+        return known[found[0]]
+    if found:
+        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(found)}.")
+    near = get_close_matches(asked, [each for pair in names.values() for each in pair], 1)
+    meant = next((id_ for id_ in known if near and near[0] in names[id_]), "")
+    said = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}."
+    raise UnknownAssignment(f"there is no assignment {name!a}; {said}")
 
 
 def _number(exercise: Exercise) -> str:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from ..course import Assignment, Course
 from ..course.dates import moment
-from ..course.named import unknown
+from ..course.named import UnknownAssignment, assignment_named, unknown
 from ..result import Result
 from .late import Dates, dates_of
 from .overrides import NAME, NEXT, Kind, OverridesError, Row, read_overrides
@@ -109,22 +109,15 @@ def _fitting(course: Course, row: Row) -> Decision:
 def _assignment(course: Course, row: Row) -> Assignment:
     """The assignment that the row is about. Raises OverridesError."""
     override = row.override
-    every = {each.id: each for each in course.assignments}
-    if override.assignment:
-        if override.assignment not in every:
-            known = ", ".join(every)
-            raise OverridesError(
-                f"{row.where}: there is no assignment {override.assignment!r}; there are: {known}. {NEXT}"
-            )
-        return every[override.assignment]
-    if override.exercise:
+    if override.exercise and not override.assignment:
         for exercise in course.exercises:
             if exercise.id == override.exercise:
                 return exercise.assignment
         raise OverridesError(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
-    if len(every) > 1:
-        raise OverridesError(f"{row.where}: of which assignment? There are: {', '.join(every)}. {NEXT}")
-    return course.assignments[0]
+    try:
+        return assignment_named(course, override.assignment)
+    except UnknownAssignment as error:
+        raise OverridesError(f"{row.where}: {error} {NEXT}") from None
 
 
 def _demand_one_of_each(rows: Sequence[Decision]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from ..course import Course
+from ..report.labels import labels_of
 from ..report.pages import student_page
 from ..result import Result
 from ..submission import Unreadable, read_bytes
@@ -23,13 +24,14 @@ def folder_files(
     course: Course, result: Result, submitted: Path | None = None
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
     """The files of one result, by their paths: the whole as page and Markdown, and a page for each exercise."""
+    labels = labels_of(course)
     folder = PurePosixPath(FOLDER, result.student, result.assignment)
-    yield folder / f"{result.assignment}.html", student_page(result.student, [result]).encode()
-    yield folder / f"{result.assignment}.md", feedback_markdown(result).encode()
+    yield folder / f"{result.assignment}.html", student_page(result.student, [result], labels).encode()
+    yield folder / f"{result.assignment}.md", feedback_markdown(result, labels).encode()
     stems = {each.id: each.stem for each in course.exercises if each.assignment.id == result.assignment}
     for exercise in result.exercises:
         if exercise.id in stems:
-            page = student_page(result.student, [one_exercise(result, exercise.id)])
+            page = student_page(result.student, [one_exercise(result, exercise.id)], labels)
             yield folder / f"{stems[exercise.id]}.html", page.encode()
     if submitted is not None:
         yield from _of_nbgrader(folder, submitted / result.student / result.assignment)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from ..report.adjustments import own, told
+from ..report.labels import IDS, Labels
 from ..report.markdown import results_section, text_block
 from ..result import ExerciseResult, Result
 
 
-def feedback_markdown(result: Result) -> str:
+def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
     """The whole submission."""
     decided = [*map(told, result.adjustments)]
     for exercise in result.exercises:
-        decided += [f"{exercise.id}: {told(each)}" for each in own(exercise, result)]
-        decided += [f"{exercise.id}: {exercise.note}"] if exercise.note else []
-    parts = [results_section(result.assignment, [result])]
+        label = labels.exercise(exercise.id)
+        decided += [f"{label}: {told(each)}" for each in own(exercise, result)]
+        decided += [f"{label}: {exercise.note}"] if exercise.note else []
+    parts = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
     return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
 
 

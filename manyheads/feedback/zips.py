@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from ..collect.memory import Memory, Origin
 from ..course import Course
+from ..report.labels import Labels, labels_of
 from ..report.pages import student_page
 from ..result import Result
 from ..submission import Unreadable, read_text
@@ -42,9 +43,10 @@ def zips(course: Course, results: Sequence[Result], submitted: Path, memory: Mem
     """An archive for each platform and assignment from which anything was collected."""
     done = Zips()
     contents: dict[str, dict[str, bytes]] = {}
+    labels = labels_of(course)
     for result in results:
         origins = _origins(course, result, memory)
-        found = {**_for_moodle(result, origins), **_for_canvas(result, origins, submitted)}
+        found = {**_for_moodle(result, origins, labels), **_for_canvas(result, origins, submitted, labels)}
         for (platform, name), content in found.items():
             contents.setdefault(f"{platform.lower()}-{result.assignment}.zip", {})[name] = content
         come_from = {origin.platform for origin in origins.values()} & {MOODLE, CANVAS}
@@ -61,16 +63,15 @@ def _origins(course: Course, result: Result, memory: Memory) -> dict[str, Origin
     return {path.removeprefix(start): each for path, each in memory.files.items() if path.startswith(start)}
 
 
-def _for_moodle(result: Result, origins: Mapping[str, Origin]) -> dict[tuple[str, str], bytes]:
+def _for_moodle(result: Result, origins: Mapping[str, Origin], labels: Labels) -> dict[tuple[str, str], bytes]:
     folders = {each.named for each in origins.values() if each.platform == MOODLE and _IMPORTABLE.fullmatch(each.named)}
-    files = {
-        f"{result.assignment}_feedback.html": student_page(result.student, [result]).encode(),
-        f"{result.assignment}_feedback.md": feedback_markdown(result).encode(),
-    }
-    return {(MOODLE, f"{folder}/{name}"): content for folder in sorted(folders) for name, content in files.items()}
+    whole = list(_whole(result, labels)) if folders else []
+    return {(MOODLE, f"{folder}/{name}"): content for folder in sorted(folders) for name, content in whole}
 
 
-def _for_canvas(result: Result, origins: Mapping[str, Origin], submitted: Path) -> dict[tuple[str, str], bytes]:
+def _for_canvas(
+    result: Result, origins: Mapping[str, Origin], submitted: Path, labels: Labels
+) -> dict[tuple[str, str], bytes]:
     ids = {exercise.id for exercise in result.exercises}
     found: dict[tuple[str, str], bytes] = {}
     for name, origin in sorted(origins.items()):
@@ -79,20 +80,20 @@ def _for_canvas(result: Result, origins: Mapping[str, Origin], submitted: Path) 
         id_ = PurePosixPath(name).stem.partition("_")[2]
         own = one_exercise(result, id_) if id_ in ids else result
         if origin.named.lower().endswith(".zip"):
-            found[CANVAS, origin.named] = _zipped(dict(_whole(result)))
+            found[CANVAS, origin.named] = _zipped(dict(_whole(result, labels)))
         else:
-            found[CANVAS, origin.named] = _marked(submitted / result.student / result.assignment / name, own)
+            found[CANVAS, origin.named] = _marked(submitted / result.student / result.assignment / name, own, labels)
     return found
 
 
-def _whole(result: Result) -> Iterator[tuple[str, bytes]]:
-    yield f"{result.assignment}_feedback.html", student_page(result.student, [result]).encode()
-    yield f"{result.assignment}_feedback.md", feedback_markdown(result).encode()
+def _whole(result: Result, labels: Labels) -> Iterator[tuple[str, bytes]]:
+    yield f"{result.assignment}_feedback.html", student_page(result.student, [result], labels).encode()
+    yield f"{result.assignment}_feedback.md", feedback_markdown(result, labels).encode()
 
 
-def _marked(path: Path, result: Result) -> bytes:
+def _marked(path: Path, result: Result, labels: Labels) -> bytes:
     """The student's file with the feedback at its top: as comments of a script, or a cell of a notebook."""
-    said = feedback_markdown(result)
+    said = feedback_markdown(result, labels)
     try:
         text = read_text(path, 64 * 1024)
     except Unreadable:

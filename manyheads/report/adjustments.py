@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..result import Adjustment, ExerciseResult, Result
+from .labels import IDS, Labels
 
 
 @dataclass(frozen=True)
 class Decided:
-    """One student's adjustment. what: the assignment or the exercise.
+    """One student's adjustment. what: the assignment or the exercise, as people read it.
 
     told: the rule, and the points before and after.
     """
@@ -20,17 +21,19 @@ class Decided:
     told: str
 
 
-def decided(result: Result) -> Iterator[Decided]:
+def decided(result: Result, labels: Labels = IDS) -> Iterator[Decided]:
     """Every adjustment of a result; what is so for all of it once."""
-    yield from (Decided(result.student, result.assignment, told(each)) for each in result.adjustments)
+    whole = labels.assignment(result.assignment)
+    yield from (Decided(result.student, whole, told(each)) for each in result.adjustments)
     for exercise in result.exercises:
-        yield from (Decided(result.student, exercise.id, told(each)) for each in own(exercise, result))
+        label = labels.exercise(exercise.id)
+        yield from (Decided(result.student, label, told(each)) for each in own(exercise, result))
 
 
-def sentences(result: Result) -> Iterator[str]:
+def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
     """The same as sentences, without unknown times: of these there may be as many as students."""
     unknown = {told(each) for each in result.adjustments if each.rule == "unknown time"}
-    yield from (f"{each.what}: {each.told}" for each in decided(result) if each.told not in unknown)
+    yield from (f"{each.what}: {each.told}" for each in decided(result, labels) if each.told not in unknown)
 
 
 def changed(exercise: ExerciseResult) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ..result import Outcome, Result
+from ..result import Diagnosed, Outcome, Result
+from .labels import IDS, Labels
 
 SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # shares of the points, as classes of scores
 
@@ -16,7 +17,7 @@ SHARES = ("none", "up to ¼", "up to ½", "up to ¾", "below full", "full")  # s
 class MisconceptionCount:
     """A misconception, and how many students have it in an exercise.
 
-    alternatives: ids of others with the same values, each with the number of attempts in which it has them.
+    alternatives: titles of others with the same values, each with the number of attempts in which it has them.
     """
 
     id: str
@@ -40,10 +41,17 @@ class ExerciseView:
     outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
 
 
-def class_view(results: Sequence[Result]) -> list[ExerciseView]:
-    """The view of every exercise, in the results' order."""
-    ids = dict.fromkeys(exercise.id for result in results for exercise in result.exercises)
+def class_view(results: Sequence[Result], labels: Labels = IDS) -> list[ExerciseView]:
+    """The view of every exercise, in the course's order."""
+    ids = labels.in_order([exercise.id for result in results for exercise in result.exercises])
     return [_view(id_, results) for id_ in ids]
+
+
+def other_titles(diagnosed: Diagnosed) -> tuple[str, ...]:
+    """The titles of the alternatives; of one that has none, its id in words."""
+    if len(diagnosed.alternative_titles) == len(diagnosed.alternatives):
+        return diagnosed.alternative_titles
+    return tuple(id_.replace("_", " ") for id_ in diagnosed.alternatives)
 
 
 def share(score: float, of: float) -> int:
@@ -60,7 +68,7 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     named = [d for e in every for d in e.diagnosis]
     found = Counter(d.id for d in named)
     titles = {d.id: d.title for d in named}
-    same = {name: Counter(other for d in named if d.id == name for other in d.alternatives) for name in found}
+    same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in found}
     failed = [e for e in handed_in if e.score < e.max_score]
     spread = Counter(share(e.score, e.max_score) for e in every)
     return ExerciseView(

@@ -45,11 +45,16 @@ class ClassList:
 NOBODY = ClassList()
 
 
-def absent_rows(results: Sequence[Row], names: Sequence[str]) -> list[Row]:
-    """A row of the class table for each of those who handed in nothing, with what the others' rows have."""
-    most = {name: cell.max_score for row in results for name, cell in row.cells.items()}
-    cells = {name: Cell(0, max_score, "missing") for name, max_score in most.items()}
-    return [Row(name, 0, sum(most.values()), cells, None, frozenset()) for name in names]
+def absent_rows(rows: Sequence[Row], members: ClassList) -> list[Row]:
+    """A row for each of those who handed in nothing, by assignment, with what the others' rows have."""
+    found = []
+    for assignment in dict.fromkeys(row.assignment for row in rows):
+        here = [row for row in rows if row.assignment == assignment]
+        most = {name: cell.max_score for row in here for name, cell in row.cells.items()}
+        cells = {name: Cell(0, max_score, "missing") for name, max_score in most.items()}
+        absent = members.absent([row.student for row in here])
+        found += [Row(name, assignment, 0, sum(most.values()), cells, None, {}) for name in absent]
+    return found
 
 
 def absent_by_assignment(results: Sequence[Result], members: ClassList) -> dict[str, list[str]]:

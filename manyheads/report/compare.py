@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import sentences
+from .labels import IDS, Labels
 
 Key = tuple[str, str]  # student, assignment
 
@@ -34,7 +35,7 @@ class CheckChange:
 
 @dataclass(frozen=True)
 class DiagnosisChange:
-    """A changed diagnosis of one exercise: the ids before and after, most likely first."""
+    """A changed diagnosis of one exercise: the titles before and after, most likely first."""
 
     exercise: str
     old: tuple[str, ...]
@@ -54,6 +55,11 @@ class Change:
     diagnoses: tuple[DiagnosisChange, ...]
     decided: tuple[str, ...] = ()
     no_longer: tuple[str, ...] = ()
+
+    @property
+    def assignment(self) -> str:
+        """The assignment's id."""
+        return self.new.assignment
 
     @property
     def gain(self) -> float:
@@ -86,14 +92,14 @@ class Comparison:
         return bool(self.gone) or any(check.gain < 0 for change in self.changed for check in change.checks)
 
 
-def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
-    """Compare two runs.
+def compare(old: Sequence[Result], new: Sequence[Result], labels: Labels = IDS) -> Comparison:
+    """Compare two runs. labels: for what is said of decisions.
 
     Submissions are the same if all checks, diagnoses and decisions are: evidence and hints do not count.
     """
     before, after = _by_key(old), _by_key(new)
     both = [(before[key], after[key]) for key in before if key in after]
-    changes = [_change(*pair) for pair in both]
+    changes = [_change(*pair, labels) for pair in both]
     changed = tuple(
         change for change in changes if change.checks or change.diagnoses or change.decided or change.no_longer
     )
@@ -106,10 +112,10 @@ def compare(old: Sequence[Result], new: Sequence[Result]) -> Comparison:
     )
 
 
-def by_check(comparison: Comparison) -> list[tuple[str, str, int, int]]:
+def by_check(changed: Sequence[Change]) -> list[tuple[str, str, int, int]]:
     """(exercise, title, how many students gained, how many lost) for each check, most losses first."""
     ups, downs = Counter[Key](), Counter[Key]()
-    for change in comparison.changed:
+    for change in changed:
         for check in change.checks:
             ups[check.exercise, check.title] += check.gain > 0
             downs[check.exercise, check.title] += check.gain < 0
@@ -121,16 +127,17 @@ def _by_key(results: Sequence[Result]) -> dict[Key, Result]:
     return {(result.student, result.assignment): result for result in results}
 
 
-def _change(old: Result, new: Result) -> Change:
+def _change(old: Result, new: Result, labels: Labels) -> Change:
     before, after = ({exercise.id: exercise for exercise in result.exercises} for result in (old, new))
     pairs = [(id_, before.get(id_), after.get(id_)) for id_ in dict.fromkeys([*before, *after])]
+    decided, earlier = (list(sentences(result, labels)) for result in (new, old))
     return Change(
         old,
         new,
         tuple(check for id_, *pair in pairs for check in _checks(id_, *pair)),
         tuple(change for id_, *pair in pairs if (change := _diagnosis(id_, *pair))),
-        tuple(said for said in sentences(new) if said not in set(sentences(old))),
-        tuple(said for said in sentences(old) if said not in set(sentences(new))),
+        tuple(said for said in decided if said not in earlier),
+        tuple(said for said in earlier if said not in decided),
     )
 
 
@@ -147,8 +154,10 @@ def _verdict(check: CheckResult | None) -> tuple[str, float, float] | None:
 
 
 def _diagnosis(exercise: str, old: ExerciseResult | None, new: ExerciseResult | None) -> DiagnosisChange | None:
-    before, after = (tuple(d.id for d in each.diagnosis) if each else () for each in (old, new))
-    return DiagnosisChange(exercise, before, after) if before != after else None
+    before, after = (each.diagnosis if each else () for each in (old, new))
+    if [d.id for d in before] == [d.id for d in after]:
+        return None
+    return DiagnosisChange(exercise, tuple(d.title for d in before), tuple(d.title for d in after))
 
 
 def _settings(old: Sequence[Result], new: Sequence[Result]) -> Iterator[Setting]:

@@ -9,27 +9,41 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..result import Result
 from .compare import Change, CheckChange, Comparison, by_check
+from .labels import IDS, Labels
+from .terminal import heading
 from .words import OUTCOMES, out_of, points
 
 NONE = "none"
 
 
-def changes(comparison: Comparison) -> RenderableType:
-    """Every submission that changed, was added or is gone, with its checks and diagnoses."""
-    parts: list[RenderableType] = [part for change in comparison.changed for part in _change(change)]
-    parts += [Text(f"+ {r.student}: {r.assignment} is new, {out_of(r)}") for r in comparison.added]
-    parts += [Text(f"- {r.student}: {r.assignment} is gone, was {out_of(r)}") for r in comparison.gone]
+def changes(comparison: Comparison, labels: Labels = IDS) -> RenderableType:
+    """Every submission that changed, was added or is gone, with its checks and diagnoses, assignment by assignment."""
+    every: list[Change | Result] = [*comparison.changed, *comparison.added, *comparison.gone]
+    parts: list[RenderableType] = []
+    for id_, own in labels.by_assignment(every):
+        parts.append(heading(labels.assignment(id_)))
+        for each in own:
+            if isinstance(each, Change):
+                parts += _change(each, labels)
+            else:
+                new = each in comparison.added
+                said = f"is new, {out_of(each)}" if new else f"is gone, was {out_of(each)}"
+                parts.append(Text(f"{'+' if new else '-'} {each.student} {said}"))
     return Group(*parts)
 
 
-def summary(comparison: Comparison) -> RenderableType:
-    """The checks by how many students gained and lost, then a summary in a few lines."""
-    table = _table()
-    for exercise, title, up, down in by_check(comparison):
-        both = (f"{up} up" if up else "", f"{down} down" if down else "")
-        table.add_row(Text(exercise), Text(title), ", ".join(filter(None, both)))
-    parts: list[RenderableType] = [Text("Checks, by students who gained or lost"), table] if table.rows else []
+def summary(comparison: Comparison, labels: Labels = IDS) -> RenderableType:
+    """The checks by how many students gained and lost, assignment by assignment, then a summary in a few lines."""
+    parts: list[RenderableType] = []
+    for id_, own in labels.by_assignment(comparison.changed):
+        if counted := by_check(own):
+            table = _table()
+            for exercise, title, up, down in counted:
+                both = (f"{up} up" if up else "", f"{down} down" if down else "")
+                table.add_row(Text(labels.exercise(exercise)), Text(title), ", ".join(filter(None, both)))
+            parts += [heading(f"{labels.assignment(id_)}: checks, by students who gained or lost"), table]
     for setting in comparison.settings:
         parts.append(Text(f"Graded otherwise: {setting.name} {_listed(setting.old)} → {_listed(setting.new)}"))
     gains = [change.gain for change in comparison.changed]
@@ -45,17 +59,17 @@ def summary(comparison: Comparison) -> RenderableType:
     return Group(*parts, Text(f"Submissions: {said}"))
 
 
-def _change(change: Change) -> Iterator[RenderableType]:
+def _change(change: Change, labels: Labels) -> Iterator[RenderableType]:
     style, mark = ("green", "↑") if change.gain > 0 else ("red", "↓") if change.gain < 0 else ("yellow", "=")
     score = f"{points(change.old.score)} → {out_of(change.new)}"
-    yield Text(f"{mark} {change.new.student}: {change.new.assignment} {score}", style=f"bold {style}")
+    yield Text(f"{mark} {change.new.student}: {score}", style=f"bold {style}")
     for diagnosis in change.diagnoses:
-        yield Text(f"  {diagnosis.exercise} diagnosis: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
+        yield Text(f"  {labels.exercise(diagnosis.exercise)}: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
     yield from (Text(f"  decided: {said}") for said in change.decided)
     yield from (Text(f"  no longer decided: {said}") for said in change.no_longer)
     table = _table()
     for check in change.checks:
-        table.add_row(Text(check.exercise), Text(check.title), _points(check), _outcome(check))
+        table.add_row(Text(labels.exercise(check.exercise)), Text(check.title), _points(check), _outcome(check))
     yield Padding(table, (0, 0, 0, 2), expand=False)
 
 

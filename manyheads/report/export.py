@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import own, sentences, told
 from .class_list import NOBODY, ClassList, absent_by_assignment
 from .gradebooks import to_canvas, to_moodle
+from .labels import IDS, Labels
 from .spreadsheet import number, table
 from .words import attempt_words
 
@@ -19,75 +20,78 @@ from .words import attempt_words
 _JUNIT = {"passed": "", "skipped": "skipped", "error": "error", "timeout": "error", "crashed": "error"}
 
 
-def to_csv(results: Sequence[Result], members: ClassList = NOBODY) -> str:
-    """CSV with a row for every student and exercise."""
-    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided")
-    rows = [
-        (
-            r.student,
-            r.assignment,
-            e.id,
-            "" if e.excused else number(e.score),
-            "" if e.excused else number(e.max_score),
-            " ".join(d.id for d in e.diagnosis),
-            r.isolation,
-            "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
-        )
-        for r in results
-        for e in r.exercises
-    ]
-    exercises = {r.assignment: r.exercises for r in results}
-    nothing = number(0) if members.zero else ""
-    for assignment, names in absent_by_assignment(results, members).items():
+def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
+    """CSV with a row for every student and exercise, assignment by assignment: ids for programs, titles for people."""
+    header = ("student", "assignment", "exercise", "score", "max_score", "misconceptions", "isolation", "decided",
+              "assignment_title", "exercise_title")  # fmt: skip
+    rows, absent, nothing = [header], absent_by_assignment(results, members), number(0) if members.zero else ""
+    for id_, own_results in labels.by_assignment(results):
         rows += [
-            (n, assignment, e.id, nothing, number(e.max_score), "", "", "")
-            for n in names
-            for e in exercises[assignment]
+            (
+                *(r.student, id_, e.id),
+                *(("", "") if e.excused else (number(e.score), number(e.max_score))),
+                *(" ".join(d.id for d in e.diagnosis), r.isolation),
+                "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
+                *(labels.assignment(id_), labels.exercise(e.id)),
+            )
+            for r in own_results
+            for e in r.exercises
         ]
-    return table([header, *rows])
+        rows += [
+            (name, id_, e.id, nothing, number(e.max_score), "", "", "", labels.assignment(id_), labels.exercise(e.id))
+            for name in absent.get(id_, ())
+            for e in own_results[-1].exercises
+        ]
+    return table(rows)
 
 
-def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY) -> str:
+def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """Gradescope's results.json of the only submission, or of each one by student and assignment.
 
     Gradescope reads one such file for each submission: see `gradescope_files`.
     """
-    found = {f"{r.student}/{r.assignment}": gradescope_result(r) for r in results}
+    found = {f"{r.student}/{r.assignment}": gradescope_result(r, labels) for r in results}
     return _json(next(iter(found.values())) if len(found) == 1 else found)
 
 
-def gradescope_files(results: Sequence[Result]) -> dict[Path, str]:
+def gradescope_files(results: Sequence[Result], labels: Labels = IDS) -> dict[Path, str]:
     """A results.json for every submission, by its path in a folder."""
-    return {Path(r.student, r.assignment, "results.json"): _json(gradescope_result(r)) for r in results}
+    return {Path(r.student, r.assignment, "results.json"): _json(gradescope_result(r, labels)) for r in results}
 
 
-def to_junit(results: Sequence[Result], members: ClassList = NOBODY) -> str:
+def to_junit(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """JUnit XML: a test suite for every student and exercise, a test case for every check."""
     root = ET.Element("testsuites", name="course")
-    for result in results:
-        for exercise in result.exercises:
-            kinds = [_JUNIT.get(c.outcome, "failure") for c in exercise.checks]
-            suite = ET.SubElement(
-                root,
-                "testsuite",
-                name=f"{result.student}.{result.assignment}.{exercise.id}",
-                tests=str(len(exercise.checks)),
-                failures=str(kinds.count("failure")),
-                errors=str(kinds.count("error")),
-                skipped=str(kinds.count("skipped")),
-            )
-            if said := [told(each) for each in (*result.adjustments, *own(exercise, result))]:
-                ET.SubElement(suite, "system-out").text = "\n".join(said)
-            for check in exercise.checks:
-                _junit_case(suite, result, exercise, check)
+    for id_, own_results in labels.by_assignment(results):
+        for result in own_results:
+            for exercise in result.exercises:
+                suite = _junit_suite(root, result, exercise)
+                suite.set("name", f"{result.student}: {labels.assignment(id_)}: {labels.exercise(exercise.id)}")
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-class Format(Protocol):
-    """Writes results as one text. members: the class, where a roster says who is in it."""
+def _junit_suite(root: ET.Element, result: Result, exercise: ExerciseResult) -> ET.Element:
+    kinds = [_JUNIT.get(c.outcome, "failure") for c in exercise.checks]
+    suite = ET.SubElement(
+        root,
+        "testsuite",
+        tests=str(len(exercise.checks)),
+        failures=str(kinds.count("failure")),
+        errors=str(kinds.count("error")),
+        skipped=str(kinds.count("skipped")),
+    )
+    if said := [told(each) for each in (*result.adjustments, *own(exercise, result))]:
+        ET.SubElement(suite, "system-out").text = "\n".join(said)
+    for check in exercise.checks:
+        _junit_case(suite, result, exercise, check)
+    return suite
 
-    def __call__(self, results: Sequence[Result], members: ClassList = NOBODY, /) -> str: ...
+
+class Format(Protocol):
+    """Writes results as one text. members: the class, where a roster says who is in it. labels: what stands for ids."""
+
+    def __call__(self, results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS, /) -> str: ...
 
 
 FORMATS: dict[str, Format] = {
@@ -102,25 +106,25 @@ FORMATS: dict[str, Format] = {
 TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
 
 
-def gradescope_result(result: Result, titles: Mapping[str, str] | None = None) -> dict[str, object]:
-    """Gradescope's results.json of one submission, as a value. titles: of the exercises, by their ids."""
-    named = titles or {}
+def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
+    """Gradescope's results.json of one submission, as a value."""
+    numbered = labels.numbered([exercise.id for exercise in result.exercises])
     tests = [
         {
-            "name": f"{named.get(exercise.id, exercise.id)}: {check.title}",
+            "name": f"{labels.exercise(exercise.id)}: {check.title}",
             "name_format": "text",
-            "number": f"{i}.{j}",
+            "number": f"{numbered[exercise.id][0].lstrip('0')}.{j}",
             "score": check.score,
             "max_score": check.max_score,
             "status": "passed" if check.outcome == "passed" else "failed",
             "output": "\n".join(text for text in (check.evidence, *_named(exercise, check)) if text),
             "output_format": "text",
         }
-        for i, exercise in enumerate(result.exercises, 1)
+        for exercise in result.exercises
         for j, check in enumerate(exercise.checks, 1)
     ]
-    said = [f"{named.get(e.id, e.id)}: {e.note}" for e in result.exercises if e.note]
-    said += [*sentences(result), f"isolation: {result.isolation}"]
+    said = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
+    said += [*sentences(result, labels), f"isolation: {result.isolation}"]
     return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
 
 

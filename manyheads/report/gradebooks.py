@@ -12,13 +12,14 @@ from collections.abc import Sequence
 
 from ..result import Result
 from .class_list import NOBODY, ClassList
+from .labels import IDS, Labels
 from .spreadsheet import number, table
 
 
-def to_canvas(results: Sequence[Result], members: ClassList = NOBODY) -> str:
+def to_canvas(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
-    assignments, most = _assignments(results)
-    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *assignments]]
+    assignments, most = _assignments(results, labels)
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(assignments, labels)]]
     rows.append(["    Points Possible", "", "", "", "", *(number(most[a]) for a in assignments)])
     for name, cells in _scores(results, assignments, members, "EX"):
         row = members.row_of(name)
@@ -26,20 +27,27 @@ def to_canvas(results: Sequence[Result], members: ClassList = NOBODY) -> str:
     return table(rows)
 
 
-def to_moodle(results: Sequence[Result], members: ClassList = NOBODY) -> str:
+def to_moodle(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
-    assignments, _ = _assignments(results)
-    rows = [["Username", "ID number", "Email address", *assignments]]
+    assignments, _ = _assignments(results, labels)
+    rows = [["Username", "ID number", "Email address", *_columns(assignments, labels)]]
     for name, cells in _scores(results, assignments, members):
         row = members.row_of(name)
         rows.append([row.login or row.id, row.sis_id, row.email, *cells])
     return table(rows)
 
 
-def _assignments(results: Sequence[Result]) -> tuple[list[str], dict[str, float]]:
-    """The assignments of which there are results, and the points of each."""
+def _assignments(results: Sequence[Result], labels: Labels) -> tuple[list[str], dict[str, float]]:
+    """The assignments of which there are results, in the course's order, and the points of each."""
     most = {result.assignment: result.possible for result in results}
-    return list(most), most
+    return labels.in_order([*most]), most
+
+
+def _columns(assignments: Sequence[str], labels: Labels) -> list[str]:
+    """What stands above each column: the assignment's title, with its id where two have the same."""
+    titles = [labels.assignment(id_) for id_ in assignments]
+    alike = {title for title in titles if sum(each.casefold() == title.casefold() for each in titles) > 1}
+    return [f"{title} [{id_}]" if title in alike else title for id_, title in zip(assignments, titles, strict=True)]
 
 
 def _scores(

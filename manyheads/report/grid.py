@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..result import CheckResult, Outcome, Result
+from .labels import IDS, Labels
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class Grid:
     rows: tuple[tuple[str, tuple[Outcome | None, ...]], ...]
 
 
-def grids(results: Sequence[Result]) -> list[Grid]:
-    """The table of every exercise, in the results' order."""
+def grids(results: Sequence[Result], labels: Labels = IDS) -> list[Grid]:
+    """The table of every exercise, in the course's order."""
     rows: dict[str, dict[str, dict[str, CheckResult]]] = defaultdict(dict)  # exercise -> student -> check
     for result in results:
         for exercise in result.exercises:
             rows[exercise.id][result.student] = {check.id: check for check in exercise.checks}
-    return [_grid(exercise, students) for exercise, students in rows.items()]
+    return [_grid(exercise, rows[exercise]) for exercise in labels.in_order([*rows])]
 
 
 def _grid(exercise: str, students: dict[str, dict[str, CheckResult]]) -> Grid:

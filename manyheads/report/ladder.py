@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .functions import RIGHT, WRONG, FunctionReport
+from .terminal import heading
 from .words import points
 
 State = Literal["done", "in progress", "untouched", "missing"]
@@ -25,14 +26,14 @@ _STYLES = {RIGHT: "green", WRONG: "red"}
 
 @dataclass(frozen=True)
 class Rung:
-    """One exercise.
+    """One exercise. label: its number and title. assignment: its assignment's title.
 
     score: the points that are seen here. unseen: those that only grading sees.
     checklist: the title of each visible check, and whether the attempt passes it. functions: what is said of each.
     """
 
-    stem: str
-    title: str
+    assignment: str
+    label: str
     state: State
     score: float
     max_score: float
@@ -56,30 +57,31 @@ def ladder(rungs: Sequence[Rung]) -> RenderableType:
 
 @dataclass(frozen=True)
 class _Rungs:
-    """A line for each exercise. On a narrow terminal the titles are left out, because the file names repeat them."""
+    """A line for each exercise, below its assignment's title. On a narrow terminal the lines are shorter."""
 
     rungs: Sequence[Rung]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = _table(self.rungs, titles=True)
+        table = _table(self.rungs, short=False)
         fits = console.measure(table, options=options.update(max_width=1000)).maximum <= options.max_width
-        yield table if fits else _table(self.rungs, titles=False)
+        for title in dict.fromkeys(rung.assignment for rung in self.rungs):
+            yield heading(title)
+            yield _table([rung for rung in self.rungs if rung.assignment == title], short=not fits)
 
 
-def _table(rungs: Sequence[Rung], *, titles: bool) -> Table:
+def _table(rungs: Sequence[Rung], *, short: bool) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     for rung in rungs:
         mark, style = _MARKS[rung.state]
         passed = sum(does for _, does in rung.checklist)
         state: str = rung.state
         if state == "in progress":
-            state = f"{'in progress, ' * titles}{passed} of {len(rung.checklist)} checks"
+            state = f"{'' if short else 'in progress, '}{passed} of {len(rung.checklist)} checks"
         score = points(rung.score) if rung.state in ("done", "in progress") else "–"
         table.add_row(
             Text(mark, style=style),
-            Text(rung.stem, style=style),
-            *([rung.title] if titles else []),
-            Text(f"{score} / {points(rung.max_score)}", justify="right"),
+            Text(rung.label, style=style),
+            Text(f"{score} / {points(rung.max_score)}", justify="right", no_wrap=True),
             Text(state, style=style),
         )
     return table
@@ -90,7 +92,7 @@ def _functions(rung: Rung) -> list[RenderableType]:
     if rung.state != "in progress" or not rung.functions:
         return []
     lines = [_row(f"  {each.mark}", each.head, _STYLES.get(each.mark, "")) for each in rung.functions]
-    return [Text(""), Text(f"{rung.stem}, function by function:", style="bold"), *lines]
+    return [Text(""), Text(f"{rung.label}, function by function:", style="bold"), *lines]
 
 
 def _row(mark: str, sentence: str, style: str) -> RenderableType:
@@ -100,7 +102,7 @@ def _row(mark: str, sentence: str, style: str) -> RenderableType:
 
 
 def _checklist(rung: Rung) -> list[RenderableType]:
-    lines: list[RenderableType] = [Text(""), Text(f"The checklist of {rung.stem}: it …", style="bold")]
+    lines: list[RenderableType] = [Text(""), Text(f"The checklist of {rung.label}: it …", style="bold")]
     for title, does in rung.checklist:
         lines.append(_row("  ✓" if does else "  ☐", title, "green" if does else ""))
     return lines

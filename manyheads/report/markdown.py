@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ..result import CheckResult, ExerciseResult, Result
 from .functions import FunctionReport
+from .labels import IDS, Labels
 from .words import attempt_words, counted, out_of, points, waiting_line
 
 WIDTH = 84  # columns
@@ -26,21 +27,28 @@ NOTHING = "\u200b"  # a zero-width space
 _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECASE)
 
 
-def results_section(title: str, results: Sequence[Result], not_started: Collection[tuple[str, str]] = ()) -> str:
-    """Results under a heading: a table of scores, then a block for each exercise that is started and not right.
+def results_section(
+    title: str, results: Sequence[Result], not_started: Collection[tuple[str, str]] = (), labels: Labels = IDS
+) -> str:
+    """Results under a heading: a table of scores for each assignment, then a block for each exercise that is started
+    and not right.
 
     not_started: ids (assignment, exercise).
     """
     score, most = sum(r.score for r in results), sum(r.max_score for r in results)
-    lines = [f"## {escaped(title)}: {points(score)} / {points(most)}", "", "| | exercise | score |", "|---|---|---|"]
-    wrong = []
-    for result in results:
-        for exercise in result.exercises:
-            started = (result.assignment, exercise.id) not in not_started
-            mark = attempt_words(exercise).mark if started else "·"
-            lines.append(f"| {mark} | `{exercise.id}` | {out_of(exercise)} |")
-            wrong += [exercise] if started and not attempt_words(exercise).passed else []
-    return "\n".join([*lines, *(_details(e, first=e is wrong[0]) for e in wrong)])
+    lines, wrong = [f"## {escaped(title)}: {points(score)} / {points(most)}"], []
+    for _, own in labels.by_assignment(results):
+        for result in own:
+            named = labels.assignment(result.assignment)
+            if labels.assignments and named != title:
+                lines += ["", f"### {escaped(named)}: {out_of(result)}"]
+            lines += ["", "| | exercise | score |", "|---|---|---|"]
+            for exercise in result.exercises:
+                started = (result.assignment, exercise.id) not in not_started
+                mark = attempt_words(exercise).mark if started else "·"
+                lines.append(f"| {mark} | {escaped(labels.exercise(exercise.id))} | {out_of(exercise)} |")
+                wrong += [exercise] if started and not attempt_words(exercise).passed else []
+    return "\n".join([*lines, *(_details(e, labels, first=e is wrong[0]) for e in wrong)])
 
 
 def text_block(text: str) -> str:
@@ -68,8 +76,9 @@ def attempt_text(result: ExerciseResult) -> str:
     return "\n".join(_lines(result))
 
 
-def _details(result: ExerciseResult, *, first: bool) -> str:
-    summary = f"{attempt_words(result).mark} <code>{result.id}</code> {out_of(result)}"
+def _details(result: ExerciseResult, labels: Labels, *, first: bool) -> str:
+    label = html.escape(one_line(labels.exercise(result.id)))
+    summary = f"{attempt_words(result).mark} <strong>{label}</strong> {out_of(result)}"
     opened = f"<details{' open' * first}><summary>{summary}</summary>"
     return f"\n{opened}\n\n{text_block(attempt_text(result))}\n\n</details>"
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..result import Diagnosed, Result
+from .aggregate import other_titles
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,8 @@ class Ranked:
 
     titles: its titles, which may differ between exercises.
     exercises: how many attempts have it in each exercise.
-    alternatives: in how many of them another misconception has the same values.
-    together: how many of them have another misconception as well.
+    alternatives: in how many of them another misconception has the same values, by its title.
+    together: how many of them have another misconception as well, by its title.
     """
 
     id: str
@@ -33,9 +34,8 @@ def ranked(results: Sequence[Result]) -> list[Ranked]:
     seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
     for result in results:
         for exercise in result.exercises:
-            ids = tuple(d.id for d in exercise.diagnosis)
             for diagnosed in exercise.diagnosis:
-                others = tuple(id_ for id_ in ids if id_ != diagnosed.id)
+                others = tuple(other.title for other in exercise.diagnosis if other.id != diagnosed.id)
                 seen[diagnosed.id].append((result.student, exercise.id, diagnosed, others))
     found = [
         Ranked(
@@ -44,7 +44,7 @@ def ranked(results: Sequence[Result]) -> list[Ranked]:
             students=len({student for student, *_ in every}),
             attempts=len(every),
             exercises=tuple(Counter(exercise for _, exercise, _, _ in every).items()),
-            alternatives=tuple(Counter(other for _, _, d, _ in every for other in d.alternatives).most_common()),
+            alternatives=tuple(Counter(other for _, _, d, _ in every for other in other_titles(d)).most_common()),
             together=tuple(Counter(other for *_, others in every for other in others).most_common()),
         )
         for id_, every in seen.items()

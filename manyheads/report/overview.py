@@ -12,6 +12,7 @@ from ..result import CheckResult, Outcome, Result
 from .adjustments import Decided, decided
 from .aggregate import ExerciseView, class_view
 from .grid import Grid, grids
+from .labels import IDS, Labels
 from .misconceptions import Ranked, ranked
 
 BINS = 10  # bins of the histogram of totals; totals with all points are separate
@@ -68,14 +69,13 @@ class Overview:
     weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
 
-def overviews(results: Sequence[Result]) -> list[Overview]:
-    """One for each assignment, in the results' order."""
-    assignments = dict.fromkeys(result.assignment for result in results)
-    return [_overview(name, [r for r in results if r.assignment == name]) for name in assignments]
+def overviews(results: Sequence[Result], labels: Labels = IDS) -> list[Overview]:
+    """One for each assignment, in the course's order."""
+    return [_overview(id_, own, labels) for id_, own in labels.by_assignment(results)]
 
 
-def _overview(assignment: str, results: Sequence[Result]) -> Overview:
-    views = class_view(results)
+def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Overview:
+    views = class_view(results, labels)
     levels = Counter(result.isolation for result in results)
     return Overview(
         assignment=assignment,
@@ -85,12 +85,12 @@ def _overview(assignment: str, results: Sequence[Result]) -> Overview:
         median=median(result.score for result in results),
         totals=tuple(_totals(results)),
         exercises=tuple(views),
-        grids=tuple(grids(results)),
+        grids=tuple(grids(results, labels)),
         misconceptions=tuple(ranked(results)),
         unexplained=sum(view.unexplained for view in views),
         troubles=tuple(_troubles(results)),
         lines=tuple(_lines(results)),
-        decided=tuple(each for result in results for each in decided(result)),
+        decided=tuple(each for result in results for each in decided(result, labels)),
         facts=tuple(_facts(results)),
         weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
     )

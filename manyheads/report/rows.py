@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..result import ExerciseResult, Outcome, Result
 from .adjustments import at_unknown_times, changed, sentences
+from .labels import IDS, Labels
 from .words import score_note
 
 
@@ -25,11 +26,12 @@ class Row:
     """One submission. adjustments: who got what by which rule. at_unknown_time: whether that would matter."""
 
     student: str
+    assignment: str
     score: float
     max_score: float
     cells: dict[str, Cell]  # by exercise
-    first: tuple[str, str] | None  # the first misconception: its exercise and its id
-    misconceptions: frozenset[str]
+    first: tuple[str, str] | None  # the first misconception: its exercise and its title
+    misconceptions: dict[str, str]  # titles by ids
     adjustments: tuple[str, ...] = ()
     at_unknown_time: bool = False
 
@@ -39,17 +41,18 @@ class Row:
         return any(cell.note in ("crashed", "timeout") for cell in self.cells.values())
 
 
-def row_of(result: Result) -> Row:
+def row_of(result: Result, labels: Labels = IDS) -> Row:
     """The row of a submission."""
-    named = [(exercise.id, diagnosed.id) for exercise in result.exercises for diagnosed in exercise.diagnosis]
+    named = [(exercise.id, diagnosed) for exercise in result.exercises for diagnosed in exercise.diagnosis]
     return Row(
         student=result.student,
+        assignment=result.assignment,
         score=result.score,
         max_score=result.max_score,
         cells={exercise.id: _cell(exercise) for exercise in result.exercises},
-        first=named[0] if named else None,
-        misconceptions=frozenset(id_ for _, id_ in named),
-        adjustments=tuple(sentences(result)),
+        first=(named[0][0], named[0][1].title) if named else None,
+        misconceptions={diagnosed.id: diagnosed.title for _, diagnosed in named},
+        adjustments=tuple(sentences(result, labels)),
         at_unknown_time=bool(at_unknown_times([result])),
     )
 

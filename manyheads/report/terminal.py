@@ -16,6 +16,7 @@ from rich.text import Text
 from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, MisconceptionCount
 from .functions import LATER, RIGHT, WRONG, FunctionReport
+from .labels import IDS, Labels
 from .rows import Cell, Row
 from .words import (
     DECIDED,
@@ -30,62 +31,84 @@ from .words import (
     waiting_line,
 )
 
+_LABEL = 40  # columns of an exercise's number and title
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 
 
-def class_table(rows: Sequence[Row]) -> RenderableType:
-    """A table of students and numbered exercises, and the misconceptions of the class."""
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.cells), 1)}
+def class_table(rows: Sequence[Row], labels: Labels = IDS) -> RenderableType:
+    """For each assignment, in the course's order: students and numbered exercises, and its misconceptions."""
+    return Group(*(_assignment_table(labels.assignment(id_), own, labels) for id_, own in labels.by_assignment(rows)))
+
+
+def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> RenderableType:
+    numbered = labels.numbered([name for row in rows for name in row.cells])
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("student", no_wrap=True)
-    for number in numbers.values():
-        table.add_column(str(number), justify="right", no_wrap=True)
+    for number, _ in numbered.values():
+        table.add_column(number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
-    table.add_column("first misconception", no_wrap=True)
+    table.add_column("first misconception", no_wrap=True, overflow="ellipsis")
     for row in sorted(rows, key=lambda r: r.student):
         total = f"{points(row.score)}/{points(row.max_score)}"
-        first = f"{numbers[row.first[0]]}: {row.first[1]}" if row.first else ""
-        table.add_row(escape(row.student), *(_score(row.cells.get(name)) for name in numbers), total, first)
-    legend = "  ".join(f"{number} {name}" for name, number in numbers.items())
-    cells = [cell for row in rows for cell in row.cells.values()]
-    more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in cells)
-    more += [f"{EXCUSED} excused"] * any(cell.excused for cell in cells)
+        first = f"{numbered[row.first[0]][0]}: {row.first[1]}" if row.first else ""
+        cells = (_score(row.cells.get(name)) for name in numbered)
+        table.add_row(escape(row.student), *cells, total, Text(first))
+    legend = "   ".join(" ".join(each) for each in numbered.values())
+    every = [cell for row in rows for cell in row.cells.values()]
+    more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in every)
+    more += [f"{EXCUSED} excused"] * any(cell.excused for cell in every)
     marks = "   ".join([_MARK_LEGEND, *more])
-    return Group(table, Text(f"{legend}\n{marks}\n", style="dim"), class_misconceptions(rows))
+    return Group(heading(title), table, Text(f"{legend}\n{marks}\n", style="dim"), _misconceptions(rows))
 
 
-def class_misconceptions(rows: Sequence[Row]) -> RenderableType:
-    """The ten most frequent misconceptions of the class."""
-    found = Counter(name for row in rows for name in row.misconceptions)
+def heading(title: str) -> RenderableType:
+    """An assignment's title, above what is said of it."""
+    return Text(title, style="bold underline")
+
+
+def class_misconceptions(rows: Sequence[Row], labels: Labels = IDS) -> RenderableType:
+    """The ten most frequent misconceptions of the class, for each assignment."""
+    each = labels.by_assignment(rows)
+    return Group(*(part for id_, own in each for part in (heading(labels.assignment(id_)), _misconceptions(own))))
+
+
+def _misconceptions(rows: Sequence[Row]) -> RenderableType:
+    found = Counter(id_ for row in rows for id_ in row.misconceptions)
     if not found:
         return Text("")
+    titles = {id_: title for row in rows for id_, title in row.misconceptions.items()}
     table = Table(show_header=False, box=None)
-    for name, count in found.most_common(10):
-        table.add_row(str(count), name)
-    return Group(Text("Misconceptions in this class", style="italic"), table)
+    for id_, count in found.most_common(10):
+        table.add_row(str(count), Text(titles[id_]))
+    return Group(Text("Misconceptions in this class", style="italic"), table, Text(""))
 
 
-def exercise_view(view: ExerciseView) -> RenderableType:
+def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = IDS) -> RenderableType:
+    """One assignment over the class, exercise by exercise."""
+    return Group(heading(title), *(exercise_view(view, labels) for view in views))
+
+
+def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     """One exercise over the class: scores, then its misconceptions, most frequent first."""
-    head = Text(
-        f"{view.id:<24}{view.attempts} attempts, {view.full} full, mean {view.mean:.2f} / {points(view.max_score)}"
-    )
-    head.stylize("bold", 0, len(view.id))
+    label = labels.exercise(view.id)
+    seen = f"{view.attempts} attempts, {view.full} full, mean {view.mean:.2f} / {points(view.max_score)}"
+    head = Text(f"{label:<{_LABEL}}  {seen}")
+    head.stylize("bold", 0, len(label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for shared in view.misconceptions:
-        table.add_row(str(shared.students), shared.id + _or_else(shared), shared.title)
+        table.add_row(str(shared.students), Text(shared.title + _or_else(shared)))
     if view.unexplained:
-        table.add_row(str(view.unexplained), "—", "wrong in a way that no misconception explains")
+        table.add_row(str(view.unexplained), "wrong in a way that no misconception explains")
     for outcome, count in view.outcomes.items():
-        table.add_row(str(count), "—", f"a check ended with: {outcome}")
+        table.add_row(str(count), f"a check ended with: {OUTCOMES[outcome]}")
     return Group(head, Padding(table, (0, 0, 1, 2)))
 
 
 def _or_else(shared: MisconceptionCount) -> str:
     """The alternatives with the same values, with the number of attempts if it is not all of them."""
     others = [
-        f"or {name}" + (f", {count} of {shared.students}" if count < shared.students else "")
-        for name, count in shared.alternatives
+        f"or {title}" + (f", {count} of {shared.students}" if count < shared.students else "")
+        for title, count in shared.alternatives
     ]
     return f" ({'; '.join(others)})" if others else ""
 
@@ -102,13 +125,13 @@ class HintLine:
         yield _indented(f"hint: {self.hint}", self.deep, "cyan")
 
 
-def exercise_report(result: ExerciseResult, *, after: Sequence[str] = ()) -> Group:
+def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[str] = ()) -> Group:
     """One attempt, function by function: what the student did, what was seen, a hint; then the other checks.
 
-    after: sentences for an attempt that is done.
+    label: the exercise's number and title. after: sentences for an attempt that is done.
     """
     words = attempt_words(result)
-    head = _Scored(f"{words.mark} ", result.id, result.score, result.max_score, _STYLES[words.mark])
+    head = _Scored(f"{words.mark} ", label or result.id, result.score, result.max_score, _STYLES[words.mark])
     parts: list[RenderableType] = [head]
     for function in words.functions:
         if not words.passed or function.own_check:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,16 +17,21 @@ from pathlib import Path
 from ..errors import CourseFault
 
 NAME = "compare50"
+OWN = Path(".cache", NAME)  # an environment of its own, beside course.yaml
 PAGES = ("index.html", "match_*.html")
 _UNSAFE = re.compile(r"[^\w .@+-]")
 NOWHERE = "http://127.0.0.1:9"  # compare50 asks PyPI for a newer version on every run; this address refuses
 
 
-def find_compare50() -> list[str]:
-    """The command. Raises CourseFault if it is not installed."""
-    program = shutil.which(NAME)
+def find_compare50(root: Path) -> list[str]:
+    """The command: from the PATH, or from the course's OWN folder. Raises CourseFault if it is not installed."""
+    program = shutil.which(NAME) or shutil.which(NAME, path=str(root / OWN / "bin"))
     if program is None:
-        raise CourseFault(f"{NAME} is not installed. Next: pipx install {NAME}, then course similar again")
+        venv = shlex.quote(str(root / OWN))
+        by_hand = f"python3 -m venv {venv} && {venv}/bin/pip install {NAME}"
+        raise CourseFault(
+            f"{NAME} is not installed. Next: pipx install {NAME} (without pipx: {by_hand}), then the same again"
+        )
     # Its script uses the python3 on the PATH, which is the wrong one if compare50 has its own environment.
     python = Path(program).resolve().with_name("python3")
     return [str(python), "-m", NAME] if python.exists() else [program]

@@ -35,14 +35,14 @@ def runs(tmp_path: Path) -> Path:
 def test_compare_shows_each_submission_and_then_the_whole(run_course: Run, runs: Path) -> None:
     done = run_course("compare", "monday", "tuesday")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("↓ ada: averages 2 → 0 / 2\n  running_mean  averages  2 → 0 / 2")
+    assert done.stdout.startswith("Averages\n↓ ada: 2 → 0 / 2\n  01 The running mean  averages  2 → 0 / 2")
     assert done.stdout.endswith("Submissions: 1 down\n")
 
 
 def test_summary_leaves_submissions_out(run_course: Run, runs: Path) -> None:
     done = run_course("compare", "monday", "tuesday", "--summary")
     assert "ada" not in done.stdout
-    assert "running_mean  averages  1 down" in done.stdout
+    assert "01 The running mean  averages  1 down" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -187,22 +187,22 @@ def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run
     assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
     assert following.startswith("Next: course check running_mean")
     assert status.returncode == 0
-    assert "· 01_running_mean The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
-    assert status.stdout.endswith("Next: fill the stubs of 01_running_mean, then: course check running_mean\n")
+    assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
+    assert status.stdout.endswith(f"Next: fill the stubs of {SCRIPT}, then: course check running_mean\n")
 
 
 def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(WRONG, encoding="utf-8")
     check = run_course("check", cwd=student_copy)
     assert (check.returncode, check.stderr) == (1, "")
-    assert check.stdout.splitlines()[0].split() == ["✗", "running_mean", "2", "/", "4"]
+    assert check.stdout.splitlines()[0].split() == [*"✗ 01 The running mean 2 / 4".split()]
     assert "You divided by the length of x everywhere." in check.stdout
     assert "hint: How many numbers are in the mean at position 0?" in check.stdout
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     status = run_course("status", cwd=student_copy / "exercises")
     assert (status.returncode, status.stderr) == (0, "")
     assert words(status.stdout) == (
-        "✓ 01_running_mean The running mean 4 / 4 done 1 of 1 done, 4 of 4 points by the visible checks All done."
+        "Averages ✓ 01 The running mean 4 / 4 done 1 of 1 done, 4 of 4 points by the visible checks All done."
     )
 
 
@@ -298,9 +298,9 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
     assert results["ben"]["exercises"][0]["diagnosis"][0]["id"] == "counts_all"
     rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if "/4" in line]
     assert rows == [
-        ["[bold]c", "2", "2/4", "1:", "counts_all"],
+        ["[bold]c", "2", "2/4", "01:", *"You divided by the length of x everywhere.".split()],
         ["ada", "4", "4/4"],
-        ["ben", "2", "2/4", "1:", "counts_all"],
+        ["ben", "2", "2/4", "01:", *"You divided by the length of x everywhere.".split()],
         ["eve", "0–", "0/4"],
     ]
     assert f"isolation: namespaces. Results: {tmp_path}/out/. Next: course report {tmp_path}/out" in words(done.stdout)

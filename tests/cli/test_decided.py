@@ -87,20 +87,20 @@ def test_csv_has_what_counts_and_by_which_rule(run_course: Run, here: Path) -> N
 def test_canvas_and_moodle_get_a_score_of_all_points_and_say_the_rules_beside(run_course: Run, here: Path) -> None:
     done = run_course("export", "results", "--format", "canvas")
     rows = {row[0]: row[-1] for row in csv.reader(io.StringIO(done.stdout))}
-    assert rows == {"Student": "averages", "    Points Possible": "10", "ada": "8", "bela": "10", "chen": "8",
+    assert rows == {"Student": "Averages", "    Points Possible": "10", "ada": "8", "bela": "10", "chen": "8",
                     "dara": "EX", "'=ewa": "6.3"}  # fmt: skip
-    assert f"decided: ada: averages: {LATE} (10 → 8)\n" in done.stderr
+    assert f"decided: ada: Averages: {LATE} (10 → 8)\n" in done.stderr
     moodle = {row[0]: row[-1] for row in csv.reader(io.StringIO(exported(run_course, "moodle")))}
-    assert moodle == {"Username": "averages", "ada": "8", "bela": "10", "chen": "8", "dara": "", "'=ewa": "6.3"}
+    assert moodle == {"Username": "Averages", "ada": "8", "bela": "10", "chen": "8", "dara": "", "'=ewa": "6.3"}
 
 
 def test_gradescope_and_junit_have_score_and_rules(run_course: Run, here: Path) -> None:
     gradescope = json.loads(exported(run_course, "gradescope"))
     assert gradescope["ada/averages"]["score"] == 8
-    assert f"averages: {LATE} (10 → 8)" in gradescope["ada/averages"]["output"].splitlines()
+    assert f"Averages: {LATE} (10 → 8)" in gradescope["ada/averages"]["output"].splitlines()
     suites = ET.fromstring(exported(run_course, "junit")).findall("testsuite")
     said = {suite.get("name"): suite.findtext("system-out") for suite in suites}
-    assert "extension until 2026-12-08 18:00 UTC" in (said["bela.averages.mean"] or "")
+    assert "extension until 2026-12-08 18:00 UTC" in (said["bela: Averages: 01 The mean"] or "")
 
 
 def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, here: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_report_shows_it_in_the_terminal_and_on_every_page(run_course: Run, 
     lines = {line.split()[0]: line.split()[1:4] for line in done.stdout.splitlines() if line.startswith(tuple(SCORES))}
     assert lines["chen"] == ["3.2*", "ex", "3.2/4"]
     assert lines["dara"] == ["ex", "ex", "0/0"]
-    assert f"decided: ada: averages: {LATE} (10 → 8)" in done.stdout
+    assert f"decided: ada: Averages: {LATE} (10 → 8)" in done.stdout
     pages = here / "results" / "report"
     klass = (pages / "index.html").read_text()
     assert "Dates and decisions" in klass
@@ -129,7 +129,7 @@ def test_compare_looks_at_both_runs_as_they_count(run_course: Run, here: Path) -
     assert "there is no student 'bela'" in done.stderr
     (here / "overrides.yaml").unlink()
     done = run_course("compare", "before", "after")
-    assert done.stdout.startswith(f"↓ ada: averages 9 → 7.2 / 10\n  decided: averages: {LATE} (9 → 7.2)")
+    assert done.stdout.startswith(f"Averages\n↓ ada: 9 → 7.2 / 10\n  decided: Averages: {LATE} (9 → 7.2)")
 
 
 def test_a_result_holds_what_was_found_whatever_is_decided(run_course: Run, here: Path) -> None:
@@ -188,9 +188,9 @@ def test_overrides_shows_what_is_decided(run_course: Run, here: Path) -> None:
     done = run_course("overrides")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 0"
+        "Averages: due 2026-12-01 18:00 UTC; late: 10% a day, at most 50%, after a grace of 0"
     )
-    assert " ".join(done.stdout.splitlines()[2].split()) == "1 bela averages extension 2026-12-08 18:00 UTC Dr. X ill"
+    assert " ".join(done.stdout.splitlines()[2].split()) == "1 bela Averages extension 2026-12-08 18:00 UTC Dr. X ill"
     (here / "overrides.yaml").write_text("- {student: ada}")
     done = run_course("overrides")
     assert (done.returncode, done.stdout) == (2, "")
@@ -203,10 +203,10 @@ def test_what_a_human_writes_is_no_formula_and_no_markup(run_course: Run, here: 
     )
     (here / "course.yaml").write_text(COURSE.replace("    due: 2026-12-01 18:00\n", ""))
     rows = [row for row in csv.reader(io.StringIO(exported(run_course, "csv"))) if row[0] == "bela"]
-    assert [row[-1] for row in rows] == ["<b onclick=x>&; =1+2", "<b onclick=x>&"]
+    assert [row[7] for row in rows] == ["<b onclick=x>&; =1+2", "<b onclick=x>&"]
     (here / "overrides.yaml").write_text("- {student: bela, exercise: mean, comment: '=1+2'}\n")
     rows = [row for row in csv.reader(io.StringIO(exported(run_course, "csv"))) if row[0] == "bela"]
-    assert [row[-1] for row in rows] == ["'=1+2", ""]
+    assert [row[7] for row in rows] == ["'=1+2", ""]
     (here / "overrides.yaml").write_text("- {student: bela, comment: '<b onclick=x>&'}\n")
     assert run_course("report", "results").returncode == 0
     page = (here / "results" / "report" / "students" / "bela.html").read_text()

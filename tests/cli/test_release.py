@@ -61,8 +61,8 @@ def test_the_last_sentence_counts_what_was_written_and_what_was_left(tiny: Cours
             id="no such assignment",
         ),
         pytest.param(
-            ["--assignment", "averages"],
-            "course: these options are Gradescope's. Next: course release --gradescope OUT.zip with them\n",
+            ["--torch-index", "https://example.org"],
+            "course: --torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it\n",
             id="an option alone",
         ),
         pytest.param(

@@ -35,7 +35,7 @@ def results(tmp_path: Path) -> Path:
 def test_report_shows_the_class_and_says_where_the_pages_are(run_course: Run, results: Path) -> None:
     done = run_course("report", "results")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "running_mean            2 attempts, 1 full, mean 1.00 / 2" in done.stdout
+    assert "Averages\n01 The running mean                       2 attempts, 1 full, mean 1.00 / 2" in done.stdout
     assert done.stdout.endswith("2 submissions, isolation: namespaces\nPages: results/report/index.html\n")
     assert sorted(path.name for path in (results / "report" / "students").iterdir()) == ["ada.html", "ben.html"]
 

@@ -89,7 +89,7 @@ def test_a_folder_for_each_student_as_nbgrader_names_it(run_course: Run, here: P
     whole = (folder / "averages.html").read_text()
     assert "4 / 10" in whole
     assert "script-src" not in whole
-    assert (folder / "averages.md").read_text().startswith("## averages: 4 / 10\n")
+    assert (folder / "averages.md").read_text().startswith("## Averages: 4 / 10\n")
 
 
 def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_course: Run, here: Path) -> None:
@@ -205,7 +205,7 @@ def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_f
     assert "the middle is missed" not in files["lovelaceada_LATE_1_10_01_mean.py"].decode()
     bela = json.loads(files["bartokbela_2_20_01_mean.ipynb"])
     assert [cell["cell_type"] for cell in bela["cells"]] == ["markdown", "code"]
-    assert bela["cells"][0]["source"].startswith("## averages: 4 / 4")
+    assert bela["cells"][0]["source"].startswith("## Averages: 4 / 4")
     with zipfile.ZipFile(io.BytesIO(files["chenchen_3_30_work.zip"])) as chen:
         assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
 

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from markdown_it import MarkdownIt
 
+from manyheads.report.labels import Labels
 from manyheads.report.markdown import escaped, one_line, results_section, text_block
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Result
 
@@ -131,16 +132,24 @@ def test_feedback_reads_as_in_a_terminal() -> None:
         student="ada", assignment="mha", score=8, max_score=16, device="cpu", isolation="namespaces", seed=0,
         versions={}, exercises=(right, wrong, empty),
     )  # fmt: skip
-    assert results_section("Many Heads", [whole], {("mha", "fused_qkv")}) == (
+    titles = (
+        ("causal_mask", "02", "The causal mask"),
+        ("reshape_dance", "04", "The reshape dance"),
+        ("fused_qkv", "07", "Fused QKV"),
+    )
+    labels = Labels({"mha": "Multi-head attention"}, {id_: (number, title) for id_, number, title in titles})
+    assert results_section("Many Heads", [whole], {("mha", "fused_qkv")}, labels) == (
         "## Many Heads: 8 / 16\n"
+        "\n"
+        "### Multi\\-head attention: 8 / 16\n"
         "\n"
         "| | exercise | score |\n"
         "|---|---|---|\n"
-        "| ✓ | `causal_mask` | 4 / 4 |\n"
-        "| ✗ | `reshape_dance` | 4 / 6 |\n"
-        "| · | `fused_qkv` | 0 / 6 |\n"
+        "| ✓ | 02 The causal mask | 4 / 4 |\n"
+        "| ✗ | 04 The reshape dance | 4 / 6 |\n"
+        "| · | 07 Fused QKV | 0 / 6 |\n"
         "\n"
-        "<details open><summary>✗ <code>reshape_dance</code> 4 / 6</summary>\n"
+        "<details open><summary>✗ <strong>04 The reshape dance</strong> 4 / 6</summary>\n"
         "\n"
         "<pre>\n"
         "✗ split_heads: You viewed straight to (B, n_head, T, head_dim).\n"

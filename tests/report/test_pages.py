@@ -191,8 +191,8 @@ def test_the_class_page_has_scores_exercises_misconceptions_troubles_and_version
     assert "| ben | 2 | 2" in said
     assert "| cat | 0! | 0" in said
     assert "dance | 3 | 2.00 / 4 | | 1 | 0 | 1 | 0 | 0 | 1 | 1" in said
-    assert "1 | wrong_view You viewed straight. or mix_batch, in 1 of 1 attempts" in said
-    assert "together with scale_missing, in 1 of 1 attempts | dance 1" in said
+    assert "1 | You viewed straight. or: mix batch In 1 of 1 attempts" in said
+    assert "together with: You did not scale. In 1 of 1 attempts | dance 1" in said
     assert "1 attempt is wrong in a way that no misconception explains" in said
     assert "passed by, of 3 | 1 | 1 | 1" in said
     assert "| ben | ✗ | ✗ | ✓" in said

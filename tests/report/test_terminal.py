@@ -224,10 +224,10 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     table = text(table_of([graded("mia", bad), graded("ada", good), graded("ben", bad)]))
     assert rows_of(table) == [
         ["ada", "6", "6/6"],
-        ["ben", "4", "4/6", "1:", "wrong_view"],
-        ["mia", "4", "4/6", "1:", "wrong_view"],
+        ["ben", "4", "4/6", "1:", *VIEW.title.split()],
+        ["mia", "4", "4/6", "1:", *VIEW.title.split()],
     ]
-    assert table.splitlines()[-2:] == ["Misconceptions in this class", " 2  wrong_view"]
+    assert table.rstrip().splitlines()[-2:] == ["Misconceptions in this class", f" 2  {VIEW.title}"]
 
 
 @pytest.mark.parametrize(
@@ -250,15 +250,15 @@ def test_a_student_who_lacks_an_exercise_has_a_blank_there() -> None:
 
 def test_a_class_without_misconceptions_has_no_list_of_them() -> None:
     assert "Misconceptions" not in text(table_of([graded("ada", exercise(check("split", 2, 2)))]))
-    assert "student" in text(class_table(()))
+    assert text(class_table(())) == ""
 
 
 def test_a_misconception_of_the_class_says_in_how_many_attempts_another_gives_the_same_numbers() -> None:
     sure = Diagnosed(id="wrong_view", title="You viewed.", hint="")
     unsure = sure.model_copy(update={"alternatives": ("mix_batch",)})
     results = [graded(name, exercise(check("split", 0, 2), diagnosis=(d,))) for name, d in (("a", sure), ("b", unsure))]
-    assert "2  wrong_view (or mix_batch, 1 of 2)  You viewed." in text(exercise_view(class_view(results)[0]))
-    assert "1  wrong_view (or mix_batch)  You viewed." in text(exercise_view(class_view(results[1:])[0]))
+    assert "2  You viewed. (or mix batch, 1 of 2)" in text(exercise_view(class_view(results)[0]))
+    assert "1  You viewed. (or mix batch)" in text(exercise_view(class_view(results[1:])[0]))
 
 
 @pytest.mark.parametrize(("score", "where"), [(0, 0), (0.5, 1), (1, 1), (1.1, 2), (2, 2), (3, 3), (3.9, 4), (4, 5)])

@@ -34,7 +34,7 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("PATH", f"{OWN}{os.pathsep}{os.environ['PATH']}")
     if shutil.which("compare50") is None:
         pytest.skip("compare50 is not installed: similar submissions are not tested (sh tools/compare50)")
-    return find_compare50()
+    return find_compare50(REPOSITORY)
 
 
 def pairs_of(out: Path) -> list[tuple[set[str], float]]:
@@ -138,9 +138,9 @@ def test_the_python_beside_the_tool_runs_it_wherever_a_link_leads(
     links.mkdir()
     (links / "compare50").symlink_to(fake(own, "exit 0"))
     monkeypatch.setenv("PATH", str(links))
-    assert find_compare50() == [str(links / "compare50")]
+    assert find_compare50(tmp_path) == [str(links / "compare50")]
     (own / "python3").symlink_to("/usr/bin/env")
-    assert find_compare50() == [str(own / "python3"), "-m", "compare50"]
+    assert find_compare50(tmp_path) == [str(own / "python3"), "-m", "compare50"]
 
 
 # As a person runs it
@@ -158,9 +158,20 @@ def test_without_the_tool_one_sentence_says_how_to_get_it(run_course: Run, tmp_p
     submitted = hand_in(tmp_path, ada="x = 1\n")
     done = run_course("similar", submitted, "--course", TINY, env={"PATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (2, "")
+    venv = TINY / ".cache" / "compare50"
+    by_hand = f"python3 -m venv {venv} && {venv}/bin/pip install compare50"
     assert done.stderr == (
-        "course: compare50 is not installed. Next: pipx install compare50, then course similar again\n"
+        "course: compare50 is not installed. "
+        f"Next: pipx install compare50 (without pipx: {by_hand}), then the same again\n"
     )
+
+
+def test_the_tool_is_found_in_the_courses_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / ".cache" / "compare50" / "bin"
+    own.mkdir(parents=True)
+    fake(own, "exit 0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_compare50(tmp_path) == [str(own / "compare50")]
 
 
 def test_similar_names_the_page_and_asks_to_look_and_no_more(tool: list[str], run_course: Run, tmp_path: Path) -> None:
@@ -180,4 +191,4 @@ def test_one_attempt_alone_is_compared_with_nothing(run_course: Run, tmp_path: P
     submitted = hand_in(tmp_path, ada="x = 1\n")
     done = run_course("similar", submitted, "--course", TINY, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert done.returncode == 0
-    assert done.stdout.startswith("running_mean: 1 written, nothing to compare\n")
+    assert done.stdout.startswith("01 The running mean: 1 written, nothing to compare\n")

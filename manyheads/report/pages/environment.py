@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..adjustments import changed, own, told
 from ..aggregate import SHARES, share
+from ..labels import IDS, Labels
 from ..words import (
     DECIDED,
     EXCUSED,
@@ -35,8 +36,8 @@ GENERATOR = "manyheads course report"
 _HERE = Path(__file__).parent
 
 
-def environment() -> Environment:
-    """A Jinja2 environment with autoescape, in which undefined names are errors."""
+def environment(labels: Labels = IDS) -> Environment:
+    """A Jinja2 environment with autoescape, in which undefined names are errors. labels: what stands for ids."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -58,6 +59,7 @@ def environment() -> Environment:
         "OUTCOMES": OUTCOMES,
         "NOTED": NOTED,
         "by_exercise": lambda result: {exercise.id: exercise for exercise in result.exercises},
+        "labels": labels,
         "PROGRESS": PROGRESS,
         "attempt_words": attempt_words,
         "counted": counted,

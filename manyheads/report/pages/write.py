@@ -16,6 +16,7 @@ from ...result import Result
 from ...submission import NotGraded, is_reserved
 from ...submission.roster import folded
 from ...whole import write_whole
+from ..labels import IDS, Labels
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
 
@@ -36,6 +37,7 @@ def write_pages(
     drawn: Mapping[Key, Sequence[Band]] = _NOTHING,
     not_graded: Sequence[NotGraded] = (),
     absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    labels: Labels = IDS,
 ) -> Path:
     """Write the class page and a page for each student. Returns the path of the class page. Raises CourseFault.
 
@@ -43,7 +45,7 @@ def write_pages(
     not_graded, absent: what was handed in and not graded, and who handed in nothing, by assignment; for the class page.
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
-    pages = environment()
+    pages = environment(labels)
     alike = Counter(folded(student) for student in {result.student for result in results})
     page_of_ = partial(page_of, alike=frozenset(name for name, count in alike.items() if count > 1))
     pages.globals["page_of"] = page_of_
@@ -54,10 +56,10 @@ def write_pages(
     try:
         one = pages.get_template("student.html.j2")
         for student, own in of_student.items():
-            page = one.render(student=student, results=own)
+            page = one.render(student=student, results=_in_order(own, labels))
             write_whole(folder / STUDENTS / page_of_(student), page.encode())
         text = pages.get_template("class.html.j2").render(
-            parts=overviews(results), left_out=left_out, not_graded=not_graded, absent=absent
+            parts=overviews(results, labels), left_out=left_out, not_graded=not_graded, absent=absent
         )
         write_whole(folder / CLASS, text.encode())
         _remove_others(folder / STUDENTS, {page_of_(student) for student in of_student})
@@ -68,11 +70,15 @@ def write_pages(
     return folder / CLASS
 
 
-def student_page(student: str, results: Sequence[Result]) -> str:
+def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) -> str:
     """A student's page by itself, without pictures."""
-    pages = environment()
+    pages = environment(labels)
     pages.globals["pictures_of"] = lambda *key: []
-    return pages.get_template("student.html.j2").render(student=student, results=results)
+    return pages.get_template("student.html.j2").render(student=student, results=_in_order(results, labels))
+
+
+def _in_order(results: Sequence[Result], labels: Labels) -> list[Result]:
+    return [result for _, own in labels.by_assignment(results) for result in own]
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:

@@ -1,0 +1,77 @@
+"""What people read in place of ids: an assignment's title, and an exercise's number and title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from ..course import Course, Exercise
+
+
+class OfAssignment(Protocol):
+    """Something of one assignment: a result, a row."""
+
+    @property
+    def assignment(self) -> str:
+        """The assignment's id."""
+
+
+Of = TypeVar("Of", bound=OfAssignment)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The course's titles, by ids and in the course's order. What it does not know is called by its id.
+
+    exercises: the number, as in the name of its file, and the title.
+    """
+
+    assignments: Mapping[str, str] = field(default_factory=dict)
+    exercises: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def assignment(self, id_: str) -> str:
+        """Multi-head attention."""
+        return self.assignments.get(id_, id_)
+
+    def numbered(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The number and the title of these exercises, in the course's order; of an unknown one its place and its id."""
+        return {id_: self.exercises.get(id_, (str(i), id_)) for i, id_ in enumerate(self.in_order(ids), 1)}
+
+    def exercise(self, id_: str) -> str:
+        """04 The reshape dance."""
+        return " ".join(self.exercises[id_]) if id_ in self.exercises else id_
+
+    def either(self, id_: str) -> str:
+        """The label of an assignment or of an exercise."""
+        return self.exercise(id_) if id_ in self.exercises else self.assignment(id_)
+
+    def in_order(self, ids: Sequence[str]) -> list[str]:
+        """Ids of assignments or of exercises, each once, in the course's order; then those that it does not know."""
+        order = {id_: place for place, id_ in enumerate((*self.assignments, *self.exercises))}
+        return sorted(dict.fromkeys(ids), key=lambda id_: order.get(id_, len(order)))
+
+    def by_assignment(self, every: Sequence[Of]) -> list[tuple[str, list[Of]]]:
+        """Those of each assignment, in the course's order of assignments, and as they come within one."""
+        ids = self.in_order([each.assignment for each in every])
+        return [(id_, [each for each in every if each.assignment == id_]) for id_ in ids]
+
+
+IDS = Labels()
+
+
+def labels_of(course: Course | None) -> Labels:
+    """The course's titles; without a course the ids."""
+    if course is None:
+        return IDS
+    exercises = {each.id: (_number(each), each.title) for each in course.exercises}
+    return Labels({each.id: each.title for each in course.assignments}, exercises)
+
+
+def label_of(exercise: Exercise) -> str:
+    """04 The reshape dance."""
+    return f"{_number(exercise)} {exercise.title}"
+
+
+def _number(exercise: Exercise) -> str:
+    return exercise.stem.partition("_")[0]
