@@ -40,11 +40,12 @@ def compare(
     Example: `course compare results-monday results --fail-on-drop`
     """
     loaded = course_near(course, new)
-    before, after = (results_of(loaded, read_results(folder), assignment) for folder in (old, new))
+    before, after = read_results(old), read_results(new)
     everybody = {result.student for result in (*before, *after)}
     members = NOBODY if roster is None else class_list(course_of(course), roster)
     labels = labels_of(loaded)
-    earlier, later = (decided(loaded, found, members, everybody) for found in (before, after))
+    counted = (decided(loaded, found, members, everybody) for found in (before, after))
+    earlier, later = (results_of(loaded, found, assignment) for found in counted)
     comparison = compared(earlier, later, labels)
     console = Console(highlight=False)
     if not summary:

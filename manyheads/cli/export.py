@@ -58,13 +58,13 @@ def export(
     """
     near = course_of(course) if gradebook is not None else course_near(course, results)
     found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
-    found = results_of(near, found, assignment)
     if resolve:
         found = resolved(course_of(course), found)
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
     labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
         found = decided(near, found, members)
+    found = results_of(near, found, assignment)
     if format in TELLS_NOTHING:
         for sentence in (f"{each.student}: {said}" for each in found for said in sentences(each, labels)):
             print(f"decided: {sentence}", file=sys.stderr)

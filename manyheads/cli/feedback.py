@@ -40,10 +40,10 @@ def feedback(
     from ..feedback.zips import zips
 
     loaded = course_of(course)
-    found = results_of(loaded, read_results(results), assignment)
+    found = read_results(results)
     if pseudonyms_in(loaded, found) is not None:
         found = resolved(loaded, found)
-    counted = decided(loaded, found, class_list(loaded, roster))
+    counted = results_of(loaded, decided(loaded, found, class_list(loaded, roster)), assignment)
     console = Console(highlight=False)
     if strange := next((each.student for each in counted if not is_student(each.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")

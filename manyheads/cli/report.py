@@ -51,7 +51,7 @@ def report(
     console = Console(highlight=False)
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
     near = course_near(course, results)
-    labels, found = labels_of(near), decided(near, results_of(near, found, assignment), members)
+    labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)
     present = [result.student for result in found]
     rows = [row_of(result, labels) for result in found]
     if students:

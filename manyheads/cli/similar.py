@@ -39,10 +39,11 @@ def similar(
     from ..similar.compare50 import compare, find_compare50
 
     loaded = course_of(course)
+    exercises = exercises_named(loaded, exercise or [], assignment)
     command = find_compare50(loaded.root)
     submissions, _ = find_submissions(loaded, submitted)
     console = Console(highlight=False)
-    for each in exercises_named(loaded, exercise or [], assignment):
+    for each in exercises:
         attempts = attempts_of(loaded, each, submissions)
         page, said = out / each.assignment.id / each.id, f"{label_of(each)}: {len(attempts)} written"
         if len(attempts) < 2:

@@ -75,7 +75,7 @@ def class_misconceptions(rows: Sequence[Row], labels: Labels = IDS) -> Renderabl
 def _misconceptions(rows: Sequence[Row]) -> RenderableType:
     found = Counter(id_ for row in rows for id_ in row.misconceptions)
     if not found:
-        return Text("")
+        return Group()
     titles = {id_: title for row in rows for id_, title in row.misconceptions.items()}
     table = Table(show_header=False, box=None)
     for id_, count in found.most_common(10):
@@ -100,8 +100,8 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     if view.unexplained:
         table.add_row(str(view.unexplained), "wrong in a way that no misconception explains")
     for outcome, count in view.outcomes.items():
-        table.add_row(str(count), f"a check ended with: {OUTCOMES[outcome]}")
-    return Group(head, Padding(table, (0, 0, 1, 2)))
+        table.add_row(str(count), OUTCOMES[outcome] if outcome == "missing" else f"a check: {OUTCOMES[outcome]}")
+    return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
 
 
 def _or_else(shared: MisconceptionCount) -> str:

@@ -1,0 +1,170 @@
+"""A course of two assignments: a table for each, in the course's order, by titles; --assignment takes one of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result, write_result
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+COURSE = """\
+title: Numbers
+assignments:
+  - id: z_sums
+    title: Adding up
+    exercises:
+      - {id: one_total, title: The total, points: 2, hint: Add.}
+      - {id: sub_totals, title: Subtotals, points: 2, hint: Add.}
+  - id: a_means
+    title: The middle
+    exercises:
+      - {id: one_mean, title: The mean, points: 2, hint: Divide.}
+"""
+IDS = ("z_sums", "a_means", "one_total", "sub_totals", "one_mean", "no_division", "by_two")
+TITLES = ["Adding up", "01 The total", "02 Subtotals", "The middle", "01 The mean"]
+OVERRIDES = (
+    "- {student: ada, exercise: sub_totals, score: 2, by: Dr. X}\n- {student: ben, exercise: one_mean, score: 1}\n"
+)
+
+
+def graded(student: str, assignment: str, **scores: float) -> Result:
+    named = (Diagnosed(id="no_division", title="You did not divide.", hint="?", alternatives=("by_two",),
+                       alternative_titles=("You divided by two.",)),)  # fmt: skip
+    exercises = tuple(
+        ExerciseResult(
+            id=id_, score=score, max_score=2, diagnosis=() if score == 2 else named,
+            checks=(CheckResult(id="values", title="has the values", outcome="passed" if score == 2 else "failed",
+                                score=score, max_score=2),),
+        )
+        for id_, score in scores.items()
+    )  # fmt: skip
+    return Result(student=student, assignment=assignment, score=sum(scores.values()), max_score=2 * len(scores),
+                  device="cpu", isolation="namespaces", seed=0, versions={}, exercises=exercises)  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "course.yaml").write_text(COURSE)
+    (tmp_path / "overrides.yaml").write_text(OVERRIDES)
+    (tmp_path / "solutions").mkdir()
+    for folder, total in (("before", 2.0), ("results", 0.0)):
+        for student in ("ada", "ben"):
+            write_result(
+                graded(student, "z_sums", sub_totals=0, one_total=total), tmp_path / folder
+            )  # of an old course
+        write_result(graded("ben", "a_means", one_mean=total), tmp_path / folder)
+    return tmp_path
+
+
+class Seen(HTMLParser):
+    """What a reader sees or hears of a page's main part: its text and the labels of what it shows."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self._in_main = False
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._in_main |= tag == "main"
+        self.said += [text or "" for name, text in attrs if self._in_main and name in ("aria-label", "alt", "title")]
+
+    def handle_data(self, data: str) -> None:
+        self.said += [data] if self._in_main else []
+
+
+def in_order(text: str, titles: list[str]) -> bool:
+    """Whether the text has these titles, the first of each in this order, and no id."""
+    places = [text.find(title) for title in titles]
+    return -1 not in places and places == sorted(places) and not [id_ for id_ in IDS if id_ in text]
+
+
+@pytest.mark.parametrize(
+    ("command", "titles"),
+    [
+        (["report", "results"], TITLES),
+        (["report", "results", "--students"], TITLES),
+        (["compare", "before", "results"], ["Adding up", "01 The total", "The middle", "01 The mean"]),
+        (["overrides"], ["Adding up", "The middle", "02 Subtotals", "01 The mean"]),
+    ],
+)
+def test_a_terminal_has_each_assignment_in_the_courses_order_by_titles(
+    run_course: Run, here: Path, command: list[str], titles: list[str]
+) -> None:
+    done = run_course(*command, cwd=here, env={"COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
+    assert in_order(done.stdout, titles), done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80 or command[0] == "report"
+
+
+def test_so_have_the_pages_and_the_feedback(run_course: Run, here: Path) -> None:
+    assert run_course("report", "results", cwd=here).returncode == 0
+    pages = here / "results" / "report"
+    for page in (pages / "index.html", pages / "students" / "ben.html"):
+        said = " ".join(Seen(page).said)
+        assert in_order(said, ["Adding up", "Subtotals", "The middle", "The mean"]), said
+    assert run_course("feedback", "results", cwd=here).returncode == 0
+    for name, titles in (("z_sums", TITLES[:3]), ("a_means", TITLES[3:])):
+        folder = here / "home" / "feedback" / "ben" / name
+        assert set(titles) <= set(
+            re.split(r": [\d.]+ / \d\n| \| |\n", (folder / f"{name}.md").read_text().removeprefix("## "))
+        )
+        assert not [id_ for id_ in IDS if id_ in " ".join(Seen(folder / f"{name}.html").said)]
+
+
+def test_so_has_every_export(run_course: Run, here: Path) -> None:
+    def exported(format_: str, *options: str) -> str:
+        return run_course("export", "results", "--format", format_, *options, cwd=here).stdout
+
+    rows = list(csv.DictReader(io.StringIO(exported("csv"))))
+    assert list(dict.fromkeys(row["assignment"] for row in rows)) == ["z_sums", "a_means"]
+    assert {(row["exercise"], row["exercise_title"]) for row in rows} == {
+        ("one_total", "01 The total"), ("sub_totals", "02 Subtotals"), ("one_mean", "01 The mean")
+    }  # fmt: skip
+    assert next(csv.reader(io.StringIO(exported("canvas"))))[5:] == ["Adding up", "The middle"]
+    assert next(csv.reader(io.StringIO(exported("moodle", "--assignment", "middle"))))[3:] == ["The middle"]
+    tests = json.loads(exported("gradescope", "--assignment", "z_sums"))["ada/z_sums"]["tests"]
+    assert [(test["name"], test["number"]) for test in tests] == [
+        ("02 Subtotals: has the values", "2.1"), ("01 The total: has the values", "1.1")
+    ]  # fmt: skip
+    suites = re.findall(r'<testsuite [^>]*name="([^"]*)"', exported("junit"))
+    assert suites[-1] == "ben: The middle: 01 The mean"
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "shown", "hidden"),
+    [
+        (["report", "results"], "a_means", "The middle", "Adding up"),
+        (["report", "results", "--students"], "adding UP", "Adding up", "The middle"),
+        (["compare", "before", "results"], "sum", "Adding up", "The middle"),
+        (["export", "results"], "midd", "a_means", "z_sums"),
+        (["overrides"], "The middle", "The middle", "Adding up"),
+    ],
+)
+def test_one_assignment_is_named_by_its_id_its_title_or_a_part(
+    run_course: Run, here: Path, command: list[str], name: str, shown: str, hidden: str
+) -> None:
+    done = run_course(*command, "--assignment", name, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
+    assert hidden not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command", [["report"], ["export"], ["feedback"], ["overrides"], ["similar", "."], ["collect", "."]]
+)
+def test_an_assignment_that_there_is_not_is_one_sentence(run_course: Run, here: Path, command: list[str]) -> None:
+    done = run_course(*command, "--assignment", "the midle", cwd=here)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "course: there is no assignment 'the midle'; did you mean a_means? Next: the same with --assignment z_sums\n"
+    )

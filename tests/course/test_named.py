@@ -1,0 +1,58 @@
+"""What is meant by the name of an assignment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import Course, load_course
+from manyheads.course.named import UnknownAssignment, assignment_named
+
+ROW = "exercises: [{{id: e_{0}, title: E, points: 1, hint: H}}]"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    rows = (("heads", "Multi-head attention"), ("practice", "Attention in practice"), ("heads_2", "More heads"))
+    listed = [f"  - {{id: {id_}, title: {title}, {ROW.format(id_)}}}\n" for id_, title in rows]
+    (tmp_path / "course.yaml").write_text("title: T\nassignments:\n" + "".join(listed))
+    return load_course(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("heads", "heads"),
+        ("HEADS_2", "heads_2"),
+        ("attention in practice", "practice"),
+        ("multi", "heads"),
+        ("2", "heads_2"),
+    ],
+)
+def test_an_id_a_title_or_a_part_that_no_other_has_is_enough(course: Course, name: str, found: str) -> None:
+    assert assignment_named(course, name, in_part=True).id == found
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("attention", "'attention' may be any of these assignments: heads, practice."),
+        ("haeds", "there is no assignment 'haeds'; did you mean heads?"),
+        ("tails", "there is no assignment 'tails'; there are: heads, practice, heads_2."),
+        (None, "of which assignment? There are: heads, practice, heads_2."),
+    ],
+)
+def test_what_is_not_clear_is_one_sentence(course: Course, name: str | None, says: str) -> None:
+    with pytest.raises(UnknownAssignment) as caught:
+        assignment_named(course, name, in_part=True)
+    assert str(caught.value) == says
+
+
+def test_in_a_file_a_part_is_not_enough(course: Course) -> None:
+    with pytest.raises(UnknownAssignment, match=r"^there is no assignment 'multi'"):
+        assignment_named(course, "multi")
+
+
+def test_the_only_one_need_not_be_named(averages, tiny) -> None:
+    assert assignment_named(tiny, None) == averages
