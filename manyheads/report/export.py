@@ -11,6 +11,7 @@ from typing import Protocol
 from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import own, sentences, told
 from .class_list import NOBODY, ClassList, absent_by_assignment
+from .file_names import file_stems
 from .gradebooks import to_canvas, to_moodle
 from .labels import IDS, Labels
 from .spreadsheet import number, table
@@ -56,7 +57,10 @@ def to_gradescope(results: Sequence[Result], members: ClassList = NOBODY, labels
 
 def gradescope_files(results: Sequence[Result], labels: Labels = IDS) -> dict[Path, str]:
     """A results.json for every submission, by its path in a folder."""
-    return {Path(r.student, r.assignment, "results.json"): _json(gradescope_result(r, labels)) for r in results}
+    stem_of = file_stems({r.student for r in results})
+    return {
+        Path(stem_of(r.student), r.assignment, "results.json"): _json(gradescope_result(r, labels)) for r in results
+    }
 
 
 def to_junit(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:

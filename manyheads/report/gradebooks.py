@@ -2,12 +2,14 @@
 
 Canvas (canvas-lms, lib/gradebook_importer.rb) wants Student and ID first, then SIS User ID and SIS Login ID, then Section last before
 the assignments. It finds a student by ID, else by SIS User ID, else by SIS Login ID, else by name, and makes a new one where none fits.
-A grade of EX excuses the student from the assignment.
+A grade of EX excuses the student from the assignment. A row whose first cell has “Points Possible” in it is about the
+assignments; a column whose title has the name of a computed one in it is passed over, and (12) at its end is Canvas' own id.
 Moodle (docs.moodle.org, Grade import) lets the instructor say which column identifies the user: e-mail, ID number or username.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..result import Result
@@ -15,22 +17,31 @@ from .class_list import NOBODY, ClassList
 from .labels import IDS, Labels
 from .spreadsheet import number, table
 
+_POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
+_ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
+_CANVAS = re.compile(
+    r"(Current|Final) (Score|Points|Grade)|Override (Score|Grade|Status)|"
+    r"^\s*(Student|LastName|FirstName|ID|SIS User ID|SIS Login ID|Section|Integration ID|Root Account)\s*$"
+)
+_MOODLE = re.compile(r"^\s*(Username|ID number|Email address)\s*$", re.IGNORECASE)
+
 
 def to_canvas(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """Canvas' gradebook import: a column for each assignment, a row of points possible, then a row for each student."""
     assignments, most = _assignments(results, labels)
-    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(assignments, labels)]]
-    rows.append(["    Points Possible", "", "", "", "", *(number(most[a]) for a in assignments)])
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *_columns(assignments, labels, _CANVAS)]]
+    rows.append([_POINTS, "", "", "", "", *(number(most[a]) for a in assignments)])
     for name, cells in _scores(results, assignments, members, "EX"):
         row = members.row_of(name)
-        rows.append([row.name or row.id, row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells])
+        called = (row.name or row.id).replace(_POINTS.strip(), _NO_POINTS)
+        rows.append([called, row.canvas_id, row.sis_id, row.login or row.id, row.section, *cells])
     return table(rows)
 
 
 def to_moodle(results: Sequence[Result], members: ClassList = NOBODY, labels: Labels = IDS) -> str:
     """Moodle's grade import: a column for each way to find a student, and one for each assignment."""
     assignments, _ = _assignments(results, labels)
-    rows = [["Username", "ID number", "Email address", *_columns(assignments, labels)]]
+    rows = [["Username", "ID number", "Email address", *_columns(assignments, labels, _MOODLE)]]
     for name, cells in _scores(results, assignments, members):
         row = members.row_of(name)
         rows.append([row.login or row.id, row.sis_id, row.email, *cells])
@@ -43,11 +54,18 @@ def _assignments(results: Sequence[Result], labels: Labels) -> tuple[list[str], 
     return labels.in_order([*most]), most
 
 
-def _columns(assignments: Sequence[str], labels: Labels) -> list[str]:
-    """What stands above each column: the assignment's title, with its id where two have the same."""
+def _columns(assignments: Sequence[str], labels: Labels, taken: re.Pattern[str]) -> list[str]:
+    """What stands above each column: the assignment's title, with its id where the title alone would be ambiguous.
+
+    taken: titles that have another meaning there; of such an assignment it is the id.
+    """
     titles = [labels.assignment(id_) for id_ in assignments]
-    alike = {title for title in titles if sum(each.casefold() == title.casefold() for each in titles) > 1}
-    return [f"{title} [{id_}]" if title in alike else title for id_, title in zip(assignments, titles, strict=True)]
+    folded = [title.strip().casefold() for title in titles]
+    found = []
+    for id_, title in zip(assignments, titles, strict=True):
+        ambiguous = folded.count(title.strip().casefold()) > 1 or _ENDS_LIKE_AN_ID.search(title)
+        found.append(id_ if taken.search(title) else f"{title} [{id_}]" if ambiguous else title)
+    return found
 
 
 def _scores(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
 from collections.abc import Sequence
 
 _FORMULA = ("=", "+", "-", "@")
+_SEPARATORS = re.compile(r"([;\t|])")
+_LINE_BREAKS = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -23,10 +26,19 @@ def number(value: float) -> str:
 
 
 def _cell(value: str) -> str:
-    """The text of a cell, quoted if a spreadsheet would take it for a formula.
+    """The text of a cell, with a quote before whatever a spreadsheet would take for a formula.
 
-    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian keyboards.
+    Some take blanks before the sign away, and some know its full-width form, as 〃＝〃 on East Asian keyboards. One that
+    separates cells by another sign than the comma, as in most of Europe, begins a new cell within a text. A line break
+    would begin a new row for whoever reads line by line.
     """
-    visible = "".join(letter for letter in value if unicodedata.category(letter) not in ("Cf", "Cc", "Zs", "Zl", "Zp"))
-    starts = unicodedata.normalize("NFKC", visible[:1]).startswith(_FORMULA)
-    return f"'{value}" if starts or value.startswith(("\t", "\r", "\n")) else value
+    value = _LINE_BREAKS.sub(" ", value)
+    first, *rest = _SEPARATORS.split(value)
+    parts = [first] + [f"'{part}" if each % 2 and _is_formula(part) else part for each, part in enumerate(rest)]
+    starts = _is_formula(value) or value.startswith("\t")
+    return ("'" if starts else "") + "".join(parts)
+
+
+def _is_formula(text: str) -> bool:
+    visible = "".join(letter for letter in text if unicodedata.category(letter) not in ("Cf", "Cc", "Zs", "Zl", "Zp"))
+    return unicodedata.normalize("NFKC", visible[:1]).startswith(_FORMULA)

@@ -14,8 +14,8 @@ import torch
 from rich.console import Console
 
 from manyheads.errors import CourseFault
+from manyheads.report.file_names import file_stems
 from manyheads.report.pages import write_pages
-from manyheads.report.pages.write import page_of
 from manyheads.report.terminal import exercise_report
 from manyheads.result import (
     CheckResult,
@@ -238,7 +238,7 @@ def test_what_was_handed_in_and_is_not_graded_is_on_the_class_page(tmp_path: Pat
     said = Seen(write_pages([graded("ada", GOOD)], [], tmp_path, not_graded=others)).text
     assert "Handed in, and not graded: 1." in said
     assert "ben/work.zip: is an archive. Next: course collect x --out y" in said
-    assert "ben" not in Seen(tmp_path / "students" / page_of("ada")).text
+    assert "ben" not in Seen(tmp_path / "students" / "ada.html").text
 
 
 def test_who_handed_in_nothing_is_on_the_class_page(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_whatever_a_student_or_an_exception_wrote_is_text(tmp_path: Path) -> Non
                    check(HOSTILE + "ok", 2), id_=HOSTILE, named=(named, SCALE), note=HOSTILE)  # fmt: skip
     result = graded(HOSTILE, bad, isolation=HOSTILE, device=HOSTILE, assignment=HOSTILE, versions={HOSTILE: HOSTILE})
     page = write_pages([result], [HOSTILE], tmp_path, not_graded=[NotGraded(path=HOSTILE, reason=HOSTILE)])
-    for path in (page, tmp_path / "students" / page_of(HOSTILE)):
+    for path in (page, tmp_path / "students" / f"{file_stems([HOSTILE])(HOSTILE)}.html"):
         seen = Seen(path)
         assert " ".join(HOSTILE.split()) in seen.text
         assert not {tag for tag, _ in seen.elements} & {"script", "img"}
@@ -288,8 +288,25 @@ def test_the_class_page_leads_to_a_students_page_whatever_the_name(tmp_path: Pat
 
 
 def test_no_two_names_share_a_page() -> None:
-    names = [*NAMES, "a b", "a_b", "a.b", "../b", "a//b", "x" * 299]
-    assert len({page_of(name).casefold() for name in names}) == len(names)
+    names = [
+        *NAMES,
+        "a b",
+        "a_b",
+        "a.b",
+        "../b",
+        "a//b",
+        "x" * 299,
+        "Ada",
+        "a.",
+        "a",
+        "nul",
+        "e\u0301",
+        "\u00e9",
+    ]
+    stem_of = file_stems(names)
+    names.append(stem_of("Ada"))  # who is called as another's file
+    stem_of = file_stems(names)
+    assert len({stem_of(name).casefold().rstrip(". ") for name in names}) == len(names)
 
 
 def test_a_report_that_is_repeated_is_the_same_and_leaves_nothing_half_written(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from manyheads.report.file_names import file_stems
 from manyheads.report.pages import write_pages
-from manyheads.report.pages.write import page_of
 from manyheads.result import Adjustment, Result
 from manyheads.tools.plot import compared
 from tests.axe import SCHEMES, violations
@@ -73,7 +73,11 @@ def big(made_up_class: Callable[[int], list[Result]], tmp_path_factory: pytest.T
 
 def pages_of(folder: Path) -> list[Path]:
     """The class page, the page of the hostile name, and one of somebody with a crash."""
-    return [folder / "index.html", folder / "students" / page_of(SCRIPT), folder / "students" / "student0004.html"]
+    return [
+        folder / "index.html",
+        folder / "students" / f"{file_stems([SCRIPT])(SCRIPT)}.html",
+        folder / "students" / "student0004.html",
+    ]
 
 
 def test_nothing_is_asked_of_a_network_and_nothing_is_complained_about(browser, small: Path) -> None:

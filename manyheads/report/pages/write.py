@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ...errors import CourseFault
 from ...result import Result
-from ...submission import NotGraded, is_reserved
+from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import write_whole
+from ..file_names import file_stems
 from ..labels import IDS, Labels
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 CLASS, STUDENTS = "index.html", "students"
 HEAD = 1024  # the first bytes of a page, which name its generator
 _NOTHING: Mapping[Key, Sequence[Band]] = MappingProxyType({})
-_PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
 
 
 def write_pages(
@@ -46,9 +43,12 @@ def write_pages(
     drawn: the pictures of attempts for students' pages, by student, assignment and exercise.
     """
     pages = environment(labels)
-    alike = Counter(folded(student) for student in {result.student for result in results})
-    page_of_ = partial(page_of, alike=frozenset(name for name, count in alike.items() if count > 1))
-    pages.globals["page_of"] = page_of_
+    stem_of = file_stems({result.student for result in results})
+
+    def page_of(student: str) -> str:
+        return f"{stem_of(student)}.html"
+
+    pages.globals["page_of"] = page_of
     pages.globals["pictures_of"] = lambda *key: [picture(band) for band in drawn.get(key, ())]
     of_student: dict[str, list[Result]] = defaultdict(list)
     for result in results:
@@ -57,12 +57,12 @@ def write_pages(
         one = pages.get_template("student.html.j2")
         for student, own in of_student.items():
             page = one.render(student=student, results=_in_order(own, labels))
-            write_whole(folder / STUDENTS / page_of_(student), page.encode())
+            write_whole(folder / STUDENTS / page_of(student), page.encode())
         text = pages.get_template("class.html.j2").render(
             parts=overviews(results, labels), left_out=left_out, not_graded=not_graded, absent=absent
         )
         write_whole(folder / CLASS, text.encode())
-        _remove_others(folder / STUDENTS, {page_of_(student) for student in of_student})
+        _remove_others(folder / STUDENTS, {page_of(student) for student in of_student})
     except OSError as error:
         raise CourseFault(
             f"{folder} cannot be written ({error.strerror}). Next: course report --html ANOTHER_FOLDER"
@@ -87,17 +87,6 @@ def pages_folder(results: Path, students: Collection[str]) -> Path:
     while name in taken:
         name += "-pages"
     return results / name
-
-
-def page_of(student: str, alike: frozenset[str] = frozenset()) -> str:
-    """The file name of a student's page: the student's name, if every system accepts it as a file name.
-
-    alike: names, folded, that two students have, who would overwrite one another where case does not count.
-    """
-    if _PLAIN.fullmatch(student) and folded(student) not in alike and not is_reserved(student):
-        return f"{student}.html"
-    digest = hashlib.sha256(student.encode()).hexdigest()[:12]
-    return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}.html"
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
