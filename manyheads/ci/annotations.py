@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Course, Exercise
+from ..report.labels import label_of
 from ..report.markdown import attempt_text
 from ..report.words import attempt_words, out_of
 from ..result import ExerciseResult, Result
@@ -51,7 +52,7 @@ def _annotation(course: Course, exercise: Exercise, result: ExerciseResult, file
     if file.suffix == ".ipynb":
         line = _line_of_notebook(file.read_bytes(), source.source, line)
     path = f"exercises/{exercise.assignment.id}/{file.name}"
-    return Annotation(path, line, f"{exercise.id}: {out_of(result)}", attempt_text(result)[:4000])
+    return Annotation(path, line, f"{label_of(exercise)}: {out_of(result)}", attempt_text(result)[:4000])
 
 
 def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) -> int:

@@ -36,7 +36,7 @@ def feedback(
 
     Example: `course feedback results --out home --submitted submitted`
     """
-    from ..feedback.folder import folder_files
+    from ..feedback.folder import FOLDER, folded_together, folder_files
     from ..feedback.zips import zips
 
     loaded = course_of(course)
@@ -48,6 +48,12 @@ def feedback(
     if strange := next((each.student for each in counted if not is_student(each.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     try:
+        if pair := folded_together(out / FOLDER, [each.student for each in counted]):
+            names = " and ".join(map(ascii, pair))
+            raise CourseFault(
+                f"{out} is on a file system where {names} are one folder, and one would get the other's feedback. "
+                "Next: give --out a folder on another disk"
+            )
         for result in counted:
             for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):
                 write_whole(out / path, content)

@@ -6,7 +6,8 @@ submission beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import combinations
 from pathlib import Path, PurePosixPath
 
 from ..course import Course
@@ -14,6 +15,7 @@ from ..report.labels import labels_of
 from ..report.pages import student_page
 from ..result import Result
 from ..submission import Unreadable, read_bytes
+from ..submission.roster import folded
 from .markdown import feedback_markdown, one_exercise
 
 FOLDER = "feedback"
@@ -35,6 +37,19 @@ def folder_files(
             yield folder / f"{stems[exercise.id]}.html", page.encode()
     if submitted is not None:
         yield from _of_nbgrader(folder, submitted / result.student / result.assignment)
+
+
+def folded_together(folder: Path, students: Collection[str]) -> tuple[str, str] | None:
+    """Two students whose names are one folder here, where upper and lower case, or forms of a letter, are the same."""
+    alike: dict[str, list[str]] = {}
+    for student in sorted(set(students)):
+        alike.setdefault(folded(student), []).append(student)
+    for names in alike.values():
+        for first, second in combinations(names, 2):
+            (folder / first).mkdir(parents=True, exist_ok=True)
+            if (folder / second).exists() and (folder / first).samefile(folder / second):
+                return first, second
+    return None
 
 
 def _of_nbgrader(folder: PurePosixPath, handed_in: Path) -> Iterator[tuple[PurePosixPath, bytes]]:

@@ -42,7 +42,7 @@ def test_the_line_is_the_one_that_the_evidence_names(
         Annotation(
             SCRIPT,
             9,
-            "running_mean: 3 / 4",
+            "01 The running mean: 3 / 4",
             f"{'does thing 0':<64}       0 / 1\n  raised NameError on line 9: a name is used that is defined nowhere\n"
             f"{'3 checks pass':<64}       3 / 3",
         )

@@ -109,6 +109,17 @@ def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_cou
     assert not any(path.stem.casefold() == "con" for path in pages)
 
 
+def test_where_two_names_are_one_folder_nobody_gets_the_others_feedback(run_course: Run, here: Path) -> None:
+    folder = here / "home" / "feedback"
+    (folder / "Ada").mkdir(parents=True)
+    (folder / "ada").symlink_to("Ada")  # as on a file system where case does not count
+    done = send(run_course, here, "Ada", "ada")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'Ada' and 'ada' are one folder" in done.stderr
+    assert done.stderr.endswith("Next: give --out a folder on another disk\n")
+    assert list((folder / "Ada").iterdir()) == []
+
+
 def test_the_page_has_what_counts(run_course: Run, here: Path) -> None:
     (here / "overrides.yaml").write_text("- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n")
     send(run_course, here, "ada")
@@ -140,7 +151,7 @@ def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None
     "form", ["{0}_assignsubmission_file/01_mean.py", "{0}_assignsubmission_file_/01_mean.py", "{0}_assignsubmission_file_01_mean.py"]
 )  # fmt: skip
 def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -> None:
-    names = ["Ada Lovelace_123", "Ada Lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
+    names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
     students = take(here, {form.format(name): MEAN for name in names})
     assert len(students) == 4
     done = send(run_course, here, *students)
@@ -151,7 +162,9 @@ def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -
         (number, f"averages_feedback.{ending}") for number in (7, 9, 123, 124) for ending in ("html", "md")
     ]
     ada = next(path for path, found in read.items() if found == (124, "averages_feedback.html"))
-    assert f"<bdi>{'Ada Lovelace_124'}</bdi>" in files[ada].decode()
+    assert "<bdi>ada lovelace_124</bdi>" in files[ada].decode()
+    assert len({path.casefold() for path in files}) == len(files)  # where case does not count, too
+    assert not [path for path in files if path.startswith("/") or ".." in path.split("/")]
 
 
 def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:

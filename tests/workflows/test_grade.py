@@ -137,7 +137,7 @@ def test_editing_the_workflow_and_the_grader_changes_nothing(school: School, tmp
     )
     assert comment(school, 3).startswith("## Averages: 2 / 4\n")
     assert not ran.exists()
-    assert "| ✗ | `running_mean` | 2 / 4 |" in comment(school, 3)
+    assert "| ✗ | 01 The running mean | 2 / 4 |" in comment(school, 3)
 
 
 HOSTILE = """
