@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -35,12 +34,13 @@ class Keys:
     """Computes keys for one grading plan. The course's files are read once, when they are first needed.
 
     run: the part that all attempts share: engine, versions, options, limits, secret.
+    texts: what grader/texts.yaml holds.
     """
 
     course: Course
     run: str
+    texts: object
     _exercises: dict[str, str] = field(default_factory=dict)
-    _texts: dict[str, Any] = field(default_factory=dict)
 
     def of(self, submission: Submission, exercise: Exercise) -> str:
         """The key of this attempt, before it is graded."""
@@ -68,22 +68,16 @@ class Keys:
 
     def of_course(self) -> str:
         """A hash of all of this, by which a cluster's workers know that they would grade alike."""
-        return hash_of([*map(self.of_exercise, self.course.exercises), json.dumps(self._all_texts(), default=str)])
+        return hash_of([*map(self.of_exercise, self.course.exercises), json.dumps(self.texts, default=str)])
 
     def _words(self, id_: str, exercise: str) -> object:
         """The texts of a misconception, without those that other exercises have in place of them."""
-        texts = self._all_texts()
-        row = texts.get(id_) if isinstance(texts, Mapping) else texts
+        row = self.texts.get(id_) if isinstance(self.texts, Mapping) else self.texts
         if not isinstance(row, Mapping):
             return row
         overrides = row.get("overrides")
         own = overrides.get(exercise) if isinstance(overrides, Mapping) else overrides
         return [{str(name): text for name, text in row.items() if name != "overrides"}, own]
-
-    def _all_texts(self) -> object:
-        if "all" not in self._texts:
-            self._texts["all"] = _read_texts(self.course.texts)
-        return self._texts["all"]
 
 
 def keys_of(course: Course, plan: GradePlan) -> Keys:
@@ -98,7 +92,8 @@ def keys_of(course: Course, plan: GradePlan) -> Keys:
         if path.suffix in SUFFIXES
     )
     limits = course.limits.model_dump_json()
-    return Keys(course, hash_of([secret, limits, *options, python, *versions, *engine]))
+    shared = [secret, limits, *options, python, *versions, *engine]
+    return Keys(course, hash_of(shared), _read_texts(course.texts))
 
 
 def files_key(submission: Submission, limit_kib: int) -> str:

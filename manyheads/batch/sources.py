@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,9 @@ _READERS = frozenset(
 )
 _ENGINE = "manyheads"
 _NAMES = frozenset("open exec eval compile __import__ __file__ __path__ __spec__ __loader__ __builtins__".split())
-_ATTRIBUTES = frozenset("load load_file fromfile from_file loadtxt genfromtxt memmap read_text read_bytes".split())
+_READS = re.compile(
+    r"(read|load|open)(_|$)(?!state_dict)|\w*(file|txt|csv)|memmap"
+)  # torch.load, numpy.loadtxt, read_csv
 
 
 def graded_from(exercise: Exercise) -> list[Path]:
@@ -55,8 +58,8 @@ def _is_beyond(node: ast.AST, path: Path) -> bool:
     match node:
         case ast.Import(names=names):
             return not all(_is_outside(alias.name, path) for alias in names)
-        case ast.ImportFrom(level=0, module=str(module)):
-            return not _is_outside(module, path)
+        case ast.ImportFrom(level=0, module=str(module), names=names):
+            return not _is_outside(module, path) or any(_READS.match(alias.name) for alias in names)
         case ast.ImportFrom(level=1, module=module, names=names):
             beside = [module.split(".")[0]] if module else [alias.name for alias in names]
             return not all(path.with_name(f"{name}.py").exists() for name in beside)
@@ -65,7 +68,7 @@ def _is_beyond(node: ast.AST, path: Path) -> bool:
         case ast.Name(id=name):
             return name in _NAMES
         case ast.Attribute(attr=name):
-            return name in _ATTRIBUTES
+            return bool(_READS.match(name))
     return False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..course import Course
-from ..report.labels import Labels, labels_of
+from ..report.labels import IDS, Labels, labels_of
 from ..report.markdown import CUT, LONGEST, results_section, text_block
 from ..report.words import points
 from ..result import ExerciseResult, Result
@@ -49,14 +49,21 @@ def cpu_run(outcome: str, results: Sequence[Result] | None) -> Run:
     return Run(None, f"Grading {ENDINGS.get(outcome, ENDINGS['failure'])}")
 
 
-def gpu_run(outcome: str, label: str, results: Sequence[Result] | None, cpu: Run, refused: Sequence[str]) -> Run:
+def gpu_run(
+    outcome: str,
+    label: str,
+    results: Sequence[Result] | None,
+    cpu: Run,
+    refused: Sequence[str],
+    labels: Labels = IDS,
+) -> Run:
     """The run on a GPU, or the reason why there is none."""
     if not label:
         return Run(None, "Not run: this class has no GPU runner (the repository variable GPU_RUNNER is empty).")
     if cpu.results is None:
         return Run(None, "Not run: grading on a CPU comes first.")
     if outcome == "skipped":
-        return Run(None, f"Not run. {why_not_on_a_gpu(cpu.results, refused) or 'Nobody approved it.'}")
+        return Run(None, f"Not run. {why_not_on_a_gpu(cpu.results, refused, labels) or 'Nobody approved it.'}")
     if outcome == "success" and results is not None:
         return Run(results)
     return Run(None, f"The run {ENDINGS.get(outcome, ENDINGS['failure'])}")

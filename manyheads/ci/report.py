@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..course import Course
 from ..errors import CourseFault
+from ..report.labels import labels_of
 from .annotations import Annotation, annotate
 from .artifact import Artifact, ArtifactError, read_artifact
 from .collect import Collected, read_collected
@@ -59,7 +60,7 @@ def _report(
     from_gpu = _artifact(course, collected, gpu, gpu_ended, faults)
     on_cpu = cpu_run(cpu_ended, from_cpu.results if from_cpu else None)
     label, results = environment.get("GPU_RUNNER", ""), from_gpu.results if from_gpu else None
-    on_gpu = gpu_run(gpu_ended, label, results, on_cpu, collected.refused)
+    on_gpu = gpu_run(gpu_ended, label, results, on_cpu, collected.refused, labels_of(course))
     started = from_cpu.started if from_cpu else {}
     spared = not_started(course, started)
     text = body(course, on_cpu, on_gpu, collected.refused, spared, asked.head)

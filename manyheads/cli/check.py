@@ -116,7 +116,7 @@ class _Checking:
             from ..box.forked import open_own_box
 
             self.box = self.stack.enter_context(open_own_box())
-        with self.console.status(f"checking {exercise.id}"):  # an endless loop takes until its limit
+        with self.console.status(f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
             return check_one(self.course, exercise, source, self.box)
 
 

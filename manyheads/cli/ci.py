@@ -58,12 +58,13 @@ def grade(
     from ..ci.grade import grade_collected
     from ..ci.runner import add_summary, set_output
     from ..ci.started import not_started, started_in
+    from ..report.labels import labels_of
 
     loaded, collected = course_of(course), read_collected(submitted)
     started = started_in(loaded, submitted / collected.student)
     results = grade_collected(loaded, collected, submitted, device, started)
     write_artifact(out, collected, device, results, started)
-    why_not = why_not_on_a_gpu(results, collected.refused)
+    why_not = why_not_on_a_gpu(results, collected.refused, labels_of(loaded))
     set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)
     spared = not_started(loaded, started)
     add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))

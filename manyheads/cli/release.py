@@ -136,7 +136,7 @@ def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:
     for exercise, trainable in trained_exercises(course):
         if exercise.id not in ids:
             continue
-        with console.status(f"training the reference of {exercise.id}"):
+        with console.status(f"training the reference of {exercise.title}"):
             data = record_curve(exercise, trainable)
         path = exercise.curve
         write_whole(path, data)
@@ -181,6 +181,4 @@ def _autograder(course: Course, assignment: Assignment, out: Path, torch_index: 
     files = autograder_of(course, assignment, torch_index)
     write_autograder(files, out)
     size = out.stat().st_size / 1e6
-    return (
-        f"{out} ({size:.1f} MB) grades {assignment.id}, and holds its answers. Next: upload it as the autograder's zip"
-    )
+    return f"{out} ({size:.1f} MB) grades {assignment.title}, and holds its answers. Next: upload it as the autograder's zip"

@@ -17,6 +17,7 @@ from ..errors import CourseFault
 from ..public.check import check_attempt
 from ..public.heads import read
 from ..public.own_checks import printed_lines
+from ..report.labels import label_of
 from ..report.next_steps import after_done
 from ..report.notebook import NotebookView, checked, hanging, pictured, shown
 from ..report.trace import LEGEND, trace_report
@@ -71,7 +72,7 @@ class Magics:
 
     def _check(self, found: NotebookExercise) -> NotebookView:
         result = self._result(found)
-        return shown(checked(result, _after_done(found) if result.is_done else ()))
+        return shown(checked(result, _after_done(found) if result.is_done else (), label_of(found.exercise)))
 
     def _hint(self, found: NotebookExercise, *options: str) -> NotebookView:
         result = self._result(found)

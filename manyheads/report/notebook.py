@@ -44,9 +44,9 @@ def shown(*parts: RenderableType | NotebookView) -> NotebookView:
     return NotebookView(f'<div style="{_BOX}">{inside}</div>', "\n".join(part.text for part in made))
 
 
-def checked(result: ExerciseResult, after: Sequence[str] = ()) -> NotebookView:
+def checked(result: ExerciseResult, after: Sequence[str] = (), label: str = "") -> NotebookView:
     """What `course check` prints about an attempt; each hint is collapsed below what it is about."""
-    report = exercise_report(result, after=after)
+    report = exercise_report(result, label=label, after=after)
     inside, before = [], list[RenderableType]()
     for part in report.renderables:
         if isinstance(part, HintLine):

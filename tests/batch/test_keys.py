@@ -163,7 +163,8 @@ def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> N
     "source",
     [
         "from pathlib import Path\n", "import os.path\n", "DATA = open('numbers.txt').read()\n",
-        "import torch\nX = torch.load('numbers.pt')\n", "HERE = __file__\n", "from grader import helpers\n",
+        "import torch\nX = torch.load('numbers.pt')\n", "HERE = __file__\n",
+        "from torch import load\n", "import numpy as np\nX = np.loadtxt('x')\n", "from grader import helpers\n",
         "import _sizes\n", "from ..misconceptions import total\n", "from .data import X\n", "exec('')\n", "def (\n",
     ],
 )  # fmt: skip
