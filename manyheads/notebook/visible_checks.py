@@ -51,14 +51,15 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
         )
     names = vars(modules["__main__"]) if namespace is None else namespace
     result = check_attempt(read(recorded[0]), LocalRecordingRunner(names))
+    label = recorded[0].stem.replace("_", " ")  # no course is asked for its title here: the notebook may lie anywhere
     if any(check.outcome != "passed" for check in result.checks):
-        raise VisibleCheckFailed(_text(result))
-    print(_text(result))
+        raise VisibleCheckFailed(_text(result, label))
+    print(_text(result, label))
 
 
-def _text(result: ExerciseResult) -> str:
+def _text(result: ExerciseResult, label: str) -> str:
     out = io.StringIO()
     Console(file=out, width=WIDTH, highlight=False, color_system=None, force_jupyter=False).print(
-        exercise_report(result)
+        exercise_report(result, label=label)
     )
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

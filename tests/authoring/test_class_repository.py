@@ -257,7 +257,7 @@ def test_one_that_would_not_do_is_not_released(
 def test_visible_checks_that_the_solution_fails_are_not_released(tiny_copy: Path, files: dict[str, bytes]) -> None:
     path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
-    with pytest.raises(CourseError, match="`course check` as it is released: ✗ running_mean"):
+    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 01 The running mean"):
         try_with(load_course(tiny_copy), files)
 
 

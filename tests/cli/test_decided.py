@@ -203,7 +203,7 @@ def test_what_a_human_writes_is_no_formula_and_no_markup(run_course: Run, here: 
     )
     (here / "course.yaml").write_text(COURSE.replace("    due: 2026-12-01 18:00\n", ""))
     rows = [row for row in csv.reader(io.StringIO(exported(run_course, "csv"))) if row[0] == "bela"]
-    assert [row[7] for row in rows] == ["<b onclick=x>&; =1+2", "<b onclick=x>&"]
+    assert [row[7] for row in rows] == ["<b onclick=x>&;' =1+2", "<b onclick=x>&"]
     (here / "overrides.yaml").write_text("- {student: bela, exercise: mean, comment: '=1+2'}\n")
     rows = [row for row in csv.reader(io.StringIO(exported(run_course, "csv"))) if row[0] == "bela"]
     assert [row[7] for row in rows] == ["'=1+2", ""]

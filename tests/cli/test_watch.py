@@ -74,7 +74,7 @@ def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
     save(folder, "def running_mean(x:\n")
     assert "cannot be imported" in terminal.read_until("Ctrl-C ends this")
     save(folder, RIGHT)
-    assert "✓ running_mean" in terminal.read_until("All done. Ctrl-C ends this")
+    assert "✓ 01 The running mean" in terminal.read_until("All done. Ctrl-C ends this")
     assert terminal.interrupt() == 0
 
 

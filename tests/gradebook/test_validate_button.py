@@ -79,7 +79,7 @@ def test_one_that_is_not_right_has_the_score_and_the_diagnosis_that_grading_give
 ) -> None:
     result = graded(name)
     assert "The following cell failed:" in validated[name]
-    heading = next(line for line in validated[name].splitlines() if line.startswith("✗ running_mean"))
+    heading = next(line for line in validated[name].splitlines() if line.startswith("✗ 01 running mean"))
     assert heading.split() == ["✗", "running_mean", f"{result.score:g}", "/", f"{result.max_score:g}"]
     assert result.score == score
     assert diagnosis in validated[name]

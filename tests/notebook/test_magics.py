@@ -56,7 +56,7 @@ def _of(cell: Any) -> dict[str, str]:
 
 def test_check_shows_what_course_check_prints_with_its_hint_folded(shown: dict[str, dict[str, str]]) -> None:
     text, html = shown["check"]["text/plain"], shown["check"]["text/html"]
-    assert text.startswith("✗ running_mean")
+    assert text.startswith("✗ 01 The running mean")
     assert "  ✗ running_mean: You divided by the length of x everywhere." in text.splitlines()
     assert "<details" in html
     assert html.index("<summary") < html.index("How many numbers are in the mean at position 0?")
@@ -110,5 +110,5 @@ def test_a_students_random_numbers_are_left_alone(shown: dict[str, dict[str, str
 
 
 def test_what_is_right_is_told_so_and_needs_no_hint(shown: dict[str, dict[str, str]]) -> None:
-    assert shown["check right"]["text/plain"].startswith("✓ running_mean")
+    assert shown["check right"]["text/plain"].startswith("✓ 01 The running mean")
     assert shown["hint right"]["text/plain"] == "running_mean needs no hint: every check passes."

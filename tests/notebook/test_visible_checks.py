@@ -26,13 +26,13 @@ def right(x: torch.Tensor) -> torch.Tensor:
 
 def test_right_answers_are_told_so(capsys: pytest.CaptureFixture[str]) -> None:
     check_notebook("running_mean", {"running_mean": right})
-    assert capsys.readouterr().out.startswith("✓ running_mean")
+    assert capsys.readouterr().out.startswith("✓ 01 running mean")
 
 
 def test_wrong_answers_are_an_error_whose_text_is_the_report() -> None:
     with pytest.raises(VisibleCheckFailed) as raised:
         check_notebook("running_mean", {"running_mean": lambda x: x})
-    assert str(raised.value).startswith("✗ running_mean")
+    assert str(raised.value).startswith("✗ 01 running mean")
     assert max(map(len, str(raised.value).splitlines())) <= 86  # nbgrader cuts what is longer
 
 

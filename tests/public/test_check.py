@@ -234,7 +234,7 @@ def test_a_folder_with_the_course_file_and_the_exercises_is_enough(tmp_path: Pat
     shutil.copy(TINY / "grader/right/running_mean/loop.py", tmp_path / "exercises/averages/01_running_mean.py")
     done = run_course("check", "running_mean", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("✓ running_mean")
+    assert done.stdout.startswith("✓ 01 The running mean")
 
 
 @pytest.mark.parametrize(
