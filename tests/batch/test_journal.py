@@ -121,10 +121,10 @@ def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_ag
 ) -> None:
     out = tmp_path / "out"
 
-    def grade() -> tuple[str, list[list[str]]]:
+    def grade(*options: str) -> tuple[str, list[list[str]]]:
         """What it says, and which exercises were graded: of each submission a line of the journal."""
         before = noted_in(out)
-        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1")
+        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
         assert done.returncode == 0, done.stdout + done.stderr
         return re.split(r" in \d", done.stdout.splitlines()[-1])[0], noted_in(out)[len(before) :]
 
@@ -167,6 +167,8 @@ def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_ag
     for path in submitted.glob("*/averages/02_*"):
         path.unlink()
     assert grade() == ("4 submissions (4 as before)", [])
+    (submitted / "ada" / "averages" / "notes.txt").write_text("not of the assignment that is graded now")
+    assert grade("--assignment", "Sums") == ("2 submissions (2 as before)", [])
     assert {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")} == first
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pwd
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
@@ -247,3 +249,29 @@ def test_who_reads_a_gradebook_that_is_not_there_makes_none(tiny: Course, tmp_pa
     with pytest.raises(GradebookError, match="Next: course grade SUBMITTED --gradebook sqlite:///"):
         read_gradebook(tiny, f"sqlite:///{tmp_path / 'none.db'}")
     assert not (tmp_path / "none.db").exists()
+
+
+# nbgrader's own exporter, for names that mean harm; it puts no comma into quotes, so nobody is called with one
+
+HOSTILE = ["=1+2", "+1", "-1", "@x", "\uff1d1", "  =1", "\u3000\uff1d1", "Ada", "ada", "e\u0301", "\u00e9", "x" * 120, "report",
+           "CON", "..", 'Jo "Q" Doe', "a;b", "\u202eada", "%s", "'; drop table student; --", "<b>", "\U0001f600"]  # fmt: skip
+
+
+def test_nbgraders_own_exporter_has_everybodys_score(tiny: Course, tmp_path: Path, new_file: Path) -> None:
+    url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
+    with GradebookWriter(tiny, url) as writer:
+        for place, student in enumerate(HOSTILE):
+            writer.write(result(student, place % 2))
+    book, out = Gradebook(url), tmp_path / "grades.csv"
+    try:
+        CsvExportPlugin(to=str(out)).export(book)
+    finally:
+        book.close()
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["assignment"] == "averages"]
+    assert {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in rows} == {
+        student: (3.0 + place % 2, 4.0) for place, student in enumerate(HOSTILE)
+    }
+    assert {each.student: each.score for each in read_gradebook(tiny, url)} == {
+        student: 3.0 + place % 2 for place, student in enumerate(HOSTILE)
+    }
