@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..submission.roster import read_roster
-from .options import AssignmentOption, CourseOption, RosterOption, course_of, only_assignment
+from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of
 
 if TYPE_CHECKING:
     from ..collect.lay_out import Laid
@@ -43,9 +43,8 @@ def collect(
 
     loaded = course_of(course)
     known = None if roster is None else read_roster(roster)
-    if assignment is not None:
-        loaded = only_assignment(loaded, assignment)
-    done = collect_all(loaded, downloads, out, known)
+    only = None if assignment is None else assignment_of(loaded, assignment)
+    done = collect_all(loaded, downloads, out, known, only=only)
     console = Console(highlight=False)
     for download, platforms in done.platforms.items():
         console.print(f"{download!a} is read as: {', '.join(platforms)}", markup=False, soft_wrap=True)

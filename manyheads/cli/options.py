@@ -50,12 +50,6 @@ def assignment_of(course: Course, name: str) -> Assignment:
         raise CourseError(f"{error} Next: the same with --assignment {course.assignments[0].id}") from None
 
 
-def only_assignment(course: Course, name: str) -> Course:
-    """The course as if it had this assignment alone. Raises CourseError."""
-    file = course.file.model_copy(update={"assignments": (assignment_of(course, name).row,)})
-    return Course(course.root, file)
-
-
 def results_of(course: Course | None, results: Sequence[Result], assignment: str | None) -> list[Result]:
     """Those of the assignment with this name; all if none is named. Raises CourseError."""
     if assignment is None:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from ..course import Course
+from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..submission import ENDINGS, shown
 from ..submission.roster import Roster
 from .canvas import Canvas
 from .clones import Clones
 from .commits import commit_time
-from .exercise import Exercises, NotPlaced
+from .exercise import Exercises, NotAsked, NotPlaced
 from .folders import Folders as StudentFolders
 from .found import Limits, Refused
 from .gradescope import Gradescope
@@ -40,13 +40,18 @@ class Collected:
 
 
 def collect(
-    course: Course, downloads: Sequence[Path], out: Path, roster: Roster | None = None, limits: Limits | None = None
+    course: Course,
+    downloads: Sequence[Path],
+    out: Path,
+    roster: Roster | None = None,
+    limits: Limits | None = None,
+    only: Assignment | None = None,
 ) -> Collected:
-    """Lay out the downloads. Run again it changes nothing. Raises CourseFault; nothing is written before all is read."""
+    """Lay out the downloads. only: of which assignment files are taken. Run again it changes nothing. Raises CourseFault; nothing is written before all is read."""
     _refuse_out(out, downloads)
     memory, done = read_memory(out), Collected()
     reader, folders = Reader(limits or Limits()), Folders(roster, dict(memory.folders))
-    exercises = Exercises(course)
+    exercises, left_out = Exercises(course, only), 0
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for download in downloads:
         read = Download(download.resolve().name, tuple(reader.read(download)))
@@ -58,6 +63,8 @@ def collect(
             for each in contents.handed_in:
                 try:
                     candidate = _candidate(each, platform.name, download, folders, exercises)
+                except NotAsked:
+                    left_out += 1
                 except (NotPlaced, NoFolder) as error:
                     _tell(done, download, [Refused(each.file.path, str(error))])
                 else:
@@ -70,6 +77,7 @@ def collect(
         if candidates:
             memory.write(out)
     done.said = [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
+    done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
     return done
 
 

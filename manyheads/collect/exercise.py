@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-from ..course import Course, Exercise
+from ..course import Assignment, Course, Exercise
 from ..submission.notebook import NotebookError, read_notebook
 from ..submission.statements import statements_of
 
@@ -25,15 +25,32 @@ class NotPlaced(Exception):
     """The file is of no exercise, or of several. The text says why, for a sentence that begins with its path."""
 
 
+class NotAsked(Exception):
+    """The file is of another assignment than the one that is asked for."""
+
+
 @dataclass(frozen=True)
 class Exercises:
-    """The exercises of a course, as files are held against them."""
+    """The exercises of a course, as files are held against them. only: of which assignment files are taken."""
 
     course: Course
+    only: Assignment | None = None
 
     def of(self, name: str, content: bytes) -> Exercise:
-        """The exercise that this file is of. Raises NotPlaced."""
-        return self._by_name(name) or self._by_words(name) or self._by_content(name, content)
+        """The exercise that this file is of. Raises NotPlaced, or NotAsked."""
+        if self.only is None:
+            return self._by_name(name) or self._by_words(name) or self._by_content(name, content)
+        every = Exercises(self.course)
+        named = every._by_name(name) or every._by_words(name)
+        if named is None:
+            file = self.course.file.model_copy(update={"assignments": (self.only.row,)})
+            try:
+                return Exercises(Course(self.course.root, file))._by_content(name, content)
+            except NotPlaced:
+                named = every._by_content(name, content)
+        if named.assignment != self.only:
+            raise NotAsked
+        return named
 
     def _by_name(self, name: str) -> Exercise | None:
         """By the whole name, or what is left without suffixes such as (1)."""

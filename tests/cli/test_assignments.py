@@ -168,3 +168,15 @@ def test_an_assignment_that_there_is_not_is_one_sentence(run_course: Run, here: 
     assert done.stderr == (
         "course: there is no assignment 'the midle'; did you mean a_means? Next: the same with --assignment z_sums\n"
     )
+
+
+def test_collect_takes_the_files_of_one_and_counts_the_others(run_course: Run, here: Path) -> None:
+    for name in ("01_one_total.py", "01_one_mean.py"):
+        (here / "download" / "ada").mkdir(parents=True, exist_ok=True)
+        (here / "download" / "ada" / name).write_text("def f():\n    pass\n")
+    done = run_course("collect", "download", "--assignment", "adding", cwd=here)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "note: of other assignments, and left out: 1\n" in done.stdout
+    assert [path.relative_to(here).as_posix() for path in here.glob("submitted/*/*/*.py")] == [
+        "submitted/ada/z_sums/01_one_total.py"
+    ]
