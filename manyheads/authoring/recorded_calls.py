@@ -16,6 +16,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
 from ..judge.catalogue import Catalogue
+from ..public.aspects import Expected, first_of
 from ..public.copies import is_of_copies, settled
 from ..public.fingerprint import ReplyFingerprint, fingerprint_of
 from .aspects import Groups, groups_of
@@ -48,9 +49,9 @@ class RecordedCalls:
     groups: Mapping[str, Groups]
 
     @property
-    def expected(self) -> tuple[Tensor | None, ...]:
-        """The first output of the reference for each call."""
-        return tuple(_first_output(reply) for reply in self.replies)
+    def expected(self) -> tuple[Expected, ...]:
+        """What the reference returned to each call."""
+        return tuple(map(_expected, self.calls, self.replies))
 
     def of(self, check: str) -> list[int]:
         """The indices of a check's calls."""
@@ -65,7 +66,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(_rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
-    expected = [_first_output(reply) for reply in replies]
+    expected = [first_of(_expected(call, reply)) for call, reply in zip(calls, replies, strict=True)]
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     return RecordedCalls(
         outcomes=tuple(outcomes),
@@ -114,8 +115,10 @@ def _elements(call: Call) -> int:
             return sum(count(t) for t in value.linears.values())
         return count(value.values) if isinstance(value, Entries) else 0
 
-    return sum(count(v) for v in (call.subject, *call.args, *call.kwargs.values(), call.cotangent))
+    return sum(count(v) for v in (*call.given, *call.cotangents))
 
 
-def _first_output(reply: Reply) -> Tensor | None:
-    return reply.outputs[0].tensor if reply.outputs else None
+def _expected(call: Call, reply: Reply) -> Expected:
+    """Every output of the first run; of a call with one output in a run, that one."""
+    in_a_run = len(call.steps) * call.form.count
+    return tuple(output.tensor for output in reply.outputs[:in_a_run])

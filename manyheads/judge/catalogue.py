@@ -33,4 +33,4 @@ class Catalogue:
         self, exercise: Exercise, attempt: LocalRecordingRunner, reference: Runner, secret: bytes, *seed_parts: str
     ) -> list[CheckOutcome]:
         """The outcomes of all checks of the exercise for this trusted code."""
-        return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts))
+        return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts, forms=exercise.forms))

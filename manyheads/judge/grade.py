@@ -155,9 +155,8 @@ class Judge:
             reference = RememberingRunner(names, only_values=True, memory=memory)
 
             def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
-                return self._checks.run(
-                    path, CheckRun(runner, reference, self._settings.secret, seed_parts, memory), only
-                )
+                secret, forms = self._settings.secret, exercise.forms
+                return self._checks.run(path, CheckRun(runner, reference, secret, seed_parts, memory, forms), only)
 
             outcomes = run(attempt)
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):

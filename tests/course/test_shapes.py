@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.box.worker.form import Form
 from manyheads.course import CourseError, load_course
 from manyheads.course.shapes import Axis, Parameter, Signature, parse_signature
 
@@ -40,6 +41,28 @@ def test_an_object_has_attributes() -> None:
     assert mha.attributes == (("n_head", Axis(("nh",))), ("head_dim", Axis(("hd",))))
 
 
+def test_several_results_have_names_and_shapes() -> None:
+    signature = parse_signature("(x: (B, T), state: opaque) -> (y: (B, T), state: opaque)")
+    assert signature.form == Form("tuple", ("y", "state"), (Form(), Form("opaque")))
+    assert signature.shapes == (((0,), signature.returns),)
+    assert signature.call[1] == Parameter("state", may_lack=True)
+
+
+@pytest.mark.parametrize(
+    ("returned", "form"),
+    [
+        ("((B, T), (B,))", Form("tuple", (), (Form(), Form()))),
+        ("[(B, T), opaque]", Form("tuple", (), (Form(), Form("opaque")))),
+        ("{mean: (T,), last: (T,) | None}", Form("dict", ("mean", "last"), (Form(), Form()))),
+        ("Stats(mean=(T,), count=())", Form("fields", ("mean", "count"), (Form(), Form()))),
+        ("(y: (T,), parts: {a: (), b: None})", Form("tuple", ("y", "parts"), (Form(), Form("dict", ("a", "b"), (Form(), Form()))))),
+        ("opaque", Form("opaque")),
+    ],
+)  # fmt: skip
+def test_what_is_returned_may_be_any_structure(returned: str, form: Form) -> None:
+    assert parse_signature(f"(x: (B, T)) -> {returned}").form == form
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -48,6 +71,9 @@ def test_an_object_has_attributes() -> None:
         pytest.param("(x: (B, T)", id="a bracket that is not closed"),
         pytest.param("(x: (B, T))", id="nothing comes back"),
         pytest.param("(x: (B, T)) -> T", id="a shape without brackets"),
+        pytest.param("(x: (B, T)) -> {}", id="a structure without parts"),
+        pytest.param("(x: (B, T)) -> (y: (B,), z)", id="a result without a shape"),
+        pytest.param("(x)(y)(z) -> ()", id="three pairs of brackets"),
         pytest.param("(x: (B, T + 1)) -> (T,)", id="a sum"),
         pytest.param("(x: ('B',)) -> (B,)", id="text"),
         pytest.param("(*x: (B,)) -> (B,)", id="any number of arguments"),

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, Call
-from manyheads.checks.implementation import AttemptRaised, CheckFailed, LocalRunner
+from manyheads.checks.failed import AttemptRaised, CheckFailed
+from manyheads.checks.implementation import LocalRunner
 from manyheads.public.aspects import Aspect, Compared, compare
 from manyheads.public.fingerprint import fingerprint_of
 
