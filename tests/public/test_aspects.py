@@ -58,7 +58,7 @@ def ask(function: Callable[..., object], call: Call) -> Reply:
 def compared(right: Callable[..., object], mine: Callable[..., object], call: Call) -> Compared:
     want, have = ask(right, call), ask(mine, call)
     expected = want.outputs[0].tensor if want.outputs else None
-    return Compared(call, fingerprint_of(want), expected, have, fingerprint_of(have))
+    return Compared(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
 
 
 def doubled(x: Tensor) -> Tensor:
