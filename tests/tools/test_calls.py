@@ -45,7 +45,9 @@ def chosen(
     ]
     replies = tuple((ReplyFingerprint(raised="refused" if i in refused else None),) for i in names)
     content = Content(exercise="e", stub="", checks=tuple(checks), replies=replies, mutants=(), words={})
-    fingerprints = Fingerprints(content, tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded))
+    fingerprints = Fingerprints(
+        content, tuple(call for call, _ in recorded), tuple((answer,) for _, answer in recorded)
+    )
     targets = {call.subject if isinstance(call.subject, str) else call.subject.target for call, _ in recorded}
     shapes = {name: text for name, text in SHAPES.items() if name in targets}
     return examples(exercise(shapes), fingerprints, **options)
