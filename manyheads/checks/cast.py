@@ -43,4 +43,5 @@ def map_call(
             return dataclasses.replace(value, linears={k: tensor(w) for k, w in value.linears.items()})
         return tuple(map(change, value)) if isinstance(value, tuple) and value is call.cotangent else value
 
-    return dataclasses.replace(call.map(change), subject=change(call.subject), cotangent=change(call.cotangent))
+    subject = change(call.subject)  # the first: a release draws numbers in this order
+    return dataclasses.replace(call.map(change), subject=subject, cotangent=change(call.cotangent))

@@ -12,7 +12,7 @@ class Seen:
 class RunningMean(nn.Module):
     def __init__(self, width):
         super().__init__()
-        self.proj = nn.Linear(width, width, bias=False)
+        self.proj = nn.Linear(width, width, False)
 
     def forward(self, x, state=None):
         assert x.shape[1], "no tokens"
