@@ -87,6 +87,14 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         parse_signature(text)
 
 
+def test_a_function_returns_one_structure(tiny_copy: Path) -> None:
+    path = tiny_copy / "course.yaml"
+    both = '["(x: (T,)) -> (T,)", "(x: (T,)) -> ((T,), ())"]'
+    path.write_text(path.read_text().replace('"(x: (T,)) -> (T,)"', both))
+    with pytest.raises(CourseError, match="the signatures of running_mean return different structures"):
+        load_course(tiny_copy)
+
+
 def test_course_yaml_is_told_the_line(tiny_copy: Path) -> None:
     path = tiny_copy / "course.yaml"
     path.write_text(path.read_text().replace("(x: (T,)) -> (T,)", "(x: (T,)"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from manyheads.checks.sanitize import kind_name
 from tests.structures.conftest import Graded
 
 ATTEMPT = """\
@@ -99,3 +100,7 @@ def test_a_state_that_is_too_large_costs_its_own_checks(graded: Graded) -> None:
     result = graded("running_mean", ATTEMPT % "(x, torch.ones(1 << 33))")
     assert result.score == 0
     assert {check.outcome for check in result.checks} <= {"error", "crashed", "failed"}
+
+
+def test_a_length_that_is_a_message_is_not_told() -> None:
+    assert kind_name("tuple of 57") == "an object of another type"
