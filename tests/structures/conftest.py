@@ -43,10 +43,18 @@ def mutant_of(exercise_of: Callable[[str], Exercise]) -> Callable[[str, str], st
 
 
 @pytest.fixture(scope="session")
+def scored(streams: Course, box: Box, exercise_of: Callable[[str], Exercise]) -> Graded:
+    """As `graded`, without a diagnosis."""
+    return _judged_by(Judge(streams, box, Settings(secret=b"secret", lines=False, diagnoses=False)), exercise_of)
+
+
+@pytest.fixture(scope="session")
 def graded(streams: Course, box: Box, exercise_of: Callable[[str], Exercise]) -> Graded:
     """The result of an attempt's text."""
-    judge = Judge(streams, box, Settings(secret=b"secret", lines=False))
+    return _judged_by(Judge(streams, box, Settings(secret=b"secret", lines=False)), exercise_of)
 
+
+def _judged_by(judge: Judge, exercise_of: Callable[[str], Exercise]) -> Graded:
     def grade(exercise: str, text: str) -> ExerciseResult:
         found = exercise_of(exercise)
         return judge.grade_attempt("student", found, AttemptSource(f"{found.stem}.py", text))

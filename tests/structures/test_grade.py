@@ -31,8 +31,8 @@ def test_every_mistake_is_named(graded: Graded, mutant_of: MutantOf, exercise: s
 
 
 @pytest.mark.parametrize("path", sorted(STREAMS.glob("grader/right/*/*.py")), ids=lambda path: path.stem)
-def test_lists_dataclasses_and_dicts_that_have_more_are_right(graded: Graded, path) -> None:
-    result = graded(path.parent.name, path.read_text(encoding="utf-8"))
+def test_lists_dataclasses_and_dicts_that_have_more_are_right(scored: Graded, path) -> None:
+    result = scored(path.parent.name, path.read_text(encoding="utf-8"))
     assert [check.evidence for check in result.checks if check.outcome != "passed"] == []
 
 
@@ -47,9 +47,9 @@ def test_lists_dataclasses_and_dicts_that_have_more_are_right(graded: Graded, pa
     ],
 )
 def test_evidence_names_the_part_and_the_call(
-    graded: Graded, mutant_of: MutantOf, exercise: str, misconception: str, sentence: str
+    scored: Graded, mutant_of: MutantOf, exercise: str, misconception: str, sentence: str
 ) -> None:
-    result = graded(exercise, mutant_of(exercise, misconception))
+    result = scored(exercise, mutant_of(exercise, misconception))
     assert any(check.evidence.startswith(sentence) for check in result.checks), [c.evidence for c in result.checks]
 
 
@@ -62,14 +62,14 @@ def test_evidence_names_the_part_and_the_call(
         ("(None, x)", "a tensor was expected as means; yours returned None: is a return missing at its end?"),
     ],
 )
-def test_another_structure_gets_one_sentence(graded: Graded, returned: str, sentence: str) -> None:
+def test_another_structure_gets_one_sentence(scored: Graded, returned: str, sentence: str) -> None:
     text = f"from torch import nn\n\n\n{MEANS}\n    def forward(self, x, state=None):\n        return {returned}\n"
-    result = graded("running_mean", text)
+    result = scored("running_mean", text)
     assert {check.evidence for check in result.checks if check.id == "shape"} == {sentence}
     assert result.score == 0
 
 
-def test_a_state_that_is_kept_in_a_default_is_somebody_else_s(graded: Graded) -> None:
+def test_a_state_that_is_kept_in_a_default_is_somebody_else_s(scored: Graded) -> None:
     text = f"""\
 import torch
 from torch import nn
@@ -84,7 +84,7 @@ from torch import nn
         means = self.proj(whole).cumsum(1) / torch.arange(1, whole.shape[1] + 1, dtype=x.dtype)[:, None]
         return means[:, -x.shape[1] :], state
 """
-    result = graded("running_mean", text)
+    result = scored("running_mean", text)
     assert not result.is_done
 
 

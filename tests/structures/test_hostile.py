@@ -87,8 +87,8 @@ class RunningMean(nn.Module):
         ("(named('(opaque)'), None)", "something that is not an answer"),
     ],
 )
-def test_a_structure_that_lies_earns_nothing(graded: Graded, returned: str, says: str) -> None:
-    result = graded("running_mean", ATTEMPT % returned)
+def test_a_structure_that_lies_earns_nothing(scored: Graded, returned: str, says: str) -> None:
+    result = scored("running_mean", ATTEMPT % returned)
     told = " ".join(check.evidence for check in result.checks)
     assert any(part in told for part in says.split("|")), told
     assert result.score <= ("Lies((x, None))" == returned)  # which is a pair, and has the right shape
@@ -96,8 +96,8 @@ def test_a_structure_that_lies_earns_nothing(graded: Graded, returned: str, says
     assert {check.outcome for check in result.checks} <= {"passed", "failed", "error", "crashed"}
 
 
-def test_a_state_that_is_too_large_costs_its_own_checks(graded: Graded) -> None:
-    result = graded("running_mean", ATTEMPT % "(x, torch.ones(1 << 33))")
+def test_a_state_that_is_too_large_costs_its_own_checks(scored: Graded) -> None:
+    result = scored("running_mean", ATTEMPT % "(x, torch.ones(1 << 33))")
     assert result.score == 0
     assert {check.outcome for check in result.checks} <= {"error", "crashed", "failed"}
 
