@@ -119,9 +119,7 @@ class Call:
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
     random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's
-    dtype: str | None = (
-        None  # the judge casts to it; None: float64, or float32 if the attempt cannot compute in float64
-    )
+    dtype: str | None = None  # the judge casts to it; None: float64, or float32 if the attempt cannot do that
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     memory: bool = False  # report the call's peak memory
     planted: tuple[float, float] | None = None
