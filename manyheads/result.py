@@ -17,7 +17,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-State = Literal["right", "wrong", "waiting", "unwritten", "undefined", "unrun", "unseen"]
+State = Literal["right", "so_far", "wrong", "waiting", "unwritten", "undefined", "unrun", "unseen"]
 
 
 class CheckResult(_Model):
@@ -41,6 +41,7 @@ class Diagnosed(_Model):
 
     alternatives: ids of others that give the same answers; alternative_titles: their titles, which a student reads.
     function: the function or class where it was found; "" where it is about the whole file.
+    also_in: other functions that have the same mistake and no other.
     """
 
     id: str
@@ -49,14 +50,16 @@ class Diagnosed(_Model):
     alternatives: tuple[str, ...] = ()
     alternative_titles: tuple[str, ...] = ()
     function: str = ""
+    also_in: tuple[str, ...] = ()
 
 
 class FunctionResult(_Model):
     """One of the functions and classes that an exercise asks for.
 
-    state: "waiting" where it fails and uses a function that is wrong or not written; "undefined" where the file has no
-    such name; "unrun" where the notebook's cell has not run; "unseen" where no check has asked it.
-    waits_for: of one that is waiting, that function.
+    state: "waiting" where it fails and uses a function that is wrong or not written; "so_far" where it is right in what
+    was asked, and a check that asks it, too, stopped at another function; "undefined" where the file has no such name;
+    "unrun" where the notebook's cell has not run; "unseen" where no check has asked it.
+    waits_for: of one that is waiting or right so far, that other function.
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw.
     near: of one that is undefined, a name of the file that may be meant.
     own_check: what the file's own visible check says of it.
@@ -82,6 +85,11 @@ class ProvedLine(_Model):
     cell: int = Field(default=0, ge=0)
     line_in_cell: int = Field(default=0, ge=0)
     edit: str = ""
+
+    @property
+    def place(self) -> str:
+        """line 23, or line 5 of code cell 3."""
+        return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
 
 
 Rule = Literal[

@@ -242,6 +242,8 @@ def expect_heads(made, twin, size, C, nh):
     """It takes C channels, in heads as wide as they should be: seen in what it computes."""
     weights, x = head_probe(C)
     answer = made.loaded(weights)(x)
+    if answer.raised is not None and "NotImplementedError" in answer.raised.bases:
+        answer.must_return()  # it is not written yet: that says nothing about sizes
     if answer.raised is not None and twin.on("meta")(torch.empty(1, 2, C, device="meta")).raised is None:
         refused = {"ValueError", "AssertionError"} & set(answer.raised.bases)
         expect(not refused, f'gpt2_attention("{size}") is refused: its sizes are not those of GPT-2', "gpt2_sizes")

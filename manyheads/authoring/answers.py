@@ -12,7 +12,7 @@ from ..box.worker.answers import Reply
 from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts
 from ..checks.trusted import namespace_of
-from ..public.aspects import Compared
+from ..public.compared import Compared
 from ..public.fingerprint import ReplyFingerprint, fingerprint_of, refused_late
 from .aspects import Broken, broken_aspects
 from .chance import is_deterministic, is_of_rounding

@@ -16,7 +16,8 @@ from typing import get_args
 from torch import Tensor
 
 from ..checks.failed import CheckFailed
-from ..public.aspects import Aspect, Compared, compare
+from ..public.aspects import Aspect, compare
+from ..public.compared import Compared
 from ..public.file import Ask
 from ..public.metamorphic import are_related, is_difference
 
@@ -82,7 +83,7 @@ def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Br
         for aspect, of_aspect in each.items():
             for group in of_aspect:
                 # Fingerprints say nothing of devices, and not all of values: an answer may be rounded.
-                may_differ = aspect in ("device", "values") or not differs.isdisjoint(group)
+                may_differ = aspect in ("device", "values", "values_of_a_kind") or not differs.isdisjoint(group)
                 if may_differ and _breaks(aspect, [compared[i] for i in group]):
                     found.add((aspect, group))
     return frozenset(found)

@@ -20,7 +20,15 @@ ALWAYS = {
     "load_error",
     *(kind.misconception for kind in KINDS if kind.misconception),
 }  # an exception or an unreadable file may prove them
-_FACETS: tuple[Facet, ...] = ("dtype", "gradients", "mutated", "parameters", "attributes", "fused")
+_FACETS: tuple[Facet, ...] = (
+    "dtype",
+    "gradients",
+    "argument_gradients",
+    "mutated",
+    "parameters",
+    "attributes",
+    "fused",
+)
 
 
 def recorded_file(

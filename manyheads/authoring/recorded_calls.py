@@ -16,7 +16,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
 from ..judge.catalogue import Catalogue
-from ..public.aspects import Expected, first_of
+from ..public.compared import Expected, first_of
 from ..public.copies import is_of_copies, settled
 from ..public.fingerprint import ReplyFingerprint, fingerprint_of
 from .aspects import Groups, groups_of

@@ -98,14 +98,14 @@ def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cu
     scale = max(float(g.abs().max()) for g in wanted.values() if g is not None)
     for name, expected in wanted.items():
         mine = got.gradient(name)
-        label = _label(name)
+        which = label(name)
         if mine is None:
-            raise CheckFailed(f"no gradient reaches {label}: something cuts the graph on the way", suspect_if_cut)
-        assert_shape(mine, expected.shape if expected is not None else mine.shape, f"the gradient of {label}")
+            raise CheckFailed(f"no gradient reaches {which}: something cuts the graph on the way", suspect_if_cut)
+        assert_shape(mine, expected.shape if expected is not None else mine.shape, f"the gradient of {which}")
         target = torch.zeros_like(mine) if expected is None else expected
         error = difference(mine, target, scale)
         if error > TOLERANCE:
-            raise CheckFailed(f"the gradient of {label} is not the one that is due{_by(error)}")
+            raise CheckFailed(f"the gradient of {which} is not the one that is due{_by(error)}")
 
 
 def assert_refused(got: Answer, what: str, *, also: tuple[str, ...] = (), suspect: str = "") -> None:
@@ -121,7 +121,7 @@ def assert_unmutated(got: Answer, suspect: str = "") -> None:
     """The call changed no argument in place."""
     got.must_return()
     if got.reply.mutated:
-        names = " and ".join(_label(name) for name in got.reply.mutated)
+        names = " and ".join(label(name) for name in got.reply.mutated)
         raise CheckFailed(f"{names} changed: the caller still needs it, so compute a new tensor", suspect)
 
 
@@ -179,12 +179,12 @@ def _shape(shape: torch.Size | tuple[int, ...]) -> str:
     return f"({', '.join(sizes)}{',' if len(shape) == 1 else ''})"
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
     """What the student calls "args.0"."""
     kind, _, rest = name.partition(".")
     if kind == "then":
         step, _, argument = rest.partition(".")
-        return f"{_label(argument)} of call {int(step) + 2}"
+        return f"{label(argument)} of call {int(step) + 2}"
     if kind == "args":
         index, _, part = rest.partition(".")
         ordinal = ("the first", "the second", "the third", "the fourth")[min(int(index), 3)]

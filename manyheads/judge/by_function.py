@@ -14,17 +14,32 @@ from ..diagnosis import Bank
 from ..diagnosis.agree import agree, comparable
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import FunctionResult
-from .functions import IsRight, asked_alone, failed_in, function_results, seen_by_checks, written_and_wrong
+from .functions import (
+    IsRight,
+    asked_alone,
+    failed_in,
+    function_results,
+    seen_by_checks,
+    with_own_mistake,
+    written_and_wrong,
+)
 from .located import located, proven_in, ways_of, with_titles
+from .rest import Rest, function_that_fails
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What an attempt was asked. ended: the call that ended the process, by the id of the check."""
+    """What an attempt was asked.
+
+    ended: the call that ended the process, by the id of the check.
+    rest: what was asked after a check had stopped at another function; `asked_later` holds those calls and their replies.
+    """
 
     transcript: Sequence[Exchange]
     ended: Mapping[str, Call]
     source: str
+    rest: Rest = ()
+    asked_later: Sequence[Exchange] = ()
 
 
 @dataclass(frozen=True)
@@ -50,15 +65,17 @@ def by_function(
         return agree(exchange.reply, reference.execute(exchange.call))
 
     places = _places(outcomes, asked, is_right)
-    targets = {*(target_of(e.call) for e in asked.transcript), *map(target_of, asked.ended.values())}
+    every = [*asked.transcript, *asked.asked_later]
+    targets = {*(target_of(e.call) for e in every), *map(target_of, asked.ended.values())}
     names = [name for name in reference.namespace if name in targets]  # in the order of their definitions
-    seen = seen_by_checks(names, outcomes, places, asked.transcript)
+    seen = seen_by_checks(names, outcomes, places, every, asked.rest)
     wrong = written_and_wrong(seen, asked.source)
-    differing = [e for e in asked.transcript if comparable(e) and not is_right(e)] if len(wrong) > 1 else []
+    own = with_own_mistake(wrong, asked.source)
+    differing = [e for e in every if comparable(e) and not is_right(e)] if len(wrong) > 1 else []
     ways = ways_of(bank, reference, replays, differing)
     titles = {id_: text.title for id_, text in bank.texts.items()}
-    proven = proven_in(outcomes, places)
-    placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, proven, ways), titles))
+    proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *asked.rest])
+    placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
     return ByFunction(function_results(seen, asked.source, {d.function for d in placed.every}), placed, places)
 
 
@@ -69,6 +86,6 @@ def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsR
     return {
         o.id: asked_alone(exchanges.get(o.id, []))
         if o.outcome == "passed"
-        else failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right)
+        else function_that_fails(o, failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right), asked.rest)
         for o in outcomes
     }

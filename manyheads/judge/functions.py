@@ -22,6 +22,7 @@ from ..submission.uses import uses
 from .advice import advice
 
 IsRight = Callable[[Exchange], bool]
+_NOT_ASKED = ("timeout", "crashed", "skipped")  # of the rest: what came before may have used up the attempt's time
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Seen:
     is_undefined: bool = False
     is_empty: bool = False  # it was called, and nothing is written there
     is_wrong: bool = False
+    stopped_at: str = ""  # another function, at which a check stopped that asks this one more
     check: str = ""
     evidence: str = ""
     raised: Raised | None = None
@@ -53,7 +55,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
         found[each.name] = FunctionResult(
             name=each.name,
             state=state,
-            waits_for=waits_for if state == "waiting" else "",
+            waits_for={"waiting": waits_for, "so_far": each.stopped_at}.get(state, ""),
             check=each.check if state in ("wrong", "waiting") else "",
             evidence=_evidence(each, source) if state in ("wrong", "waiting") else "",
             near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
@@ -78,6 +80,12 @@ def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
     return [each.name for each in seen if each.is_wrong and not each.is_undefined and each.name not in unwritten]
 
 
+def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
+    """Of these functions, those that use no other of them, so that what they do wrong cannot follow from it."""
+    used = uses(source)
+    return [name for name in wrong if not {*wrong} & {*used.get(name, ())} - {name}]
+
+
 _FINE = ("right", "unseen")
 
 
@@ -88,7 +96,9 @@ def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool) -> State:
         return "unwritten"
     if seen.is_wrong:
         return "waiting" if is_waiting else "unwritten" if seen.is_empty else "wrong"
-    return "right" if seen.is_asked else "unseen"
+    if not seen.is_asked:
+        return "unseen"
+    return "so_far" if seen.stopped_at else "right"
 
 
 def failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
@@ -119,12 +129,22 @@ def seen_by_checks(
     outcomes: Sequence[CheckOutcome],
     places: Mapping[str, str],
     transcript: Sequence[Exchange],
+    rest: Sequence[tuple[str, CheckOutcome]],
 ) -> list[Seen]:
-    """What the hidden checks have seen of these functions. places: the function of each check, by the check's id."""
+    """What the hidden checks have seen of these functions.
+
+    Args:
+        places: the function of each check, by the check's id.
+        rest: functions that a check asked after it had stopped at another, and how it ended for each.
+    """
     failed: dict[str, CheckOutcome] = {}
     for outcome in outcomes:
         if outcome.outcome not in ("passed", "skipped"):
             failed.setdefault(places.get(outcome.id, ""), outcome)
+    for name, outcome in rest:
+        if outcome.outcome not in ("passed", *_NOT_ASKED):
+            failed.setdefault(name, outcome)
+    unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
     asked = {target_of(e.call) for e in transcript}
     undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
     empty = {name for name in asked if all(_is_stub(e) for e in transcript if target_of(e.call) == name)}
@@ -135,6 +155,7 @@ def seen_by_checks(
             is_undefined=name in undefined,
             is_empty=name in empty,
             is_wrong=name in failed,
+            stopped_at=unknown.get(name, ""),
             check=failed[name].title if name in failed else "",
             evidence=failed[name].evidence if name in failed else "",
             raised=failed[name].raised if name in failed else None,

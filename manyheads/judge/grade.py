@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -31,6 +31,7 @@ from .by_function import Conversation, by_function
 from .check_run import CheckRun
 from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
+from .rest import ask_the_rest
 from .run_checks import HiddenChecks
 from .stopped_cells import stopped_cells
 from .tables import Tables
@@ -154,23 +155,26 @@ class Judge:
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)
 
+            asking = CheckRun(attempt, reference, self._settings.secret, seed_parts, memory, exercise.forms)
+
             def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
-                secret, forms = self._settings.secret, exercise.forms
-                return self._checks.run(path, CheckRun(runner, reference, secret, seed_parts, memory, forms), only)
+                return self._checks.run(path, replace(asking, attempt=runner), only)
 
             outcomes = run(attempt)
             if note and not any(outcome.outcome == "passed" for outcome in outcomes):
                 return of_the_file(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
-            seen, dtype = list(attempt.transcript), attempt.dtype
+            seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
+            rest = ask_the_rest(self._checks, path, asking, names, outcomes)
+            later = attempt.transcript[len(seen) :]
             diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, source)
-        except AttemptEnded as ended:
-            outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-            return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {ended}"))
+        except AttemptEnded as end:
+            outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
+            return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {end}"))
         finally:
             attempt.close()
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
-        asked = Conversation(seen, attempt.ended, source.source)
+        asked = Conversation(seen, ended, source.source, rest, later)
         functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked)
         return Verdict(outcomes, functions, lines, note)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class HiddenChecks:
         self._checks = collect_checks(files, device)
         self._hang_seconds = hang_seconds
         self._kinds: dict[Path, ReturnKinds] = {}
+        self._asks: dict[Path, dict[str, set[str]]] = {}
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
         """The outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
@@ -49,6 +50,19 @@ class HiddenChecks:
         checks = [check for check in self._checks[file] if not only or check.id in only]
         with watchdog(self._hang_seconds):
             return run_checks(checks, run, self._kinds.setdefault(file, {}))
+
+    def asks(self, file: Path, run: CheckRun, only: Collection[str]) -> Mapping[str, Set[str]]:
+        """The functions that these checks ask, by the check's id. They are run once, with the reference.
+
+        run: with the reference in place of an attempt.
+        """
+        known = self._asks.setdefault(file, {})
+        if new := [id_ for id_ in only if id_ not in known]:
+            known.update((id_, set()) for id_ in new)
+            self.run(file, run, new)
+            for exchange in run.attempt.transcript:
+                known[exchange.check].add(target_of(exchange.call))
+        return {id_: known[id_] for id_ in only}
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> list[CheckOutcome]:

@@ -7,19 +7,23 @@ asked of; `authoring.aspects` chooses them so that both give the same verdict.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import cycle, zip_longest
 from typing import Literal
 
-from torch import Tensor
-
-from ..box.worker.answers import Output, Reply
-from ..box.worker.messages import Call
+from ..box.worker.answers import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
-from .fingerprint import Facet, ReplyFingerprint, fingerprint_beside
+from .compared import Compared, first_of
+from .fingerprint import Facet
+from .gradients import (
+    adjoint,
+    argument_gradients,
+    argument_gradients_arrive,
+    gradients,
+    gradients_arrive,
+)
 from .metamorphic import (
     Pair,
     difference_is_another,
@@ -32,35 +36,9 @@ from .metamorphic import (
 
 Aspect = Literal[
     "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "dropped", "values",
-    "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients", "fused", "attributes",
+    "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
+    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "attributes",
 ]  # fmt: skip
-
-
-Expected = tuple[Tensor | None, ...]
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One recorded call: how the reference answered it, and how an attempt did.
-
-    expected: the reference's output; of a call that returns several, each of the first run. None: an output without numbers.
-    """
-
-    call: Call
-    right: ReplyFingerprint
-    expected: Expected
-    reply: Reply
-    found: ReplyFingerprint
-
-
-def compared(call: Call, right: ReplyFingerprint, expected: Expected, reply: Reply) -> Compared:
-    """A reply beside what is recorded of the reference's."""
-    return Compared(call, right, expected, reply, fingerprint_beside(right, call, reply))
-
-
-def first_of(expected: Expected) -> Tensor | None:
-    """The first output, to which a relation of several calls is put."""
-    return expected[0] if expected else None
 
 
 def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
@@ -126,6 +104,12 @@ def _values(each: Compared) -> None:
         raise CheckFailed("the output is not the expected one")
 
 
+def _values_of_a_kind(each: Compared) -> None:
+    """As `_values`, where both are truths or both numbers: who answers with the other kind may mean it otherwise."""
+    if ["bool" in (dtype or "") for dtype in each.found.dtype] == ["bool" in (d or "") for d in each.right.dtype]:
+        _values(each)
+
+
 def _dtype(each: Compared) -> None:
     if each.found.dtype == each.right.dtype:
         return
@@ -152,20 +136,6 @@ def _parameters(each: Compared) -> None:
 def _mutated(each: Compared) -> None:
     if each.found.mutated != each.right.mutated:
         raise CheckFailed("an argument was changed in place: the caller still needs it, so compute a new tensor")
-
-
-def _gradients_arrive(each: Compared) -> None:
-    mine = each.found.gradients
-    cut = [name for name, g in each.right.gradients.items() if g is not None and mine.get(name) is None]
-    if cut:
-        raise CheckFailed(f"no gradient reaches {', '.join(cut)}")
-
-
-def _gradients(each: Compared) -> None:
-    wanted = each.right.gradients
-    mine = {name: each.found.gradients.get(name) for name in wanted}
-    if not each.found.model_copy(update={"gradients": mine}).agrees(each.right, ("gradients",)):
-        raise CheckFailed("the gradients differ from the expected ones")
 
 
 def _device(each: Compared) -> None:
@@ -220,11 +190,15 @@ _OF_ONE_CALL: dict[Aspect, Callable[[Compared], None]] = {
     "shape": _shape,
     "finite": _finite,
     "values": _values,
+    "values_of_a_kind": _values_of_a_kind,
     "dtype": _dtype,
     "parameters": _parameters,
     "mutated": _mutated,
-    "gradients_arrive": _gradients_arrive,
-    "gradients": _gradients,
+    "gradients_arrive": gradients_arrive,
+    "gradients": gradients,
+    "argument_gradients_arrive": argument_gradients_arrive,
+    "argument_gradients": argument_gradients,
+    "adjoint": adjoint,
     "device": _device,
     "fused": _is_as_recorded(
         "fused", "the fused function is used where the math should be written out, or the other way round"

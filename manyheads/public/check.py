@@ -16,7 +16,8 @@ from ..judge.attempt import AttemptRunner
 from ..judge.located import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED, is_unwritten
-from .aspects import Compared, compare, compared
+from .aspects import compare
+from .compared import Compared, compared
 from .copies import settled
 from .describe_exception import describe_exception
 from .diagnosis import diagnose_from_recordings, named

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from ..box.worker.messages import Build
 from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
@@ -12,12 +11,11 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .aspects import Compared
+from .compared import Compared
 from .file import Fingerprints, Words
-from .fingerprint import Facet, ReplyFingerprint
+from .fingerprint import ReplyFingerprint
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
-_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients")  # depend on a module's weights
 
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
@@ -62,7 +60,7 @@ def _differing(fingerprints: Fingerprints) -> dict[str, list[set[int]]]:
     that no visible check asks nothing is seen here.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
-    asked = {call: _facets_of(fingerprints, call) for check in content.checks for call in check.calls}
+    asked = {call: fingerprints.facets[call] for check in content.checks for call in check.calls}
     for mutant in content.mutants:
         answers = {index: content.answer(mutant, index) for index in asked}
         calls = {i for i, each in answers.items() if each is not None and not each.agrees(content.right(i), asked[i])}
@@ -148,7 +146,7 @@ def _is_silent_elsewhere(
     content = fingerprints.content
     for index in sorted(asked):
         known = content.answer(content.mutants[mutant], index)
-        if known is None or known.agrees(content.right(index), _facets_of(fingerprints, index)):
+        if known is None or known.agrees(content.right(index), fingerprints.facets[index]):
             continue
         if index not in differing or not _matches(fingerprints, mutant, index, differing[index]):
             return False
@@ -158,18 +156,9 @@ def _is_silent_elsewhere(
 def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
     content = fingerprints.content
     known = content.answer(content.mutants[mutant], index)
-    return known is None or known.agrees(seen.found, _facets_of(fingerprints, index))
+    return known is None or known.agrees(seen.found, fingerprints.facets[index])
 
 
 def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
     """Whether a reply to this call is another than the reference's, in what its check asks of it."""
-    return not found.agrees(fingerprints.content.right(index), _facets_of(fingerprints, index))
-
-
-def _facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
-    """What is compared of a call that a visible check asks: no numbers that depend on weights which nobody gave."""
-    facets = next(check.facets for check in fingerprints.content.checks if index in check.calls)
-    subject = fingerprints.calls[index].subject
-    if isinstance(subject, Build) and subject.state is None:
-        return tuple(facet for facet in facets if facet not in _OF_WEIGHTS)
-    return facets
+    return not found.agrees(fingerprints.content.right(index), fingerprints.facets[index])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,10 +14,13 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from ..box.worker import wire
-from ..box.worker.messages import Call
+from ..box.worker.messages import Build, Call
 from ..course import CourseError
-from .aspects import Aspect, Expected
+from .aspects import Aspect
+from .compared import Expected
 from .fingerprint import Facet, ReplyFingerprint
+
+_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
 
 
 class _Model(BaseModel):
@@ -94,6 +97,10 @@ class Content(_Model):
         return None if index is None else self.replies[call][index]
 
 
+def _has_own_weights(call: Call) -> bool:
+    return isinstance(call.subject, Build) and call.subject.state is None
+
+
 @dataclass(frozen=True)
 class Fingerprints:
     """Everything that a student's machine knows about the answers: the calls, the reference's outputs, and the content."""
@@ -101,6 +108,17 @@ class Fingerprints:
     content: Content
     calls: tuple[Call, ...]
     expected: tuple[Expected, ...]  # what the reference returned to each call
+
+    @cached_property
+    def facets(self) -> dict[int, tuple[Facet, ...]]:
+        """By call, what is compared with mutants: no numbers that depend on weights which nobody gave."""
+        return {
+            i: tuple(f for f in check.facets if f not in _OF_WEIGHTS)
+            if _has_own_weights(self.calls[i])
+            else check.facets
+            for check in reversed(self.content.checks)
+            for i in check.calls
+        }
 
 
 def returns_several(call: Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -16,7 +17,7 @@ from ..checks.projection import project
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
-Facet = Literal["outputs", "dtype", "gradients", "mutated", "parameters", "attributes", "fused"]
+Facet = Literal["outputs", "dtype", "gradients", "argument_gradients", "mutated", "parameters", "attributes", "fused"]
 _FACETS: tuple[Facet, ...] = get_args(Facet)
 
 
@@ -81,9 +82,12 @@ class ReplyFingerprint(BaseModel):
         if facet == "outputs":
             pairs = zip(self.outputs, other.outputs, strict=False)
             return len(self.outputs) == len(other.outputs) and all(a.agrees(b) for a, b in pairs)
-        if facet == "gradients":
-            return self.gradients.keys() == other.gradients.keys() and all(
-                _same_gradient(mine, other.gradients[name], self) for name, mine in self.gradients.items()
+        if facet in ("gradients", "argument_gradients"):
+            names, others = (
+                [name for name in each.gradients if facet == "gradients" or is_argument(name)] for each in (self, other)
+            )
+            return {*names} == {*others} and all(
+                _same_gradient(self.gradients[name], other.gradients[name], self) for name in names
             )
         return bool(getattr(self, facet) == getattr(other, facet))
 
@@ -132,6 +136,11 @@ def refused_late(found: ReplyFingerprint, right: ReplyFingerprint, call: Call, r
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return found.model_copy(update={"raised": "refused"})
     return found
+
+
+def is_argument(name: str) -> bool:
+    """Whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
+    return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
 
 
 def _same_gradient(a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint) -> bool:

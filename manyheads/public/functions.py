@@ -10,14 +10,15 @@ from ..checks.explain import is_undefined, kind_of
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
 from ..diagnosis.diagnosis import Diagnosis
-from ..judge.functions import Seen, function_results, written_and_wrong
-from ..judge.located import Shows, located, with_titles
+from ..judge.functions import Seen, function_results, with_own_mistake, written_and_wrong
+from ..judge.located import Ways, located, with_titles
 from ..result import CheckResult, FunctionResult
-from .aspects import Compared, compare
+from .aspects import compare
+from .compared import Compared
 from .describe_exception import describe_exception
 from .diagnosis import differs
 from .file import Fingerprints, PublicCheck
-from .fingerprint import Facet
+from .fingerprint import ReplyFingerprint
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,15 @@ def functions_of(
     """A visible check stops at the first function that fails it. Its calls were all made, so that the others are known."""
     names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
-    ways = (_answers(fingerprints, seen, alike=True), _answers(fingerprints, seen, alike=False))
+    ways = _ways(fingerprints, seen)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
-    shown = {next((name for name in names if ways[0](each.id, name)), "") for each in diagnosis.named}
+    shown = {next((name for name in names if ways.alike(each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
     found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
     wrong, proven = written_and_wrong(found, source), _proven(seen)
+    own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
-    placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, proven, ways), titles))
+    placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
     functions = function_results(found, source, {each.function for each in placed.every})
     wrong = [each.name for each in functions if each.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -126,19 +128,29 @@ def _proven(seen: Mapping[int, Compared]) -> dict[str, set[str]]:
     return found
 
 
-def _answers(fingerprints: Fingerprints, seen: Mapping[int, Compared], *, alike: bool) -> Shows:
-    """Whether a recorded mutant answers a function's wrong calls as the attempt did (`alike`), or wrongly at all."""
+def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways:
+    """How the recorded mutants show themselves in functions."""
     content = fingerprints.content
-    facets: dict[int, tuple[Facet, ...]] = {i: check.facets for check in content.checks for i in check.calls}
+    facets = fingerprints.facets
     wrong = {i: e for i, e in seen.items() if i in facets and differs(fingerprints, i, e.found)}
 
-    def shows(id_: str, function: str) -> bool:
-        own = {i: e for i, e in wrong.items() if target_of(e.call) == function}
-        for index, each in own.items():
-            known = [content.answer(mutant, index) for mutant in content.mutants if mutant.id == id_]
-            differing = [a for a in known if a is not None and not a.agrees(content.right(index), facets[index])]
-            if any(not alike or answer.agrees(each.found, facets[index]) for answer in differing):
-                return True
-        return False
+    def of(function: str) -> dict[int, Compared]:
+        return {i: e for i, e in wrong.items() if target_of(e.call) == function}
 
-    return shows
+    def answers(id_: str, index: int) -> list[ReplyFingerprint]:
+        """The wrong ones of these mutants to this call."""
+        known = [content.answer(mutant, index) for mutant in content.mutants if mutant.id == id_]
+        return [a for a in known if a is not None and not a.agrees(content.right(index), facets[index])]
+
+    def alike(id_: str, function: str) -> bool:
+        return any(a.agrees(e.found, facets[i]) for i, e in of(function).items() for a in answers(id_, i))
+
+    def wholly(id_: str, function: str) -> bool:
+        own = of(function)
+        mutants = [mutant for mutant in content.mutants if mutant.id == id_]
+        return bool(own) and any(
+            all((a := content.answer(m, i)) is not None and a.agrees(e.found, facets[i]) for i, e in own.items())
+            for m in mutants
+        )
+
+    return Ways(alike, wholly, lambda id_, function: any(answers(id_, i) for i in of(function)))

@@ -16,8 +16,9 @@ from ..box.worker.answers import Raised
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Load
 from ..checks.sanitize import sanitize
-from ..result import ExerciseResult
+from ..result import ExerciseResult, FunctionResult
 from ..submission import AttemptSource
+from ..submission.lines import proved_line
 from ..submission.notebook import CODE_LIMIT
 
 SECONDS = 3.0  # for all of them: a student waits
@@ -48,8 +49,11 @@ def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, lim
     for raised in stopped:
         block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)
         if block is not None and raised.type == "AssertionError" and raised.message:
-            name = _about(block, definitions, [each.name for each in result.functions])
-            said.setdefault(name, f"the file's own check on line {raised.line} says: {sanitize(raised.message)}")
+            place = proved_line(source, raised.line or 1).place
+            says = (
+                f"the {'notebook' if source.cells else 'file'}'s own check on {place} says: {sanitize(raised.message)}"
+            )
+            said.setdefault(_about(block, definitions, result.functions), says)
     functions = tuple(
         f.model_copy(update={"own_check": said.get(f.name, "")}) if f.state in ("right", "wrong") else f
         for f in result.functions
@@ -119,10 +123,13 @@ def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised,
     return reply.stopped, reply.printed
 
 
-def _about(block: Block, definitions: dict[str, int], asked: Sequence[str]) -> str:
-    """The function that a block is about: of those that it names, the one that is defined last before it."""
-    named = [name for name in asked if name in block.names and definitions.get(name, block.last) < block.first]
-    return max(named, key=lambda name: definitions[name], default="")
+def _about(block: Block, definitions: dict[str, int], asked: Sequence[FunctionResult]) -> str:
+    """The function that a block is about: of those that it names, the last one before it; of wrong ones, the first."""
+    named = {
+        f.name: f.state for f in asked if f.name in block.names and definitions.get(f.name, block.last) < block.first
+    }
+    wrong = [name for name, state in named.items() if state == "wrong"]
+    return wrong[0] if wrong else max(named, key=lambda name: definitions[name], default="")
 
 
 def printed_lines(printed: str, own: Collection[str] = ()) -> tuple[str, ...]:

@@ -88,12 +88,7 @@ def waiting_checks(result: ExerciseResult) -> tuple[CheckResult, ...]:
 
 def where_wrong(lines: Sequence[ProvedLine]) -> str:
     """The lines that are proved to be wrong: "line 23, or line 31"."""
-    return ", or ".join(map(place_of, lines))
-
-
-def place_of(proved: ProvedLine) -> str:
-    """line 23, or line 5 of code cell 3."""
-    return f"line {proved.line_in_cell} of code cell {proved.cell}" if proved.cell else f"line {proved.line}"
+    return ", or ".join(proved.place for proved in lines)
 
 
 def title_of(diagnosed: Diagnosed) -> str:
@@ -108,7 +103,7 @@ def _of_a_function(
     if each.state != "wrong":
         mark, says = _unless_wrong(each, {f.name: f.state for f in result.functions})
         return FunctionReport(each.name, mark, says, own_check=each.own_check)
-    named = [d for d in result.diagnosis if d.function == each.name]
+    named = [d for d in result.diagnosis if each.name in (d.function, *d.also_in)]
     seen = each if each.check else next((f for f in result.functions if f.waits_for == each.name), each)
     return _wrong(each.name, result, named, lines, (seen.check, seen.evidence), failed, each.own_check)
 
@@ -124,6 +119,9 @@ def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, st
             return LATER, "its cell has not run yet"
         case "unseen":
             return LATER, "nothing has asked it yet"
+        case "so_far":
+            ready = "is written" if states.get(each.waits_for) in _NOT_THERE else "is right"
+            return LATER, f"right so far; more is asked of it when {each.waits_for} {ready}"
         case "waiting" if states.get(each.waits_for) in _NOT_THERE:
             return LATER, f"waits for {each.waits_for}, {_NOT_THERE[states[each.waits_for]]}"
         case "waiting":

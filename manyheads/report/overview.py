@@ -11,7 +11,6 @@ from ..box.names import Level
 from ..result import CheckResult, Outcome, Result
 from .adjustments import Decided, decided
 from .aggregate import ExerciseView, class_view
-from .functions import place_of
 from .grid import Grid, grids
 from .misconceptions import Ranked, ranked
 
@@ -119,7 +118,7 @@ def _lines(results: Sequence[Result]) -> Iterator[WrongLine]:
     for result in results:
         for exercise in result.exercises:
             for line in exercise.lines:
-                yield WrongLine(result.student, exercise.id, place_of(line), line.edit)
+                yield WrongLine(result.student, exercise.id, line.place, line.edit)
 
 
 def _facts(results: Sequence[Result]) -> Iterator[Fact]:

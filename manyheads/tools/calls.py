@@ -15,7 +15,7 @@ from ..checks.marks import Layer
 from ..checks.recording import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
-from ..public.aspects import Expected
+from ..public.compared import Expected
 from ..public.file import Fingerprints, returns_several
 from ..public.heads import Heads, key_of
 from .axes import SAME, Axes, axes_of

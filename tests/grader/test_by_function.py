@@ -29,7 +29,7 @@ def states(result: ExerciseResult) -> dict[str, str]:
 
 
 def places(result: ExerciseResult) -> set[tuple[str, str]]:
-    return {(d.id, d.function) for d in result.diagnosis if d.function}
+    return {(d.id, name) for d in result.diagnosis for name in (d.function, *d.also_in) if name}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,13 @@ def judge(repository: Path, box: Box) -> Judge:
             ["right", "right", "right", "undefined"], {("interface", "attend")}, id="a name that is renamed"),
         pytest.param("reshape_dance", {"return y.transpose(1, 2).contiguous()": "return y"},
             ["right", "wrong"], {("merge_no_transpose", "merge_heads")}, id="a merge after a right split"),
+        pytest.param("reshape_dance", {"return x.transpose(1, 2)": "return x.float().transpose(1, 2)",
+                "return y.transpose(1, 2).contiguous()": "return y.float().transpose(1, 2).contiguous()"},
+            ["wrong", "wrong"], {("hard_coded_dtype", "split_heads"), ("hard_coded_dtype", "merge_heads")},
+            id="one mistake in two functions, which one check asks"),
+        pytest.param("fused_qkv", {"(1280, 20)": "(1280, 10)", "math.sqrt(self.head_dim)": "math.sqrt(C)"},
+            ["wrong", "wrong"], {("scale_sqrt_c", "CausalSelfAttention"), ("gpt2_sizes", "gpt2_attention")},
+            id="two mistakes, and a check that compares the two functions"),
         pytest.param("causal_mask", {"device=device).tril()": "device=device).tril(-1)"},
             ["wrong", "right", "waiting causal_mask"], {("mask_excludes_self", "causal_mask")},
             id="a mistake that another function uses"),
@@ -79,6 +86,15 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
     assert states(at_home) == states(graded)
     assert places(at_home) == found
     assert not judge.faults
+
+
+def test_an_own_check_of_two_functions_stands_at_the_one_that_is_wrong(box: Box, repository: Path) -> None:
+    wanted = EXERCISES["reshape_dance"]
+    source = AttemptSource("attempt.py", changed(wanted, {"x = x.view(B, T,": "x = x.roll(1, -1).view(B, T,"}))
+    limits = load_course(repository).limits.for_worker()
+    split, merge = check_source(read(wanted.fingerprints), source, box, limits, NO_SEARCH, exercise=wanted).functions
+    assert (split.state, merge.state, merge.own_check) == ("wrong", "right", "")
+    assert "should hold channels" in split.own_check
 
 
 def test_points_at_home_are_out_of_the_same_total(judge: Judge, box: Box, repository: Path) -> None:

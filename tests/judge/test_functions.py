@@ -60,5 +60,9 @@ def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
     assert (found.state, found.near) == ("undefined", "scores")
 
 
+def test_what_could_not_be_asked_to_the_end_is_right_so_far() -> None:
+    assert states(Seen("scores", True, stopped_at="attend")) == ["so_far attend"]
+
+
 def test_what_nothing_has_asked_is_neither_right_nor_wrong() -> None:
     assert states(Seen("scores")) == ["unseen"]

@@ -12,7 +12,8 @@ from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.failed import AttemptRaised, CheckFailed
 from manyheads.checks.implementation import LocalRunner
-from manyheads.public.aspects import Aspect, Compared, compare
+from manyheads.public.aspects import Aspect, compare
+from manyheads.public.compared import Compared
 from manyheads.public.fingerprint import fingerprint_of
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
@@ -65,6 +66,10 @@ def doubled(x: Tensor) -> Tensor:
     return x * 2
 
 
+def half_detached(x: Tensor) -> Tensor:
+    return x + x.detach()
+
+
 CALL = Call("f", (X,))
 GRADIENT = Call("f", (X,), cotangent=torch.ones(2, 2, dtype=torch.float64))
 ON_META = Call("f", (X.to("meta"),))
@@ -83,8 +88,18 @@ ONE_CALL = [
     ("parameters", Layer, WithBias, BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
     ("parameters", Layer, Wider, BUILD, "other shapes than asked for"),
     ("mutated", doubled, in_place, CALL, "changed in place"),
-    ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches args.0"),
+    ("gradients_arrive", doubled, lambda x: x.detach() * 2, GRADIENT, "no gradient reaches the first argument"),
     ("gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
+    (
+        "argument_gradients_arrive",
+        doubled,
+        lambda x: x.detach() * 2,
+        GRADIENT,
+        "no gradient reaches the first argument",
+    ),
+    ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
+    ("adjoint", doubled, half_detached, GRADIENT, "is not that of the output"),
+    ("values_of_a_kind", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
 ]
 
 
@@ -104,6 +119,16 @@ def test_an_attempt_that_raises_fails_no_aspect_but_the_one_that_asks_for_an_ans
     compare(aspect, [compared(doubled, breaks, CALL)])
     with pytest.raises(AttemptRaised):
         compare("answered", [compared(doubled, breaks, CALL)])
+
+
+def test_what_a_right_attempt_may_do_otherwise_is_another_aspect() -> None:
+    linear, reshaped = (lambda x: x * 3), lambda x: x.mT.reshape(4)
+    compare("adjoint", [compared(doubled, linear, GRADIENT)])
+    compare("argument_gradients_arrive", [compared(doubled, lambda x: reshaped(x).detach(), GRADIENT)])
+    additive, mask = (lambda x: torch.zeros(2, 2)), lambda x: x > 0
+    compare("values_of_a_kind", [compared(mask, additive, CALL)])
+    with pytest.raises(CheckFailed):
+        compare("values", [compared(mask, additive, CALL)])
 
 
 def test_a_mask_that_hides_with_minus_infinity_is_held_to_no_relation() -> None:

@@ -54,6 +54,13 @@ def test_what_a_block_says_is_told_of_its_function_and_costs_nothing(check: Chec
     ]
 
 
+def test_a_notebook_s_line_is_told_by_its_cell(tiny: Course, running_mean: Exercise, box: Box) -> None:
+    source = AttemptSource("01_running_mean.ipynb", HEAD + FAILS, cells=(1, HEAD.count("\n") + 1))
+    fingerprints, limits = read(running_mean.fingerprints), tiny.limits.for_worker()
+    (told,) = check_source(fingerprints, source, box, limits, Bounds(seconds=0.0)).functions
+    assert told.own_check.startswith("the notebook's own check on line 2 of code cell 2 says: three ones")
+
+
 def test_what_the_code_prints_is_shown_and_what_the_checks_print_is_not(check: Check) -> None:
     passes = FAILS.replace("== 4", "== 3")
     assert check(HEAD + passes).printed == ("as many as 3",)

@@ -148,6 +148,14 @@ def test_hints_are_folded_away(tmp_path: Path) -> None:
     assert f'<details class="hint"><summary>hint</summary><p>{VIEW.hint}</p></details>' in text
 
 
+def test_checks_that_only_wait_for_the_first_are_one_line(tmp_path: Path) -> None:
+    nothing = exercise(*(check(id_, outcome="missing", evidence="dance.py was not handed in.") for id_ in "abc"))
+    write_pages([graded("ada", nothing)], [], tmp_path)
+    text = Seen(tmp_path / "students" / "ada.html").text
+    assert "and 2 other checks, which wait for that: 0 / 4" in text
+    assert text.count("dance.py was not handed in.") == 1
+
+
 def test_a_students_page_names_nobody_else_and_leads_nowhere(tmp_path: Path) -> None:
     write_pages([graded("ada", BAD), graded("ben", GOOD)], [], tmp_path)
     page = Seen(tmp_path / "students" / "ada.html")

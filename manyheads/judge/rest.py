@@ -1,0 +1,95 @@
+"""What checks ask of one function after they have stopped at another: asked all the same, so that each has its verdict.
+
+A check that asks two functions stops at the first that fails it. It is run again for the second alone, and the reference
+answers in the first one's place. This decides no points: it says which function is right, and gives the diagnosis calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+from ..box.connection import AttemptEnded
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
+from ..checks.local import LocalRecordingRunner
+from ..checks.outcome import CheckOutcome
+from ..checks.recording import Exchange, Question, RecordingRunner, target_of
+from .check_run import CheckRun
+from .run_checks import HiddenChecks
+
+Rest = Sequence[tuple[str, CheckOutcome]]  # a function, and how a check of several functions ends for it alone
+_WRONG = ("failed", "error")
+
+
+def ask_the_rest(
+    checks: HiddenChecks, file: Path, run: CheckRun, names: Mapping[str, object], outcomes: Sequence[CheckOutcome]
+) -> Rest:
+    """Ask what these checks did not come to ask. Raises nothing; a function that ends the process is told so.
+
+    Args:
+        run: as the checks were run, with their transcript.
+        names: the reference's.
+    """
+    transcript = run.attempt.transcript
+    failed = [o.id for o in outcomes if o.outcome != "passed"]
+    if run.attempt.device != "cpu" or len({target_of(e.call) for e in transcript}) < 2:
+        return ()
+    asks = checks.asks(file, replace(run, attempt=LocalRecordingRunner(names)), failed)
+    stopped_at = {e.check: target_of(e.call) for e in transcript if e.check in asks}
+    together = {
+        check: asks[check] | {target_of(e.call) for e in transcript if e.check == check} for check in stopped_at
+    }
+    unknown = {check: sorted(those - {*stopped_at.values()}) for check, those in together.items()}
+
+    def alone(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, CheckOutcome]]:
+        for name in dict.fromkeys(chain.from_iterable(asked.values())):
+            runner = OneFunction(name, run.attempt, LocalRecordingRunner(names))
+            ids = [check for check, those in asked.items() if name in those]
+            yield from ((name, outcome) for outcome in checks.run(file, replace(run, attempt=runner), ids))
+
+    found = [*alone(unknown)]
+    doubtful = {o.id: [stopped_at[o.id]] for _, o in found if o.outcome in _WRONG}  # did it stop for that alone?
+    return [*found, *alone(doubtful)]
+
+
+def function_that_fails(outcome: CheckOutcome, place: str, rest: Rest) -> str:
+    """The function at which a check failed: not the one at which it stopped, if that passes alone and another does not."""
+    ends = {name: o.outcome for name, o in rest if o.id == outcome.id}
+    wrong = [name for name, end in ends.items() if end in _WRONG]
+    return wrong[0] if wrong and ends.get(place) == "passed" else place
+
+
+@dataclass
+class OneFunction:
+    """A runner that asks the attempt for one function, and the reference for all others."""
+
+    name: str
+    attempt: RecordingRunner
+    others: LocalRecordingRunner
+    check: str = ""
+    transcript: list[Exchange] = field(default_factory=list)
+
+    @property
+    def device(self) -> str:
+        """The device of the attempt's computations."""
+        return self.attempt.device
+
+    def execute(self, call: Call) -> Reply:
+        """The reply. Raises AttemptEnded."""
+        (answer,) = self.execute_all([Question(self.check, call)])
+        if isinstance(answer, AttemptEnded):
+            raise answer
+        return answer
+
+    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """A reply to each question, or the AttemptEnded of a call that ended the process."""
+        own = [q for q in questions if target_of(q.call) == self.name]
+        others = [q for q in questions if target_of(q.call) != self.name]
+        given = [*zip(own, self.attempt.execute_all(own), strict=True)] if own else []
+        given += zip(others, self.others.execute_all(others), strict=True)
+        answers = {id(question): answer for question, answer in given}
+        self.transcript += [Exchange(q.check, q.call, a) for q, a in given if isinstance(a, Reply)]
+        return [answers[id(question)] for question in questions]
