@@ -15,7 +15,7 @@ from typing import get_args
 
 from torch import Tensor
 
-from ..checks.implementation import CheckFailed
+from ..checks.failed import CheckFailed
 from ..public.aspects import Aspect, compare
 from ..public.compared import Compared
 from ..public.file import Ask

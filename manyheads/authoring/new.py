@@ -17,10 +17,11 @@ _ID = re.compile(r"[a-z][a-z0-9_]*")
 _BY_HAND = "Next: write the row into course.yaml by hand"
 
 
-def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
+def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool = False) -> list[Path]:
     """Write the skeleton, its row in course.yaml and its texts. Returns the paths of the files.
 
     assignment: the id of an existing or a new assignment.
+    stateful: of a class that returns a state beside its output, and is given it again.
 
     Raises CourseError, without having written anything, if an id is invalid, the exercise or one of its files exists, or
     the form of course.yaml does not allow adding a row.
@@ -36,13 +37,15 @@ def new_exercise(course: Course, assignment: str, exercise: str) -> list[Path]:
     number = len(there.exercises) + 1 if there else 1
     words = {
         "id": exercise,
+        "class": "".join(part.capitalize() for part in exercise.split("_")),
         "title": exercise.replace("_", " ").capitalize(),
         "number": str(number),
         "stem": f"{number:02d}_{exercise}",
         "assignment": assignment,
         "assignment_title": assignment.replace("_", " ").capitalize(),
     }
-    made = {name: content.decode() for name, content in filled("exercise", words)}
+    folders = ("exercise", "stateful") if stateful else ("exercise",)
+    made = {name: content.decode() for folder in folders for name, content in filled(folder, words)}
     files = {
         course.root / "solutions" / assignment / f"{number:02d}_{exercise}.py": made["solution.py"],
         course.root / "grader" / "checks" / f"test_{exercise}.py": made["checks.py"],

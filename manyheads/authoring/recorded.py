@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..checks.outcome import CheckOutcome
+from ..public.compared import Expected
 from ..public.copies import settled
 from ..public.fingerprint import ReplyFingerprint
 from .aspects import Groups
@@ -42,9 +41,9 @@ class RecordedCalls:
     groups: Mapping[str, Groups]
 
     @property
-    def expected(self) -> tuple[Tensor | None, ...]:
-        """The first output of the reference for each call."""
-        return tuple(first_output(reply) for reply in self.replies)
+    def expected(self) -> tuple[Expected, ...]:
+        """What the reference returned to each call."""
+        return tuple(map(expected_of, self.calls, self.replies))
 
     def of(self, check: str) -> list[int]:
         """The indices of a check's calls."""
@@ -56,6 +55,7 @@ def calls_of(check: str, asked_by: tuple[str, ...]) -> list[int]:
     return [i for i, asking in enumerate(asked_by) if asking == check]
 
 
-def first_output(reply: Reply) -> Tensor | None:
-    """The first output's tensor, if there is one."""
-    return reply.outputs[0].tensor if reply.outputs else None
+def expected_of(call: Call, reply: Reply) -> Expected:
+    """Every output of the first run; of a call with one output in a run, that one."""
+    in_a_run = len(call.steps) * call.form.count
+    return tuple(output.tensor for output in reply.outputs[:in_a_run])

@@ -12,11 +12,12 @@ from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
 from ..judge.catalogue import Catalogue
+from ..public.compared import first_of
 from ..public.copies import is_of_copies
 from ..public.fingerprint import fingerprint_of
 from .aspects import groups_of
 from .chance import is_deterministic
-from .recorded import RecordedCalls, SettledRunner, calls_of, first_output
+from .recorded import RecordedCalls, SettledRunner, calls_of, expected_of
 
 PUBLIC = b"public inputs: drawn without the course's secret"
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
@@ -30,7 +31,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(_rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
-    expected = [first_output(reply) for reply in replies]
+    expected = [first_of(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True)]
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     return RecordedCalls(
         outcomes=tuple(outcomes),
@@ -75,4 +76,4 @@ def _elements(call: Call) -> int:
             return sum(count(t) for t in value.linears.values())
         return count(value.values) if isinstance(value, Entries) else 0
 
-    return sum(count(v) for v in (call.subject, *call.args, *call.kwargs.values(), call.cotangent))
+    return sum(count(v) for v in (*call.given, *call.cotangents))

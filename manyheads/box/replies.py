@@ -123,7 +123,7 @@ class _Gradients(Model):
 
 class ReplyModel(Model):
     kind: Literal["Reply"] = Field(alias="$")
-    outputs: list[_Output] = Field([], max_length=64)
+    outputs: list[_Output] = Field([], max_length=TENSOR_LIMIT)
     gradients: _Gradients | None = None
     raised: _Raised | None = None
     mutated: list[Name] = Field([], max_length=64)

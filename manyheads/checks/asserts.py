@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .implementation import Answer, AttemptRaised, CheckFailed
+from .answer import Answer, answers_of
+from .failed import AttemptRaised, CheckFailed
 
 _SIZE_SHOWN, _AXES_SHOWN = 100_000, 8
 TOLERANCE = 1e-5  # of the largest expected value: room for rounding in any order of operations
 SLIGHT = 1e-3
 REFUSALS = ("ValueError", "AssertionError")
+NONE = "NoneType"  # the kind of a part that is None
 
 __all__ = ["CheckFailed"]
 
@@ -21,8 +23,16 @@ def expect(condition: object, evidence: str, suspect: str = "") -> None:
         raise CheckFailed(evidence, suspect)
 
 
-def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "the output") -> None:
-    """The values agree to TOLERANCE of the largest expected value. Infinities must be equal."""
+def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "") -> None:
+    """The values agree to TOLERANCE of the largest expected value. Infinities must be equal.
+
+    Of two answers with several parts, all parts agree that are not opaque.
+    """
+    if isinstance(got, Answer) and isinstance(want, Answer) and not got.form.is_leaf:
+        for leaf, due in zip(got.leaves(), want.leaves(), strict=True):
+            _assert_leaf(leaf, due)
+        return
+    what = what or _label_of(got)
     mine, expected = _tensor(got), _tensor(want)
     assert_shape(mine, expected.shape, what)
     if mine.dtype != expected.dtype:
@@ -36,6 +46,16 @@ def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "the
         )
 
 
+def _assert_leaf(got: Answer, want: Answer) -> None:
+    """One part matches; where the reference has None, so has the attempt."""
+    if want.kind == NONE or got.kind == NONE:
+        if got.kind != want.kind:
+            due, yours = ("None" if each.kind == NONE else each.returned for each in (want, got))
+            raise CheckFailed(f"{got.label} should be {due}; yours is {yours}")
+        return
+    assert_matches(got, want)
+
+
 def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> None:
     """Two answers of the attempt agree with each other. If not, `evidence` is shown."""
     a, b = _tensor(got), _tensor(other)
@@ -43,17 +63,24 @@ def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> 
         raise CheckFailed(evidence)
 
 
-def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what: str = "the output") -> None:
+def assert_shape(got: Answer | Tensor, shape: torch.Size | tuple[int, ...], what: str = "") -> None:
     """The shape is as stated."""
     mine = _tensor(got)
+    what = what or _label_of(got)
     if tuple(mine.shape) != tuple(shape):
         evidence = f"{what} should have shape {_shape(shape)}; yours has {_shape(mine.shape)}"
         raise CheckFailed(evidence, expected=shape)  # in grading, sizes that a student chose are withheld from it
 
 
-def assert_finite(got: Answer | Tensor, what: str = "the output") -> None:
-    """No NaN and no infinity."""
+def assert_finite(got: Answer | Tensor, what: str = "") -> None:
+    """No NaN and no infinity, in no part of an answer that has several."""
+    if isinstance(got, Answer) and not got.form.is_leaf:
+        for leaf in got.leaves():
+            if leaf.kind != NONE:
+                assert_finite(leaf)
+        return
     mine = _tensor(got).double()
+    what = what or _label_of(got)
     bad = ~mine.isfinite()
     if bad.any():
         kind = "NaN" if mine.isnan().any() else "infinite"
@@ -64,8 +91,9 @@ def assert_finite(got: Answer | Tensor, what: str = "the output") -> None:
 def assert_gradients_match(got: Answer, want: Answer, *names: str, suspect_if_cut: str = "") -> None:
     """The gradients of these names exist and agree. Differences are relative to the largest of all these gradients, so
     that a gradient that is zero in exact arithmetic (a key bias's) is compared absolutely."""
-    if got.call.cotangent is not None:
-        assert_shape(got, got.call.cotangent.shape)  # else no gradient was asked for
+    for leaf, cotangent in zip(answers_of(got.call, got.reply), got.call.cotangents, strict=False):
+        if cotangent is not None:
+            assert_shape(leaf, cotangent.shape)  # else no gradient was asked for
     wanted = {name: want.gradient(name) for name in names}
     scale = max(float(g.abs().max()) for g in wanted.values() if g is not None)
     for name, expected in wanted.items():
@@ -121,6 +149,11 @@ def moved(before: Tensor, after: Tensor) -> Tensor:
     return (before - after).abs().amax(-1) / before.abs().max().clamp(min=1e-30)
 
 
+def _label_of(value: Answer | Tensor) -> str:
+    """What a student calls this answer, which may be a part of one."""
+    return value.label if isinstance(value, Answer) else "the output"
+
+
 def _tensor(value: Answer | Tensor) -> Tensor:
     return value.output if isinstance(value, Answer) else value
 
@@ -149,6 +182,9 @@ def _shape(shape: torch.Size | tuple[int, ...]) -> str:
 def label(name: str) -> str:
     """What the student calls "args.0"."""
     kind, _, rest = name.partition(".")
+    if kind == "then":
+        step, _, argument = rest.partition(".")
+        return f"{label(argument)} of call {int(step) + 2}"
     if kind == "args":
         index, _, part = rest.partition(".")
         ordinal = ("the first", "the second", "the third", "the fourth")[min(int(index), 3)]

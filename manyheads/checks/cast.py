@@ -41,12 +41,7 @@ def map_call(
             return dataclasses.replace(value, state=state, **build(value))
         if isinstance(value, StandIn):
             return dataclasses.replace(value, linears={k: tensor(w) for k, w in value.linears.items()})
-        return value
+        return tuple(map(change, value)) if isinstance(value, tuple) and value is call.cotangent else value
 
-    return dataclasses.replace(
-        call,
-        subject=change(call.subject),
-        args=tuple(change(a) for a in call.args),
-        kwargs={k: change(v) for k, v in call.kwargs.items()},
-        cotangent=change(call.cotangent),
-    )
+    subject = change(call.subject)  # the first: a release draws numbers in this order
+    return dataclasses.replace(call.map(change), subject=subject, cotangent=change(call.cotangent))

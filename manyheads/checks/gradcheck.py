@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from .implementation import Answer
+from .answer import Answer
 
 Tensors = Mapping[str, Tensor]
 _STEPS = 2e-5, 1e-5  # for inputs around 1, in float64

@@ -7,38 +7,19 @@ where calls are executed (in the box or in the judge) and in which dtype.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch import Tensor
 
-from ..box.worker.answers import ModuleFacts, Raised, Reply
+from ..box.worker.answers import Reply
 from ..box.worker.execute import execute
+from ..box.worker.form import Form
 from ..box.worker.messages import Build, Call, Entries
+from .answer import Answer
 from .cast import cast
-from .sanitize import kind_name
-
-
-class CheckFailed(AssertionError):
-    """The attempt does not do what the check asks. `str()` is the evidence.
-
-    suspect: the misconception that this failure proves by itself, whatever else is wrong with the attempt.
-    expected: sizes that the evidence states as right.
-    """
-
-    def __init__(self, evidence: str, suspect: str = "", expected: Sequence[int] = ()) -> None:
-        super().__init__(evidence)
-        self.suspect = suspect
-        self.expected = tuple(expected)
-
-
-class AttemptRaised(CheckFailed):
-    """The attempt raised an exception in place of an answer."""
-
-    def __init__(self, raised: Raised) -> None:
-        super().__init__(raised.type)
-        self.raised = raised
+from .sequence import CallSequence
 
 
 class Runner(Protocol):
@@ -53,89 +34,17 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A call and its reply, with accessors for checks."""
-
-    call: Call
-    reply: Reply
-
-    @property
-    def output(self) -> Tensor:
-        """The output of the first run, in float64 unless it is bool or integer. Raises CheckFailed."""
-        return self.outputs[0]
-
-    @property
-    def outputs(self) -> list[Tensor]:
-        """The outputs of all runs. Raises CheckFailed if one is not a plain tensor or number."""
-        self.must_return()
-        for out in self.reply.outputs:
-            if out.tensor is None:
-                got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
-                raise CheckFailed(f"a tensor was expected; yours returned {got}")
-        return [_wide(out.tensor) for out in self.reply.outputs if out.tensor is not None]
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of the output as the attempt returned it, for example "float32"."""
-        self.must_return()
-        return self.reply.outputs[0].dtype or self.reply.outputs[0].kind
-
-    @property
-    def device(self) -> str:
-        """The device of the output as the attempt returned it."""
-        self.must_return()
-        return self.reply.outputs[0].device or ""
-
-    @property
-    def kind(self) -> str:
-        """What was returned: "tensor", or the type's name."""
-        self.must_return()
-        return self.reply.outputs[0].kind
-
-    @property
-    def returned(self) -> str:
-        """`kind` in words that may be shown: "a tensor", "None", "an object of another type"."""
-        return kind_name(self.kind)
-
-    @property
-    def module(self) -> ModuleFacts:
-        """The facts of the first module that the call built. Raises CheckFailed if it built none."""
-        if not self.reply.modules:
-            self.must_return()
-            raise CheckFailed("no module was built")
-        return self.reply.modules[0]
-
-    @property
-    def raised(self) -> Raised | None:
-        """The attempt's exception."""
-        return self.reply.raised
-
-    @property
-    def message(self) -> str:
-        """The message of the attempt's exception, for matching only; empty if there is none."""
-        return "" if self.reply.raised is None else self.reply.raised.message
-
-    def gradient(self, name: str) -> Tensor | None:
-        """The gradient of "args.0" or of a parameter; None if it has none."""
-        self.must_return()
-        found = self.reply.gradients.get(name)
-        return None if found is None else _wide(found)
-
-    def must_return(self) -> None:
-        """Raise AttemptRaised if the attempt raised."""
-        if self.reply.raised is not None:
-            raise AttemptRaised(self.reply.raised)
-
-
-@dataclass(frozen=True)
 class Implementation:
     """Calls functions and modules by name: `attempt.call("attend", q, k, v)`, `attempt.module("CausalAttention", 4, 6, 8)`.
 
     `asking` sets fields of `Call` for all calls of the result: `attempt.asking(cotangent=g, runs=2).call(...)`.
+
+    forms: what functions and classes return, by their names, where that is not one tensor.
     """
 
     runner: Runner
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
 
     @property
     def device(self) -> str:
@@ -144,11 +53,15 @@ class Implementation:
 
     def asking(self, **options: Any) -> Implementation:
         """The same implementation, with these fields set in every `Call`."""
-        return Implementation(self.runner, {**self.options, **options})
+        return dataclasses.replace(self, options={**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
         """Call a function."""
-        return self.ask(Call(name, _plain_arguments(args), kwargs, **self.options))
+        return self.ask(self._call(name, args, kwargs))
+
+    def sequence(self, name: str) -> CallSequence:
+        """Several calls of a function, which can be handed what earlier ones returned."""
+        return CallSequence(self._call(name), self.runner.execute)
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
         """Describe a module to build: by default in eval mode, with its own initial weights."""
@@ -157,6 +70,14 @@ class Implementation:
     def ask(self, call: Call) -> Answer:
         """Execute a call."""
         return Answer(call, self.runner.execute(call))
+
+    def of_module(self, build: Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
+        """A call of a module's forward."""
+        return self._call(build, args, kwargs or {})
+
+    def _call(self, subject: str | Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
+        form = self.forms.get(subject if isinstance(subject, str) else subject.target)
+        return Call(subject, _plain_arguments(args), kwargs or {}, **{"returns": form, **self.options})
 
 
 @dataclass(frozen=True)
@@ -204,7 +125,12 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Answer:
         """Build, then call forward."""
-        return self.implementation.ask(Call(self.build, _plain_arguments(args), kwargs, **self.implementation.options))
+        return self.implementation.ask(self.implementation.of_module(self.build, args, kwargs))
+
+    def sequence(self) -> CallSequence:
+        """Several calls of one instance, which can be handed what earlier ones returned."""
+        implementation = self.implementation
+        return CallSequence(implementation.of_module(self.build), implementation.runner.execute)
 
     def built(self) -> Answer:
         """Build only."""
@@ -235,7 +161,3 @@ class LocalRunner:
 
 def _plain_arguments(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a.build if isinstance(a, Module) else a for a in args)
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor

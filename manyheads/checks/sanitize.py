@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+
+from ..box.worker.form import OPAQUE, Form
 
 LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
@@ -22,6 +25,25 @@ def kind_name(kind: str) -> str:
     """The type of a return value in words that may be shown: the name of a common type, or no name."""
     if kind == "NoneType":
         return "None: is a return missing at its end?"
+    if kind == OPAQUE:
+        return "a part that nobody looks at"
+    if re.fullmatch(r"(tuple|list) of \d", kind):  # one digit: an attempt chose it, knowing its hidden inputs
+        return f"a {kind}{' or more' if kind.endswith('9') else ''}"
     if kind in _KINDS or re.fullmatch(r"(sparse_\w+|strided|mkldnn|jagged) \w+ tensor", kind):
         return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     return "an object of another type"
+
+
+def form_name(form: Form) -> str:
+    """What is asked, in words: "a pair (y, cache)", "a dict with mean and count"."""
+    count = len(form.parts)
+    if form.is_leaf:
+        return "anything" if form.kind == "opaque" else "a tensor"
+    if form.kind != "tuple":
+        return f"{'a dict' if form.kind == 'dict' else 'an object'} with {_joined(form.names)}"
+    how_many = {1: "a tuple of 1", 2: "a pair", 3: "a triple"}.get(count, f"a tuple of {count}")
+    return f"{how_many} ({', '.join(form.names)})" if form.names else how_many
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -29,6 +29,9 @@ def init(
 
 def new(
     name: Annotated[str, typer.Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
+    stateful: Annotated[
+        bool, typer.Option("--stateful", help="A class that returns several things, one of them for its next call.")
+    ] = False,
     course: CourseOption = None,
 ) -> None:
     """Add the skeleton of an exercise, which works as it is and says in place what to fill.
@@ -42,7 +45,7 @@ def new(
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {loaded.assignments[0].id}/{name}")
     console = Console(highlight=False)
-    for path in new_exercise(loaded, assignment, exercise):
+    for path in new_exercise(loaded, assignment, exercise, stateful):
         console.print(str(path.relative_to(loaded.root)), soft_wrap=True, markup=False)
     console.print(
         f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}",

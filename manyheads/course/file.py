@@ -23,6 +23,13 @@ Shapes = Annotated[
 ]
 
 
+def _with_one_form(shapes: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
+    for name, listed in shapes.items():
+        if not isinstance(listed, str) and len({parse_signature(text).form for text in listed}) > 1:
+            raise ValueError(f"the signatures of {name} return different structures: a function returns one")
+    return shapes
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,7 +86,7 @@ class ExerciseRow(_Model):
     points: float = Field(gt=0, description="the sum of its checks' points")
     hint: str = Field(min_length=1, description="shown where a check has no hint of its own")
     why: str = Field("", description="shown once every check passes: in one sentence, why it works")
-    shapes: dict[str, Shapes | tuple[Shapes, ...]] = Field(
+    shapes: Annotated[dict[str, Shapes | tuple[Shapes, ...]], AfterValidator(_with_one_form)] = Field(
         {}, description="for `course trace` and `course plot`: functions and classes, and what they take and give"
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..box.worker.form import Form
 from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
 from .neighbours import with_neighbours
 from .shapes import Signature, parse_signature
@@ -69,6 +70,12 @@ class Exercise:
         """The signatures that course.yaml lists for the function or class of that name."""
         listed = self.row.shapes.get(name, ())
         return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
+
+    @cached_property
+    def forms(self) -> dict[str, Form]:
+        """What each function and class returns, where course.yaml says that it is not one tensor."""
+        first = {name: self.signatures(name)[0].form for name in self.shapes}
+        return {name: form for name, form in first.items() if form is not None}
 
     @property
     def root(self) -> Path:

@@ -60,21 +60,21 @@ def _nan_where_both_are_huge(mine: Tensor | None, other: Tensor | None) -> Tenso
 
 
 def _is_on_meta_or_training(call: Call) -> bool:
-    builds = [v for v in (call.subject, *call.args, *call.kwargs.values()) if isinstance(v, Build)]
-    tensors = [v for v in (*call.args, *call.kwargs.values()) if isinstance(v, Tensor)]
+    builds = [v for v in call.given if isinstance(v, Build)]
+    tensors = [v for v in call.given if isinstance(v, Tensor)]
     return any(b.training or b.device == "meta" for b in builds) or any(t.device.type == "meta" for t in tensors)
 
 
 def _has_its_own_weights(call: Call) -> bool:
-    values = (call.subject, *call.args, *call.kwargs.values())
-    return any(isinstance(value, Build) and value.state is None for value in values)
+    return any(isinstance(value, Build) and value.state is None for value in call.given)
 
 
 def _asks_for_a_gpu(call: Call) -> bool:
     """Whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
-    values = (call.subject, *call.args, *call.kwargs.values())
     named = [
-        v.name if isinstance(v, DeviceArgument) else v.device for v in values if isinstance(v, Build | DeviceArgument)
+        v.name if isinstance(v, DeviceArgument) else v.device
+        for v in call.given
+        if isinstance(v, Build | DeviceArgument)
     ]
     return "cuda" in named
 

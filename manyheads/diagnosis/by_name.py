@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Build, Call, FollowUp
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import BatchRunner, Exchange, Question, replies_of
 from .agree import agree
@@ -75,10 +75,12 @@ def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
         kwargs = _names(namespace.get(build.target), build.args)
         named = dataclasses.replace(build, args=(), kwargs={**kwargs, **build.kwargs})
         return dataclasses.replace(call, subject=named) if kwargs else None
-    kwargs = _names(namespace.get(call.subject), call.args)
-    if not kwargs or call.cotangent is not None:  # gradients are reported by position
+    if call.cotangent is not None:  # gradients are reported by position
         return None
-    return dataclasses.replace(call, args=(), kwargs={**kwargs, **call.kwargs})
+    target = namespace.get(call.subject)
+    names = [_names(target, step.args) for step in call.steps]
+    steps = (FollowUp((), {**n, **s.kwargs}) if n else s for n, s in zip(names, call.steps, strict=True))
+    return call.with_steps(tuple(steps)) if any(names) else None
 
 
 def _names(target: object, args: Sequence[object]) -> dict[str, object]:

@@ -196,7 +196,7 @@ def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
     If it is only one function, it more likely lacks its `return`.
     """
     answered = [e for e in exchanges if e.reply.outputs]
-    kinds = {out.kind for e in answered for out in e.reply.outputs}
+    kinds = {out.came for e in answered for out in e.reply.outputs}
     return kinds == {"NoneType"} and len({e.call.subject for e in answered if isinstance(e.call.subject, str)}) > 1
 
 

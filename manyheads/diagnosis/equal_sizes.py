@@ -96,7 +96,7 @@ def _working(
 def _axes_of_tensors(layout: Layout) -> list[int]:
     """The axes that tensors have: a longest context is the size of a mask at most, which nobody reads off a tensor."""
     tensors: list[Tensor] = []
-    for value in (layout.call.subject, *layout.call.args, *layout.call.kwargs.values()):
+    for value in layout.call.given:
         if isinstance(value, Tensor):
             tensors.append(value)
         elif isinstance(value, Build):

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from ..box.worker.answers import Reply
-from ..checks.asserts import TOLERANCE, difference
+from ..box.worker.form import OPAQUE
+from ..checks.asserts import NONE, TOLERANCE, difference
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import CachedRunner
 from ..checks.recording import Exchange
@@ -122,7 +124,11 @@ def _distance(mine: Reply, other: Reply) -> float:
 
 
 def _tensor(reply: Reply) -> Tensor | None:
-    if reply.raised is not None or len(reply.outputs) != 1:
+    """The answer; where it is several, all their numbers in a row. None where one of them has no floating-point numbers."""
+    if reply.raised is not None or not reply.outputs:
         return None
-    tensor = reply.outputs[0].tensor
-    return tensor if tensor is not None and tensor.is_floating_point() else None
+    found = [out.tensor for out in reply.outputs if out.kind not in (OPAQUE, NONE)]
+    tensors = [tensor for tensor in found if tensor is not None and tensor.is_floating_point()]
+    if not found or len(tensors) < len(found):
+        return None
+    return tensors[0] if len(found) == len(reply.outputs) == 1 else torch.cat([tensor.flatten() for tensor in tensors])

@@ -58,4 +58,5 @@ def key_of(exercise: Exercise) -> str:
         exercise.solution,
     )
     digests = [code_digest(path.read_text(encoding="utf-8")) if path.exists() else "" for path in sources]
-    return hashlib.sha256(" ".join(digests).encode()).hexdigest()
+    forms = [repr(sorted(exercise.forms.items(), key=lambda item: item[0]))] if exercise.forms else []
+    return hashlib.sha256(" ".join([*digests, *forms]).encode()).hexdigest()

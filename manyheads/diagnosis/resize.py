@@ -87,7 +87,7 @@ def _sizes(call: Call) -> tuple[set[int], set[int]]:
     """The sizes above 1 in a call's arguments, and those in the weights that come with them."""
     given: set[int] = set()
     weights: set[int] = set()
-    for value in (call.subject, *call.args, *call.kwargs.values()):
+    for value in call.given:
         if isinstance(value, Build):
             given.update(n for n in (*value.args, *value.kwargs.values()) if type(n) is int)
             weights.update(n for t in (value.state or {}).values() for n in t.shape)
@@ -120,7 +120,7 @@ def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], o
     if isinstance(value, StandIn):
         return StandIn(each(value.linears), each(value.attributes))
     if isinstance(value, Call):
-        return dataclasses.replace(value, subject=each(value.subject), args=each(value.args), kwargs=each(value.kwargs))
+        return dataclasses.replace(value.map(each), subject=each(value.subject))
     return value
 
 

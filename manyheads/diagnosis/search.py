@@ -111,7 +111,7 @@ def _says_nothing(reply: Reply) -> bool:
     """Whether what was asked is not written yet, which says nothing of what is."""
     if reply.raised is not None:
         return is_unfinished(reply.raised)
-    return bool(reply.outputs) and all(out.kind == "NoneType" for out in reply.outputs)
+    return bool(reply.outputs) and all(out.came == "NoneType" for out in reply.outputs)
 
 
 def _usable(table: Table, exchanges: Sequence[Exchange], part: Part | None) -> tuple[list[int], list[int]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import cycle
 
 from torch import Tensor
 
+from ..box.worker.answers import Output
 from ..checks.implementation import Runner
 from ..checks.recording import Exchange, target_of
 from .agree import agree
@@ -19,15 +21,17 @@ def has_fixed_size(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
 
 def _an_axis_is_constant(reference: Runner, exchanges: Sequence[Exchange]) -> bool:
     """Whether two or more answers are wrong in one axis only, and have the same size there instead of different ones."""
-    sizes: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+    sizes: dict[tuple[str, int, int, int], list[tuple[int, int]]] = defaultdict(list)
     for exchange in exchanges:
-        mine, right = _shape(exchange.reply.outputs), _shape(reference.execute(exchange.call).outputs)
-        if mine is None or right is None or len(mine) != len(right):
-            continue
-        wrong = [axis for axis in range(len(mine)) if mine[axis] != right[axis]]
-        if len(wrong) == 1:
-            axis = wrong[0]
-            sizes[target_of(exchange.call), axis - len(mine), len(mine)].append((mine[axis], right[axis]))
+        target, leaves = target_of(exchange.call), cycle(range(exchange.call.form.count))
+        outputs = zip(leaves, exchange.reply.outputs, reference.execute(exchange.call).outputs, strict=False)
+        for leaf, mine, right in ((leaf, _shape(a), _shape(b)) for leaf, a, b in outputs):
+            if mine is None or right is None or len(mine) != len(right):
+                continue
+            wrong = [axis for axis in range(len(mine)) if mine[axis] != right[axis]]
+            if len(wrong) == 1:
+                axis = wrong[0]
+                sizes[target, leaf, axis - len(mine), len(mine)].append((mine[axis], right[axis]))
     return any(len({m for m, _ in pairs}) == 1 and len({r for _, r in pairs}) > 1 for pairs in sizes.values())
 
 
@@ -45,6 +49,5 @@ def _only_one_rank_works(reference: Runner, exchanges: Sequence[Exchange]) -> bo
     return any(len(ranks) == 1 and raises[name] and not ranks & raises[name] for name, ranks in works.items())
 
 
-def _shape(outputs: Sequence[object]) -> tuple[int, ...] | None:
-    tensor = getattr(outputs[0], "tensor", None) if outputs else None
-    return tuple(tensor.shape) if isinstance(tensor, Tensor) else None
+def _shape(output: Output) -> tuple[int, ...] | None:
+    return None if output.tensor is None else tuple(output.tensor.shape)

@@ -7,10 +7,16 @@ least once, and never anything else. A refusal counts only if an allowed input w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import cycle
 
 from ..box.worker.answers import Output
-from ..checks.implementation import AttemptRaised, CheckFailed
+from ..box.worker.form import OPAQUE
+from ..box.worker.messages import Call
+from ..checks.answer import Answer, answers_of
+from ..checks.asserts import NONE
+from ..checks.failed import AttemptRaised, CheckFailed
+from ..checks.implementation import Runner
 from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import kind_name
 
@@ -19,12 +25,31 @@ class AsksNothingError(Exception):
     """A check that an attempt cannot fail by not answering. That is a fault of the check."""
 
 
-def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, str]) -> CheckFailed | AsksNothingError | None:
+Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
+
+
+def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
+    """What the reference returns to these calls of one function; None where it returns nothing to any.
+
+    A part may be None in one call and a tensor in another; of a function with one output the first one says it.
+    """
+    found: list[set[str]] = []
+    for call in calls:
+        outputs = reference.execute(call).outputs
+        if outputs and call.form.is_leaf:
+            return (frozenset({outputs[0].kind}),)
+        found = found or [set() for _ in range(call.form.count)]
+        for kinds, output in zip(cycle(found), outputs, strict=False):
+            kinds.add(output.kind)
+    return tuple(map(frozenset, found)) if any(found) else None
+
+
+def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds]) -> CheckFailed | AsksNothingError | None:
     """Why a check that passed does not count; None if it counts.
 
     Args:
         exchanges: the calls of this check, with their replies.
-        kinds: what the reference returns ("tensor", "float"), by the name of the function or class.
+        kinds: what the reference returns, by the name of the function or class.
     """
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -34,10 +59,18 @@ def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, str]) -> Check
                 f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
             )
     for exchange in exchanges:
-        wanted = kinds[target_of(exchange.call)]
-        for out in exchange.reply.outputs:
-            if not _is_answer(out, wanted):
-                return CheckFailed(f"{kind_name(wanted)} was expected; yours returned {kind_name(out.kind)}")
+        call, wanted = exchange.call, kinds[target_of(exchange.call)]
+        try:
+            if exchange.reply.outputs:
+                Answer(call, exchange.reply).must_return()
+        except CheckFailed as failed:
+            return failed
+        for out, due, answer in zip(
+            exchange.reply.outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False
+        ):
+            if not _is_answer(out, due, is_part=not call.form.is_leaf):
+                where = f" as {answer.label}" if answer.path or call.then else ""
+                return CheckFailed(f"{_name(due)} was expected{where}; yours returned {kind_name(out.kind)}")
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for exchange in exchanges:
         if target_of(exchange.call) not in answered:
@@ -46,8 +79,14 @@ def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, str]) -> Check
     return None
 
 
-def _is_answer(out: Output, wanted: str) -> bool:
-    """Whether this is a tensor if one is wanted, or a number if one is wanted."""
-    if wanted == "tensor":
-        return out.kind == "tensor"
+def _name(due: Set[str]) -> str:
+    return "None" if due == {NONE} else kind_name(min(due - {NONE}))
+
+
+def _is_answer(out: Output, due: Set[str], is_part: bool) -> bool:
+    """Whether this is a tensor if one is due, or a number if one is due; a part may be None, or opaque."""
+    if out.kind in due and (out.kind in ("tensor", OPAQUE) or is_part):
+        return True
+    if due <= {"tensor", NONE, OPAQUE}:
+        return False
     return out.tensor is not None and out.tensor.dim() == 0

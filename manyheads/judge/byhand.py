@@ -72,7 +72,7 @@ def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[Chec
     course, exercise = _exercise_of(request.path)
     source = _source(course, exercise, Path(given))
     runner = AttemptRunner(hidden_box, source, course.limits.for_worker())
-    yield CheckRun(runner, LocalRunner(namespace_of(exercise.solution)), _run, (exercise.id,))
+    yield CheckRun(runner, LocalRunner(namespace_of(exercise.solution)), _run, (exercise.id,), forms=exercise.forms)
     runner.close()
 
 

@@ -40,4 +40,6 @@ class Catalogue:
         """The outcomes of all checks of the exercise for this trusted code."""
         memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
         memory.begin_attempt()
-        return self._checks.run(exercise.checks, CheckRun(attempt, reference, secret, seed_parts, memory))
+        return self._checks.run(
+            exercise.checks, CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms)
+        )

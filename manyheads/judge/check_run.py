@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ..box.worker.form import Form
 from ..checks.draw import Draw, input_seed
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import CheckOutcome
@@ -23,6 +24,7 @@ class CheckRun:
 
     seed_parts: with the secret, they determine the inputs of every check.
     memory: of earlier attempts with the same inputs.
+    forms: what functions and classes return, by their names, where that is not one tensor.
     """
 
     attempt: RecordingRunner
@@ -30,12 +32,13 @@ class CheckRun:
     secret: bytes
     seed_parts: tuple[str, ...]
     memory: Memory = field(default_factory=Memory)
+    forms: Mapping[str, Form] = field(default_factory=dict)
 
     def fixture(self, name: str, check: str, attempt: Runner) -> Implementation | Draw:
         """The fixture `name`, one of FIXTURES, for the check function `check`."""
         if name == "draw":
             return Draw(input_seed(self.secret, *self.seed_parts, check))
-        return Implementation(attempt if name == "attempt" else self.reference)
+        return Implementation(attempt if name == "attempt" else self.reference, forms=self.forms)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..box.worker.answers import Output, Reply
+from ..box.worker.messages import Call
+from ..checks.answer import Answer, answers_of
 from ..checks.asserts import assert_shape
-from ..checks.implementation import AttemptRaised, CheckFailed, Runner
+from ..checks.failed import CheckFailed
+from ..checks.implementation import Runner
 from ..checks.recording import Exchange
 from ..checks.sanitize import kind_name
 
@@ -21,7 +24,7 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
         try:
             right = reference.execute(exchange.call)
             if right.raised is None:
-                _compare(exchange.reply, right)
+                _compare(exchange.call, exchange.reply, right)
         except CheckFailed as failed:
             return failed
         except Exception:  # a call that only an attempt can answer cannot be compared
@@ -29,23 +32,22 @@ def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> 
     return None
 
 
-def _compare(mine: Reply, right: Reply) -> None:
-    if mine.raised is not None:
-        raise AttemptRaised(mine.raised)
-    for got, wanted in zip(mine.outputs, right.outputs, strict=False):
-        _compare_outputs(got, wanted)
+def _compare(call: Call, mine: Reply, right: Reply) -> None:
+    Answer(call, mine).must_return()
+    for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
+        _compare_outputs(got, wanted, answer.label)
     for name, gradient in right.gradients.items():
         other = mine.gradients.get(name)
         if gradient is not None and other is not None:
             assert_shape(other, gradient.shape, "a gradient")
 
 
-def _compare_outputs(got: Output, wanted: Output) -> None:
+def _compare_outputs(got: Output, wanted: Output, label: str) -> None:
     if got.kind != wanted.kind:
         raise CheckFailed(f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}")
     if got.tensor is None or wanted.tensor is None:
         return
-    assert_shape(got.tensor, wanted.tensor.shape)
+    assert_shape(got.tensor, wanted.tensor.shape, label)
     if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
         expected, yours = (str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor))
         raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")

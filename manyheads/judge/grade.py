@@ -155,7 +155,7 @@ class Judge:
             names = namespace_of(exercise.solution)
             reference = RememberingRunner(names, only_values=True, memory=memory)
 
-            asking = CheckRun(attempt, reference, self._settings.secret, seed_parts, memory)
+            asking = CheckRun(attempt, reference, self._settings.secret, seed_parts, memory, exercise.forms)
 
             def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
                 return self._checks.run(path, replace(asking, attempt=runner), only)

@@ -95,8 +95,8 @@ def lines_of_exceptions(asked: Sequence[Exchange]) -> set[int]:
 
 def size_of(call: Call) -> tuple[bool, int]:
     """By which small calls come first, and those that ask for gradients last."""
-    builds = [v for v in (call.subject, *call.args) if isinstance(v, Build)]
-    values = [*call.args, *call.kwargs.values(), *(t for b in builds for t in (b.state or {}).values())]
+    builds = [v for v in call.given if isinstance(v, Build)]
+    values = [*call.given, *(t for b in builds for t in (b.state or {}).values())]
     return call.cotangent is not None, sum(v.numel() for v in values if isinstance(v, Tensor))
 
 

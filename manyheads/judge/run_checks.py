@@ -11,10 +11,10 @@ import torch
 
 from ..box.connection import AttemptEnded, End
 from ..checks.explain import explain
-from ..checks.implementation import AttemptRaised, CheckFailed
+from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.outcome import FAILED_ITSELF, CheckOutcome
 from ..checks.recording import Exchange, target_of
-from .answered import unanswered
+from .answered import Kinds, kinds_of, unanswered
 from .check_run import Check, CheckRun
 from .collect import collect_checks
 from .compare_with_reference import compare_with_reference
@@ -22,7 +22,7 @@ from .run_concurrently import run_concurrently
 from .watchdog import HANG_SECONDS, watchdog
 from .withhold import withhold
 
-ReturnKinds = dict[tuple[str, str], str]  # what the reference returns, by check and function
+ReturnKinds = dict[tuple[str, str], Kinds]  # what the reference returns, by check and function
 
 
 class HiddenChecks:
@@ -113,10 +113,11 @@ def _told(outcome: CheckOutcome, error: BaseException | None, asked: Sequence[Ex
     return replace(outcome, evidence=withhold(outcome.evidence, asked, error.expected))
 
 
-def _return_kinds(check: str, asked: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, str]:
+def _return_kinds(check: str, asked: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, Kinds]:
     """What the reference returns to this check, by the name of every function and class. It is asked once."""
-    for exchange in asked:
-        key = (check, target_of(exchange.call))
-        if key not in kinds and (outputs := run.reference.execute(exchange.call).outputs):
-            kinds[key] = outputs[0].kind
+    for target in dict.fromkeys(target_of(exchange.call) for exchange in asked):
+        if (check, target) not in kinds:
+            calls = (exchange.call for exchange in asked if target_of(exchange.call) == target)
+            if found := kinds_of(calls, run.reference):
+                kinds[check, target] = found
     return {target: kind for (of, target), kind in kinds.items() if of == check}

@@ -54,5 +54,5 @@ class Tables:
         """The reference, all its exchanges with the checks on fixed inputs, and the key of a table made from them."""
         reference = LocalRunner(namespace_of(exercise.solution))
         subject = LocalRecordingRunner(reference.namespace)
-        self._checks.run(exercise.checks, CheckRun(subject, reference, FIXED, (exercise.id,)))
+        self._checks.run(exercise.checks, CheckRun(subject, reference, FIXED, (exercise.id,), forms=exercise.forms))
         return reference, subject.transcript, table_key(exercise, subject.transcript)

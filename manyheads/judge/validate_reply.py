@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import cycle
 
-from ..box.worker.answers import Raised, Reply
+from ..box.worker.answers import Output, Raised, Reply
+from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.messages import Build, Call, StandIn
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
     """What the reply contains that no answer to this call can contain; empty if it is possible."""
-    builds = [value for value in (call.subject, *call.args, *call.kwargs.values()) if isinstance(value, Build)]
+    builds = [value for value in call.given if isinstance(value, Build)]
     complete = reply.raised is None
-    outputs, modules = 0 if call.only_build else call.runs, len(builds)
+    outputs, modules = call.outputs, len(builds)
     if len(reply.outputs) > outputs or (complete and len(reply.outputs) != outputs):
-        return "it has another number of outputs than the call has runs"
+        return "it has another number of outputs than the call asks for"
+    if not all(map(_is_of_form, reply.outputs, cycle(form for _, form in call.form.leaves()))):
+        return "it describes a part that is opaque, or parts that were not asked"
     if len(reply.modules) > modules or (complete and len(reply.modules) != modules):
         return "it reports on modules that were not built"
     for facts, build in zip(reply.modules, builds, strict=False):
@@ -25,6 +29,14 @@ def validate_reply(call: Call, reply: Reply) -> str:
     if reply.gradients and call.cotangent is None:
         return "it gives gradients that were not requested"
     return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
+
+
+def _is_of_form(output: Output, form: Form) -> bool:
+    """Whether the output can stand at this leaf: an opaque one says nothing, and a misfit has no numbers."""
+    is_opaque, is_misfit = output.kind == OPAQUE, read_misfit(output.kind) is not None
+    if is_opaque or is_misfit:
+        return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
+    return form.kind != "opaque"
 
 
 def without_impossible_lines(reply: Reply, lines: int) -> Reply:
@@ -42,8 +54,7 @@ def _within(raised: Raised, lines: int) -> Raised:
 def _is_argument(call: Call, name: str) -> bool:
     """Whether it is one of the names that the worker gives to what the call can change: "args.0", "kwargs.x", and of a
     module "args.0.proj.weight". Evidence repeats the name, so it must not be the attempt's choice."""
-    given = {f"args.{i}": value for i, value in enumerate(call.args)}
-    given |= {f"kwargs.{key}": value for key, value in call.kwargs.items()}
+    given = call.arguments
     if name in given:
         return True
     modules = {whole: value for whole, value in given.items() if isinstance(value, StandIn)}

@@ -69,7 +69,7 @@ def _given(value: object) -> Iterator[tuple[int, ...]]:
     if isinstance(value, Tensor):
         yield tuple(value.shape)
     elif isinstance(value, Call):
-        for part in (value.subject, value.args, value.kwargs, value.cotangent):
+        for part in (*value.given, *value.cotangents):
             yield from _given(part)
     elif isinstance(value, bool | str):
         return

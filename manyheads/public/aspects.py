@@ -7,12 +7,15 @@ asked of; `authoring.aspects` chooses them so that both give the same verdict.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import cycle, zip_longest
 from typing import Literal
 
-from ..checks.asserts import assert_finite, assert_matches, assert_shape
-from ..checks.implementation import Answer, AttemptRaised, CheckFailed
+from ..box.worker.answers import Output
+from ..checks.answer import Answer, answers_of
+from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape
+from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
-from .compared import Compared
+from .compared import Compared, first_of
 from .fingerprint import Facet
 from .gradients import (
     adjoint,
@@ -65,32 +68,38 @@ def _refused(each: Compared) -> None:
 
 
 def _kind(each: Compared) -> None:
-    if [o.kind for o in each.found.outputs] != [o.kind for o in each.right.outputs]:
-        _ = Answer(each.call, each.reply).outputs
-        raise CheckFailed("another number of results was expected")
+    if [o.kind for o in each.found.outputs] == [o.kind for o in each.right.outputs]:
+        return
+    Answer(each.call, each.reply).must_return()
+    for mine, right in zip(answers_of(each.call, each.reply), each.right.outputs, strict=False):
+        if right.kind == "tensor":
+            _ = mine.outputs
+        elif right.kind == NONE and mine.kind != NONE:
+            raise CheckFailed(f"{mine.label} should be None; yours is {mine.returned}")
+    raise CheckFailed("another number of results was expected")
 
 
 def _shape(each: Compared) -> None:
-    for mine, right in zip(each.reply.outputs, each.right.outputs, strict=False):
+    for (mine, label), right in zip(_labelled(each), each.right.outputs, strict=False):
         if mine.tensor is not None and right.shape is not None:
-            assert_shape(mine.tensor, right.shape)
+            assert_shape(mine.tensor, right.shape, label)
 
 
 def _finite(each: Compared) -> None:
-    if each.expected is not None and bool(each.expected.isfinite().all()):
-        for output in each.reply.outputs:
-            if output.tensor is not None:
-                assert_finite(output.tensor)
+    for (mine, label), expected in zip(_labelled(each), cycle(each.expected), strict=False):
+        if expected is not None and mine.tensor is not None and bool(expected.isfinite().all()):
+            assert_finite(mine.tensor, label)
 
 
 def _values(each: Compared) -> None:
     agrees = each.found.agrees(each.right, ("outputs",))
-    if each.expected is not None:
-        mine = Answer(each.call, each.reply)
+    for mine, expected in zip(answers_of(each.call, each.reply), each.expected, strict=False):
+        if expected is None:
+            continue
         if agrees:  # then only rounding is left to be seen: a finite fill that is low enough is the same as −inf
-            assert_matches(with_extremes(mine.output), with_extremes(each.expected))
+            assert_matches(with_extremes(mine.output), with_extremes(expected), mine.label)
         else:
-            assert_matches(mine, each.expected)
+            assert_matches(mine, expected)
     if not agrees:
         raise CheckFailed("the output is not the expected one")
 
@@ -102,9 +111,17 @@ def _values_of_a_kind(each: Compared) -> None:
 
 
 def _dtype(each: Compared) -> None:
-    if each.found.dtype != each.right.dtype and each.right.dtype:
-        mine = each.found.dtype[0] if each.found.dtype else None
-        raise CheckFailed(f"the output should be {each.right.dtype[0]}; yours is {mine or 'none'}")
+    if each.found.dtype == each.right.dtype:
+        return
+    for (_, label), mine, right in zip_longest(_labelled(each), each.found.dtype, each.right.dtype, fillvalue=("", "")):
+        if mine != right:
+            raise CheckFailed(f"{label or 'the output'} should be {right}; yours is {mine or 'none'}")
+
+
+def _labelled(each: Compared) -> list[tuple[Output, str]]:
+    """Each output, and what a student calls it."""
+    labels = (answer.label for answer in answers_of(each.call, each.reply))
+    return list(zip(each.reply.outputs, labels, strict=False))
 
 
 def _parameters(each: Compared) -> None:
@@ -146,13 +163,14 @@ def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Compared]) 
     held against a part of the largest number: where the reference's answer is not finite, nothing is asked."""
     pairs = []
     for each in calls:
-        if each.reply.raised is not None or each.expected is None or not bool(each.expected.isfinite().all()):
+        expected = first_of(each.expected)
+        if each.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
             return
-        mine = Answer(each.call, each.reply).output
-        assert_shape(mine, each.expected.shape)
+        mine = next(answers_of(each.call, each.reply)).output
+        assert_shape(mine, expected.shape)
         if says is difference_is_another and (each.reply.mutated or not bool(mine.isfinite().all())):
             return  # one call of the three has changed what another is asked
-        pairs.append((each.expected.double(), mine.double()))
+        pairs.append((expected.double(), mine.double()))
     if evidence := says(pairs):
         raise CheckFailed(evidence)
 

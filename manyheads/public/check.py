@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from ..box.connection import AttemptEnded, End
-from ..checks.implementation import AttemptRaised, CheckFailed
+from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.local import LocalRecordingRunner
 from ..checks.recording import target_of
 from ..checks.sanitize import sanitize

@@ -10,21 +10,28 @@ from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from .fingerprint import ReplyFingerprint, fingerprint_beside
 
+Expected = tuple[Tensor | None, ...]
+
 
 @dataclass(frozen=True)
 class Compared:
     """One recorded call: how the reference answered it, and how an attempt did.
 
-    expected: the reference's first output, None where it has none.
+    expected: the reference's output; of a call that returns several, each of the first run. None: an output without numbers.
     """
 
     call: Call
     right: ReplyFingerprint
-    expected: Tensor | None
+    expected: Expected
     reply: Reply
     found: ReplyFingerprint
 
 
-def compared(call: Call, right: ReplyFingerprint, expected: Tensor | None, reply: Reply) -> Compared:
+def compared(call: Call, right: ReplyFingerprint, expected: Expected, reply: Reply) -> Compared:
     """A reply beside what is recorded of the reference's."""
     return Compared(call, right, expected, reply, fingerprint_beside(right, call, reply))
+
+
+def first_of(expected: Expected) -> Tensor | None:
+    """The first output, to which a relation of several calls is put."""
+    return expected[0] if expected else None

@@ -17,6 +17,7 @@ from ..box.worker import wire
 from ..box.worker.messages import Build, Call
 from ..course import CourseError
 from .aspects import Aspect
+from .compared import Expected
 from .fingerprint import Facet, ReplyFingerprint
 
 _OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
@@ -106,7 +107,7 @@ class Fingerprints:
 
     content: Content
     calls: tuple[Call, ...]
-    expected: tuple[Tensor | None, ...]  # the first output of the reference for each call
+    expected: tuple[Expected, ...]  # what the reference returned to each call
 
     @cached_property
     def facets(self) -> dict[int, tuple[Facet, ...]]:
@@ -120,11 +121,19 @@ class Fingerprints:
         }
 
 
+def returns_several(call: Call) -> bool:
+    """Whether a reply to this call has several outputs in one run."""
+    return bool(call.then) or not call.form.is_leaf
+
+
 def save(fingerprints: Fingerprints) -> bytes:
     """The bytes of the file, which are the same for the same content."""
     tensors: list[Tensor] = []
     calls = [wire.to_body(call, tensors) for call in fingerprints.calls]
-    expected = [None if t is None else wire.to_body(t, tensors) for t in fingerprints.expected]
+    expected = [
+        _expected_body(call, each, tensors)
+        for call, each in zip(fingerprints.calls, fingerprints.expected, strict=True)
+    ]
     body = {"content": fingerprints.content.model_dump(), "calls": calls, "expected": expected}
     named = {f"t{i:04d}": (t.float() if t.is_floating_point() else t).clone() for i, t in enumerate(tensors)}
     return bytes(safetensors.torch.save(named, metadata={"body": json.dumps(body, sort_keys=True)}))
@@ -155,7 +164,7 @@ def loaded(data: bytes) -> Fingerprints:
     return Fingerprints(
         Content.model_validate(body["content"]),
         tuple(_call(wire.from_body(c, tensors)) for c in body["calls"]),
-        tuple(None if e is None else _tensor(wire.from_body(e, tensors)) for e in body["expected"]),
+        tuple(_expected(each, tensors) for each in body["expected"]),
     )
 
 
@@ -163,6 +172,17 @@ def _call(value: object) -> Call:
     if not isinstance(value, Call):
         raise ValueError("not a recorded call")
     return value
+
+
+def _expected_body(call: Call, expected: Expected, tensors: list[Tensor]) -> object:
+    """A list where the call returns several outputs, else the only one."""
+    bodies = [wire.to_body(each, tensors) for each in expected]
+    return bodies if returns_several(call) else next(iter(bodies), None)
+
+
+def _expected(body: object, tensors: list[Tensor]) -> Expected:
+    parts = body if isinstance(body, list) else [body]
+    return tuple(None if each is None else _tensor(wire.from_body(each, tensors)) for each in parts)
 
 
 def _tensor(value: object) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -138,8 +139,8 @@ def refused_late(found: ReplyFingerprint, right: ReplyFingerprint, call: Call, r
 
 
 def is_argument(name: str) -> bool:
-    """Whether a gradient is that of a tensor that is passed: args.0, and not args.0.weight."""
-    return name.startswith("args.") and name.count(".") == 1
+    """Whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
+    return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
 
 
 def _same_gradient(a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_undefined, kind_of
-from ..checks.implementation import AttemptRaised, CheckFailed
+from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
 from ..diagnosis.diagnosis import Diagnosis
 from ..judge.functions import Seen, function_results, with_own_mistake, written_and_wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..checks.asserts import label
-from ..checks.implementation import CheckFailed
+from ..checks.failed import CheckFailed
 from .compared import Compared
 from .fingerprint import is_argument
 
@@ -40,9 +40,9 @@ def adjoint(each: Compared) -> None:
     linear function it is. Raises CheckFailed."""
     (name, *others), cotangent = _arguments(each) or [""], each.call.cotangent
     mine, answers = each.reply.gradients.get(name), [o.tensor for o in each.reply.outputs]
-    if others or mine is None or cotangent is None or len(answers) != 1 or answers[0] is None:
+    if others or mine is None or not isinstance(cotangent, Tensor) or len(answers) != 1 or answers[0] is None:
         return
-    answer, argument = answers[0], each.call.args[int(name.split(".")[1])]
+    answer, argument = answers[0], each.call.arguments[name]
     if isinstance(argument, Tensor) and answer.shape == cotangent.shape and mine.shape == argument.shape:
         weighed = answer.double() * cotangent
         off = float((weighed.sum() - (argument * mine.double()).sum()).abs())

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from torch import Tensor
 
+from ..box.worker.form import Path
 from ..box.worker.messages import Build, Call, StandIn
 from ..course.shapes import Axis, Parameter, Signature
 
@@ -82,15 +83,28 @@ _LITERALS = (3,)  # the size of an axis over q, k and v
 _HEADS = ("B", "nh", "T", "hd")
 
 
-def axes_of(signature: Signature, call: Call, returned: Sequence[int], others: Signatures) -> Axes | None:
-    """The axes of a recorded call that returned a tensor of this shape; None if the signature does not fit the call."""
+def axes_of(
+    signature: Signature,
+    call: Call,
+    returned: Sequence[int],
+    others: Signatures,
+    parts: Mapping[Path, Sequence[int]] | None = None,
+) -> Axes | None:
+    """The axes of a recorded call that returned a tensor of this shape; None if the signature does not fit the call.
+
+    parts: where it returned several, the shape of each. Of a call with several steps, what is said is of the first.
+    """
     solver = _Solver(others)
     if signature.build is not None:
         if not isinstance(call.subject, Build):
             return None
         solver.module(signature.build, call.subject)
     solver.arguments(signature.call, call.args, call.kwargs)
-    solver.shape(signature.returns, returned)
+    if signature.form is None:
+        solver.shape(signature.returns, returned)
+    for path, shape in signature.shapes:
+        if parts is not None and path in parts:
+            solver.shape(shape, parts[path])
     return solver.solved()
 
 
@@ -106,12 +120,12 @@ class _Solver:
 
     def arguments(self, parameters: Sequence[Parameter], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         for position, parameter in enumerate(parameters):
-            if position < len(args):
-                self._argument(parameter, args[position])
-            elif parameter.name in kwargs:
-                self._argument(parameter, kwargs[parameter.name])
+            there = position < len(args) or parameter.name in kwargs
+            value = args[position] if position < len(args) else kwargs.get(parameter.name)
+            if there and not (parameter.may_lack and value is None):
+                self._argument(parameter, value)
             else:
-                self._fits = False
+                self._fits &= parameter.may_lack
 
     def module(self, parameters: Sequence[Parameter], build: Build) -> None:
         self._has_weights = True

@@ -8,17 +8,22 @@ from typing import TypeVar, cast
 
 from torch import Tensor
 
+from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call
+from ..checks.answer import answers_of
 from ..checks.marks import Layer
 from ..checks.recording import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
-from ..public.file import Fingerprints
+from ..public.compared import Expected
+from ..public.file import Fingerprints, returns_several
 from ..public.heads import Heads, key_of
 from .axes import SAME, Axes, axes_of
 
 _LARGE = 6.0
+SHOWN = 3  # how many calls of a sequence a title names
 AnyExample = TypeVar("AnyExample", bound="Example")
+AnyValue = TypeVar("AnyValue")
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Example:
 
     compares_values: whether an attempt must have these values; otherwise only the shape is compared.
     heads: the attention weights of the reference's heads, if they are recorded.
+    others: of a call that returns several outputs, what is expected of all but the first.
+    place: which output of the reply it is. label: what a student calls it; "" for the only one.
     """
 
     call: Call
@@ -35,6 +42,20 @@ class Example:
     signature: Signature | None
     axes: Axes
     heads: Heads | None = field(default=None, kw_only=True)
+    others: tuple[Example, ...] = field(default=(), kw_only=True)
+    place: int = field(default=0, kw_only=True)
+    label: str = field(default="", kw_only=True)
+
+    @property
+    def every(self) -> tuple[Example, ...]:
+        """This example, and those of the other outputs of its call."""
+        return (self, *self.others)
+
+    @property
+    def returns(self) -> tuple[Axis, ...]:
+        """The named axes of this output; empty where none are known."""
+        paths = [path for path, _ in self.call.form.leaves()]
+        return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
 
     @property
     def target(self) -> str:
@@ -51,11 +72,13 @@ class Example:
         """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
         build = self.call.subject if isinstance(self.call.subject, Build) else None
         names = [p.name for p in self.signature.call] if self.signature else []
-        called = _arguments(self.call.args, self.call.kwargs, names)
-        if build is None:
-            return f"{self.target}({called})"
-        names = [p.name for p in self.signature.build or ()] if self.signature else []
-        return f"{self.target}({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})({called})"
+        called = [_arguments(step.args, step.kwargs, names) for step in self.call.steps]
+        what = self.target
+        if build is not None:
+            names = [p.name for p in self.signature.build or ()] if self.signature else []
+            what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
+        then = [f"then ({each})" for each in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        return ", ".join([f"{what}({called[0]})", *then])
 
 
 def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Example]:
@@ -92,7 +115,7 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
 def _is_extreme(call: Call) -> bool:
     """Whether the call contains numbers that a normal distribution would not give."""
     state = call.subject.state if isinstance(call.subject, Build) else None
-    given = (*call.args, *call.kwargs.values(), *(state or {}).values())
+    given = (*call.given, *(state or {}).values())
     return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
 
 
@@ -102,22 +125,36 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
     for index, (call, expected) in enumerate(zip(fingerprints.calls, fingerprints.expected, strict=True)):
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
-        if not plain or expected is None or content.right(index).raised is not None:
+        first = next((each for each in expected if each is not None), None)
+        if not plain or first is None or content.right(index).raised is not None:
             continue
         compares_values = not call.random and any(index in check.calls for check in content.checks)
         if not signatures:
-            yield index, Example(call, expected, compares_values, None, Axes({}))
+            yield index, _example(call, expected, compares_values, None, Axes({}))
+        of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)
+        parts = {path: each.shape for path, each in of_first_step if each is not None}
         for signature in signatures.get(target_of(call), ()):
-            axes = axes_of(signature, call, expected.shape, signatures)
+            axes = axes_of(signature, call, first.shape, signatures, parts)
             if axes is not None:
-                example = Example(_bare(call), expected, compares_values, signature, axes)
+                example = _example(_bare(call), expected, compares_values, signature, axes)
                 yield from ((index, smaller) for smaller in _smaller(example))
+
+
+def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
+    """The example of a call, with those of its other outputs."""
+    several = returns_several(call)
+    found = [
+        Example(call, each, compares_values, signature, axes, place=answer.place, label=answer.label if several else "")
+        for each, answer in zip(expected, answers_of(call, Reply()), strict=False)
+        if each is not None
+    ]
+    return replace(found[0], others=tuple(found[1:]))
 
 
 def _smaller(example: Example) -> Iterator[Example]:
     """The example with 2, 3, … sequences of its batch: another size may be easier to distinguish from the others."""
     signature, batch = example.signature, Axis(("B",))
-    if signature is None or "B" not in example.axes.sizes:
+    if signature is None or "B" not in example.axes.sizes or returns_several(example.call):
         yield example
         return
     shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
@@ -139,18 +176,23 @@ def _smaller(example: Example) -> Iterator[Example]:
 
 def _bare(call: Call) -> Call:
     """The call without the values that a check adds to a module's output."""
-    subject, *args = (replace(v, added={}) if isinstance(v, Build) else v for v in (call.subject, *call.args))
-    kwargs = {k: replace(v, added={}) if isinstance(v, Build) else v for k, v in call.kwargs.items()}
-    return replace(call, subject=cast(str | Build, subject), args=tuple(args), kwargs=kwargs)
+
+    def bare(value: AnyValue) -> AnyValue:
+        return replace(value, added={}) if isinstance(value, Build) else value
+
+    return replace(call.map(bare), subject=bare(call.subject))
 
 
 def _setting(call: Call) -> str:
-    """The attributes that the call sets on its module, for example flash=True. Each setting gets an example."""
-    return ", ".join(f"{k}={v}" for k, v in call.subject.attributes.items()) if isinstance(call.subject, Build) else ""
+    """The attributes that the call sets on its module, for example flash=True. Each setting gets an example, and so do
+    several calls of one instance.
+    """
+    attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
+    return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])
 
 
 def _elements(call: Call) -> int:
-    return sum(value.numel() for value in (*call.args, *call.kwargs.values()) if isinstance(value, Tensor))
+    return sum(value.numel() for value in call.given if isinstance(value, Tensor))
 
 
 def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:

@@ -69,16 +69,21 @@ def all_bands(chosen: Sequence[Example], traced: Sequence[Traced]) -> list[Band]
 
 def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
     """The bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
-    raised = traced.reply.raised
-    found = None if raised is not None or not traced.reply.outputs else traced.reply.outputs[0].tensor
+    shown = [band for each in example.every for band in _of_output(each, traced, heads)]
+    return [*shown, *_heads(example, traced)] if example.has_heads and traced.reply.raised is None else shown
+
+
+def _of_output(example: Example, traced: Traced, heads: int) -> list[Band]:
+    """The bands of one output of a call."""
+    raised, outputs = traced.reply.raised, traced.reply.outputs
+    found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
     if raised is not None:
         note = f"your code {explain(raised)}"
     elif found is None:
         note = "yours is no tensor"
     else:
         note = f"yours has the shape {example.axes.shape(found.shape)}"
-    shown = [_compared(example, title, index, found, note) for title, index in _tables(example, heads)]
-    return [*shown, *_heads(example, traced)] if example.has_heads and raised is None else shown
+    return [_compared(example, title, index, found, note) for title, index in _tables(example, heads)]
 
 
 def _compared(example: Example, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:
@@ -114,7 +119,7 @@ def difference(found: Tensor, expected: Tensor) -> Tensor:
 
 def _tables(example: Example, heads: int) -> list[tuple[str, tuple[int, ...]]]:
     """(title, index) of every table of the answer that is shown: the first sequence, head by head."""
-    shape, title = example.expected.shape, example.title
+    shape, title = example.expected.shape, example.title + (f": {example.label}" if example.label else "")
     if not shape:
         return []
     if len(shape) == 4:
@@ -126,7 +131,7 @@ def _names(example: Example) -> tuple[str, str]:
     """The names of the row and the column axis."""
     if example.signature is None:
         return "", ""
-    row, column = (["", *(str(axis.factors[0]) for axis in example.signature.returns)])[-2:]
+    row, column = (["", "", *(str(axis.factors[0]) for axis in example.returns)])[-2:]
     if row == column:
         return _SIDES
     return _AXES.get(row, row), _AXES.get(column, "channel")

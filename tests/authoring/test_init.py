@@ -43,16 +43,17 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, there: str)
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "options"),
     [
-        pytest.param("sums/scaled", id="a new assignment"),
-        pytest.param("averages/scaled", id="an assignment that is there", marks=pytest.mark.soak),
+        pytest.param("sums/scaled", (), id="a new assignment"),
+        pytest.param("averages/scaled", (), id="an assignment that is there", marks=pytest.mark.soak),
+        pytest.param("sums/scaled", ("--stateful",), id="a class with a state", marks=pytest.mark.journey),
     ],
 )
 def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(
-    run_course: Run, tiny_copy: Path, name: str
+    run_course: Run, tiny_copy: Path, name: str, options: tuple[str, ...]
 ) -> None:
-    made = run_course("new", name, cwd=tiny_copy)
+    made = run_course("new", name, *options, cwd=tiny_copy)
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == (
         "Next: fill what says FILL: there, then course release scaled and course verify scaled"

@@ -7,6 +7,7 @@ import torch
 
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
+from manyheads.checks.answer import Answer
 from manyheads.checks.asserts import (
     assert_finite,
     assert_matches,
@@ -16,7 +17,7 @@ from manyheads.checks.asserts import (
     assert_unmutated,
     difference,
 )
-from manyheads.checks.implementation import Answer, AttemptRaised, CheckFailed
+from manyheads.checks.failed import AttemptRaised, CheckFailed
 
 
 def answered(value: torch.Tensor) -> Answer:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.box.worker.form import Form
 from manyheads.course import CourseError, load_course
 from manyheads.course.shapes import Axis, Parameter, Signature, parse_signature
 
@@ -40,6 +41,28 @@ def test_an_object_has_attributes() -> None:
     assert mha.attributes == (("n_head", Axis(("nh",))), ("head_dim", Axis(("hd",))))
 
 
+def test_several_results_have_names_and_shapes() -> None:
+    signature = parse_signature("(x: (B, T), state: opaque) -> (y: (B, T), state: opaque)")
+    assert signature.form == Form("tuple", ("y", "state"), (Form(), Form("opaque")))
+    assert signature.shapes == (((0,), signature.returns),)
+    assert signature.call[1] == Parameter("state", may_lack=True)
+
+
+@pytest.mark.parametrize(
+    ("returned", "form"),
+    [
+        ("((B, T), (B,))", Form("tuple", (), (Form(), Form()))),
+        ("[(B, T), opaque]", Form("tuple", (), (Form(), Form("opaque")))),
+        ("{mean: (T,), last: (T,) | None}", Form("dict", ("mean", "last"), (Form(), Form()))),
+        ("Stats(mean=(T,), count=())", Form("fields", ("mean", "count"), (Form(), Form()))),
+        ("(y: (T,), parts: {a: (), b: None})", Form("tuple", ("y", "parts"), (Form(), Form("dict", ("a", "b"), (Form(), Form()))))),
+        ("opaque", Form("opaque")),
+    ],
+)  # fmt: skip
+def test_what_is_returned_may_be_any_structure(returned: str, form: Form) -> None:
+    assert parse_signature(f"(x: (B, T)) -> {returned}").form == form
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -48,6 +71,9 @@ def test_an_object_has_attributes() -> None:
         pytest.param("(x: (B, T)", id="a bracket that is not closed"),
         pytest.param("(x: (B, T))", id="nothing comes back"),
         pytest.param("(x: (B, T)) -> T", id="a shape without brackets"),
+        pytest.param("(x: (B, T)) -> {}", id="a structure without parts"),
+        pytest.param("(x: (B, T)) -> (y: (B,), z)", id="a result without a shape"),
+        pytest.param("(x)(y)(z) -> ()", id="three pairs of brackets"),
         pytest.param("(x: (B, T + 1)) -> (T,)", id="a sum"),
         pytest.param("(x: ('B',)) -> (B,)", id="text"),
         pytest.param("(*x: (B,)) -> (B,)", id="any number of arguments"),
@@ -59,6 +85,14 @@ def test_an_object_has_attributes() -> None:
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="is not a signature with named axes, such as"):
         parse_signature(text)
+
+
+def test_a_function_returns_one_structure(tiny_copy: Path) -> None:
+    path = tiny_copy / "course.yaml"
+    both = '["(x: (T,)) -> (T,)", "(x: (T,)) -> ((T,), ())"]'
+    path.write_text(path.read_text().replace('"(x: (T,)) -> (T,)"', both))
+    with pytest.raises(CourseError, match="the signatures of running_mean return different structures"):
+        load_course(tiny_copy)
 
 
 def test_course_yaml_is_told_the_line(tiny_copy: Path) -> None:

@@ -19,7 +19,8 @@ from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.asserts import difference
 from manyheads.checks.draw import Draw
-from manyheads.checks.implementation import AttemptRaised, CheckFailed, Implementation, LocalRunner
+from manyheads.checks.failed import AttemptRaised, CheckFailed
+from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.mixed_precision import TOLERANCES
 from manyheads.checks.outcome import CheckOutcome
@@ -175,7 +176,9 @@ def outcomes_on(device: str, course: Course, exercise: Exercise) -> dict[str, Ch
     path, right = exercise.checks, reference(course, exercise).runner
     assert isinstance(right, LocalRunner)
     checks = HiddenChecks([path], device="cuda")
-    run = CheckRun(LocalRecordingRunner(right.namespace, device), right, b"secret", (exercise.id,))
+    run = CheckRun(
+        LocalRecordingRunner(right.namespace, device), right, b"secret", (exercise.id,), forms=exercise.forms
+    )
     return {outcome.id: outcome for outcome in checks.run(path, run)}
 
 

@@ -71,7 +71,7 @@ EARNS = {
     "never_reads": (0, r"No answer within", "no answer"),
     "no_output": (
         0,
-        r"something that is not an answer: it has another number of outputs than the call has runs",
+        r"something that is not an answer: it has another number of outputs than the call asks for",
         "no answer to a call",
     ),
     "numbers_that_are_not_numbers": (
@@ -84,7 +84,7 @@ EARNS = {
     "outputs_200000": (0, r"something that is not an answer: its field 'outputs' is not as agreed", "not a reply"),
     "outputs_that_are_one_tensor": (
         0,
-        r"something that is not an answer: it has another number of outputs than the call has runs",
+        r"something that is not an answer: it has another number of outputs than the call asks for",
         "no answer to a call",
     ),
     "passes_the_connection_on": (

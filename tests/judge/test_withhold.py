@@ -8,7 +8,7 @@ import torch
 from manyheads.box.worker.answers import Entry, ModuleFacts, Output, Reply
 from manyheads.box.worker.messages import Build, Call, StandIn
 from manyheads.checks.asserts import assert_finite, assert_shape
-from manyheads.checks.implementation import CheckFailed
+from manyheads.checks.failed import CheckFailed
 from manyheads.checks.recording import Exchange
 from manyheads.judge.withhold import withhold
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, Call
-from manyheads.checks.implementation import AttemptRaised, CheckFailed, LocalRunner
+from manyheads.checks.failed import AttemptRaised, CheckFailed
+from manyheads.checks.implementation import LocalRunner
 from manyheads.public.aspects import Aspect, compare
 from manyheads.public.compared import Compared
 from manyheads.public.fingerprint import fingerprint_of
@@ -58,7 +59,7 @@ def ask(function: Callable[..., object], call: Call) -> Reply:
 def compared(right: Callable[..., object], mine: Callable[..., object], call: Call) -> Compared:
     want, have = ask(right, call), ask(mine, call)
     expected = want.outputs[0].tensor if want.outputs else None
-    return Compared(call, fingerprint_of(want), expected, have, fingerprint_of(have))
+    return Compared(call, fingerprint_of(want), (expected,), have, fingerprint_of(have))
 
 
 def doubled(x: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ def _attempts(course: Course, exercise: Exercise) -> Iterator[tuple[str, str, Ma
 def _failed(course: Course, exercise: Exercise, attempt: Mapping[str, object]) -> list[str]:
     checks = exercise.checks
     reference = LocalRunner(namespace_of(exercise.solution))
-    run = CheckRun(LocalRecordingRunner(attempt, NAME), reference, b"secret", (exercise.id,))
+    run = CheckRun(LocalRecordingRunner(attempt, NAME), reference, b"secret", (exercise.id,), forms=exercise.forms)
     outcomes = HiddenChecks([checks], "cuda").run(checks, run)
     return [f"{o.id}: {o.evidence or o.outcome}" for o in outcomes if o.outcome != "passed"]
 

@@ -9,6 +9,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from .form import read_misfit
+
 MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
 PRINTED_LIMIT = 4000  # characters of what was printed: the first ones
 STOPPED_LIMIT = 64  # how many exceptions of cells are reported: the first ones
@@ -31,13 +33,21 @@ class Raised:
 
 @dataclass(frozen=True)
 class Output:
-    """What one run returned. `tensor` is None unless it is a plain dense tensor or a number."""
+    """What one run returned, or one step of it at one leaf of its form. `tensor` is None unless it is a plain dense tensor
+    or a number.
+    """
 
-    kind: str  # "tensor", or the type's name
+    kind: str  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
     tensor: Tensor | None = None
     dtype: str | None = None
     device: str | None = None
     shape: tuple[int, ...] | None = None
+
+    @property
+    def came(self) -> str:
+        """The kind of what came, also where it stands in place of a structure."""
+        found = read_misfit(self.kind)
+        return self.kind if found is None else found[1]
 
 
 @dataclass(frozen=True)

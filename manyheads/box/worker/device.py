@@ -29,11 +29,9 @@ def on_its_device(call: Call) -> Call:
             return dataclasses.replace(value, linears={name: moved(weight) for name, weight in value.linears.items()})
         return value
 
+    cotangent = tuple(None if c is None else moved(c) for c in call.cotangents)
     return dataclasses.replace(
-        call,
-        args=tuple(map(there, call.args)),
-        kwargs={name: there(value) for name, value in call.kwargs.items()},
-        cotangent=None if call.cotangent is None else moved(call.cotangent),
+        call.map(there), cotangent=cotangent if isinstance(call.cotangent, tuple) else next(iter(cotangent), None)
     )
 
 

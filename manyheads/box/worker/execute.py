@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from .answers import Output, Raised, Reply, dtype_name
+from .answers import Output, Raised, Reply
 from .device import Peak, autocast, on_its_device
-from .messages import Build, Call, StandIn
+from .gradients import gradients_of
+from .messages import Build, Call, FollowUp, StandIn
 from .modules import Built, build_module, lookup, plain_argument
 from .op_monitor import OpMonitor
 from .planted import Planted
-from .wire import bare
+from .steps import Run, run_steps
 
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
 
@@ -46,12 +47,12 @@ def execute(
         call = on_its_device(call)
         _seed(call.seed)
         subject = _subject(namespace, call, built)
-        args = [_argument(namespace, a, call, built) for a in call.args]
-        kwargs = {k: _argument(namespace, v, call, built) for k, v in call.kwargs.items()}
+        steps = [_prepared(namespace, step, call, built) for step in call.steps]
         stage = "call"
         if not call.only_build:
             _seed(call.seed)
-            lower, grad = autocast(call.autocast, (*args, *kwargs.values())), call.cotangent is not None
+            given = [v for step in steps for v in (*step.args, *step.kwargs.values())]
+            lower, grad = autocast(call.autocast, given), call.cotangent is not None
             with (
                 around or nullcontext(),
                 monitor or nullcontext(),
@@ -60,15 +61,13 @@ def execute(
                 lower,
                 torch.set_grad_enabled(grad),
             ):
-                positional, named = _bound(subject, args, kwargs)
-                results = [subject(*positional, **named) for _ in range(call.runs)]
-            outputs = [_output(result) for result in results]
-            mutated = () if only_values else _changed(call, args, kwargs)
+                bound = [_bound(subject, step) for step in steps]
+                runs = [run_steps(subject, bound, call.form) for _ in range(call.runs)]
+            outputs = [output for run in runs for output in run.outputs()]
+            mutated = () if only_values else _changed(call, steps)
             stage = "gradient"
             if call.cotangent is not None:
-                if monitor:
-                    monitor.inspect_graph(results[0])
-                gradients = _gradients(results[0], call, args, built)
+                gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
     return Reply(
@@ -110,12 +109,18 @@ def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) ->
     return built[-1].module
 
 
-def _bound(subject: Any, args: list[object], kwargs: dict[str, object]) -> tuple[list[object], dict[str, object]]:
+def _bound(subject: Any, step: FollowUp) -> FollowUp:
     """Pass keyword arguments by position if a decorator hides the names: functools.wraps keeps them in the signature."""
-    if not kwargs or not hasattr(subject, "__wrapped__"):
-        return args, kwargs
-    bound = inspect.signature(subject).bind(*args, **kwargs)
-    return list(bound.args), dict(bound.kwargs)
+    if not step.kwargs or not hasattr(subject, "__wrapped__"):
+        return step
+    bound = inspect.signature(subject).bind(*step.args, **step.kwargs)
+    return FollowUp(tuple(bound.args), dict(bound.kwargs))
+
+
+def _prepared(namespace: Mapping[str, object], step: FollowUp, call: Call, built: list[Built]) -> FollowUp:
+    """The step with what the attempt receives."""
+    args = tuple(_argument(namespace, a, call, built) for a in step.args)
+    return FollowUp(args, {k: _argument(namespace, v, call, built) for k, v in step.kwargs.items()})
 
 
 def _argument(namespace: Mapping[str, object], value: object, call: Call, built: list[Built]) -> object:
@@ -131,18 +136,20 @@ def _argument(namespace: Mapping[str, object], value: object, call: Call, built:
     return argument
 
 
-def _changed(call: Call, args: list[object], kwargs: Mapping[str, object]) -> tuple[str, ...]:
+def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
     """The names of the arguments that the attempt changed in place."""
-    pairs = [(f"args.{i}", *pair) for i, pair in enumerate(zip(call.args, args, strict=True))]
-    pairs += [(f"kwargs.{name}", sent, kwargs[name]) for name, sent in call.kwargs.items()]
+    given = call.with_steps(tuple(steps)).arguments
     changed = []
-    for name, sent, given in pairs:
-        if isinstance(sent, Tensor) and isinstance(given, Tensor):
-            changed += [] if _identical(given.detach(), sent) else [name]
-        elif isinstance(sent, StandIn) and isinstance(given, torch.nn.Module):
+    for name, sent in call.arguments.items():
+        now = given[name]
+        if isinstance(sent, Tensor) and isinstance(now, Tensor):
+            changed += [] if _identical(now.detach(), sent) else [name]
+        elif isinstance(sent, StandIn) and isinstance(now, torch.nn.Module):
             weights = {f"{layer}.weight": weight for layer, weight in sent.linears.items()}
-            now = dict(given.named_parameters())
-            changed += [f"{name}.{k}" for k, w in weights.items() if k not in now or not _identical(now[k].detach(), w)]
+            kept = dict(now.named_parameters())
+            changed += [
+                f"{name}.{k}" for k, w in weights.items() if k not in kept or not _identical(kept[k].detach(), w)
+            ]
     return tuple(changed)
 
 
@@ -152,37 +159,22 @@ def _identical(a: Tensor, b: Tensor) -> bool:
     return a.device.type == "meta" or torch.equal(a, b) or bool(((a == b) | ((a != a) & (b != b))).all())
 
 
-def _output(result: object) -> Output:
-    if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
-        value = bare(cast("Tensor", result))
-        dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
-        if value.layout is not torch.strided or value.is_quantized or value.is_complex() or value.is_nested:
-            return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")
-        return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
-    if isinstance(result, bool | int | float):
-        return Output(type(result).__name__, torch.tensor(float(result), dtype=torch.float64), shape=())
-    return Output(type(result).__name__)
-
-
-def _gradients(result: object, call: Call, args: list[object], built: list[Built]) -> dict[str, Tensor | None]:
-    wanted = {f"args.{i}": a for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad}
-    for place, value in enumerate(args):
-        if type(value).__name__ == "Container" and isinstance(value, torch.nn.Module):
-            wanted.update({f"args.{place}.{name}": p for name, p in value.named_parameters()})
+def _gradients(
+    run: Run, call: Call, steps: Sequence[FollowUp], built: Sequence[Built], monitor: OpMonitor | None
+) -> dict[str, Tensor | None]:
+    """The gradients of every argument and every parameter."""
+    leaves = run.leaves()
+    if monitor:
+        for leaf in leaves:
+            monitor.inspect_graph(leaf)
+    wanted: dict[str, Tensor] = {}
+    for name, value in call.with_steps(tuple(steps)).arguments.items():
+        if "kwargs." in name:
+            continue
+        if isinstance(value, Tensor) and value.requires_grad:
+            wanted[name] = value
+        elif isinstance(value, torch.nn.Module) and type(value).__name__ == "Container":
+            wanted.update({f"{name}.{part}": p for part, p in value.named_parameters()})
     for each in built:
         wanted.update({name: p for name, p in each.module.named_parameters() if p.requires_grad})
-    cotangent = call.cotangent
-    if not isinstance(result, Tensor) or cotangent is None or result.shape != cotangent.shape:
-        return {}
-    if not result.requires_grad:
-        return dict.fromkeys(wanted)
-    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
-    total = (result * cotangent.to(result.dtype)).sum()
-    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=call.second)
-    gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
-    if call.second:
-        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
-        squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
-        twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
-        gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
-    return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
+    return gradients_of(list(zip(leaves, call.cotangents, strict=False)), wanted, call.second)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torch import Tensor
+
+from .form import ONE, Form, Path
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,32 @@ class DeviceArgument:
 
 
 @dataclass(frozen=True)
+class Returned:
+    """An argument: what an earlier step of the same call returned, or the part of it at a path. It never leaves the box."""
+
+    step: int
+    path: Path = ()
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A further step of a call: the same function, or the same instance, is called once more."""
+
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Call:
     """Call `subject` (a function's name, or a module to build) once or more, and report.
 
-    cotangent: if given, gradients of (output * cotangent).sum() are reported for
-    every floating-point tensor argument ("args.0") and every parameter (by its name).
+    returns: the form of what each step returns; None: one tensor. The reply has an output for each leaf of it.
+    then: the steps that follow the first, in which an argument may be what an earlier one returned. A call with its steps is
+    complete in itself: it starts with a fresh instance, so that anybody can answer it anew, a mutant as well as an attempt.
+
+    cotangent: if given, gradients of (output * cotangent).sum() are reported for every floating-point tensor argument
+    ("args.0", of a later step "then.0.args.0") and every parameter (by its name). A tuple has one for each of the first
+    outputs of the call; None for those that do not count.
     second: also the gradient of the sum of squares of the arguments' gradients
     ("second.args.0"), which a fused kernel cannot compute.
     planted: (amount, place): change the result of F.scaled_dot_product_attention, so that two ways to compute the same
@@ -88,21 +112,69 @@ class Call:
     subject: str | Build
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
-    cotangent: Tensor | None = None
+    cotangent: Tensor | tuple[Tensor | None, ...] | None = None
     second: bool = False
     runs: int = 1
     seed: int = 0
     watch: bool = False  # report which operations ran
     only_build: bool = False  # build the subject and report on it, without calling it
     random: bool = False  # dropout is active: only the check judges the values, they are never compared with a mutant's
-    dtype: str | None = (
-        None  # the judge casts to it; None: float64, or float32 if the attempt cannot compute in float64
-    )
+    dtype: str | None = None  # the judge casts to it; None: float64, or float32 if the attempt cannot do that
     autocast: str | None = None  # "float16" or "bfloat16": the dtype of torch.autocast
     memory: bool = False  # report the call's peak memory
     planted: tuple[float, float] | None = None
     most_operations: int | None = None  # with `watch`: stop the call after this many operations
     device: str | None = None  # move the tensors there before the call; they are sent as CPU tensors
+    returns: Form | None = None
+    then: tuple[FollowUp, ...] = ()
+
+    @property
+    def form(self) -> Form:
+        """The form of what each step returns."""
+        return self.returns or ONE
+
+    @property
+    def steps(self) -> tuple[FollowUp, ...]:
+        """All steps, the first one included."""
+        return (FollowUp(self.args, self.kwargs), *self.then)
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What all steps are given, by its name in reports: "args.0", "kwargs.x", "then.0.args.1"."""
+        found: dict[str, object] = {}
+        for number, step in enumerate(self.steps):
+            before = f"then.{number - 1}." if number else ""
+            found |= {f"{before}args.{place}": value for place, value in enumerate(step.args)}
+            found |= {f"{before}kwargs.{name}": value for name, value in step.kwargs.items()}
+        return found
+
+    @property
+    def given(self) -> tuple[object, ...]:
+        """The subject, and what all steps are given."""
+        return (self.subject, *self.arguments.values())
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs a complete reply has."""
+        return 0 if self.only_build else self.runs * len(self.steps) * self.form.count
+
+    @property
+    def cotangents(self) -> tuple[Tensor | None, ...]:
+        """The cotangents of the first outputs; none where no gradients are asked."""
+        if self.cotangent is None:
+            return ()
+        return self.cotangent if isinstance(self.cotangent, tuple) else (self.cotangent,)
+
+    def map(self, change: Callable[[Any], Any]) -> Call:
+        """The same call with every argument of every step changed in this way."""
+        changed = (
+            FollowUp(tuple(map(change, s.args)), {name: change(v) for name, v in s.kwargs.items()}) for s in self.steps
+        )
+        return self.with_steps(tuple(changed))
+
+    def with_steps(self, steps: tuple[FollowUp, ...]) -> Call:
+        """The same call with other steps."""
+        return replace(self, args=steps[0].args, kwargs=steps[0].kwargs, then=steps[1:])
 
 
 @dataclass(frozen=True)

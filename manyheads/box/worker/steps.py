@@ -1,0 +1,56 @@
+"""Run the steps of one call: each may be given what an earlier one returned, which never leaves this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .answers import Output
+from .form import Form, misfit
+from .messages import FollowUp, Returned
+from .structure import fits, leaves_of, outputs_of, part_at
+
+UNASKED = "nothing"  # came of a step that could not be taken, for an earlier one returned another structure
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the steps returned, up to the first that returned another structure than is asked.
+
+    read: the outputs of the earlier steps, as they were when each returned: a later step may change them in place.
+    """
+
+    form: Form
+    results: Sequence[object]
+    read: Sequence[Output]
+    steps: int
+
+    def outputs(self) -> list[Output]:
+        """An output for each leaf of each step."""
+        left = [Output(misfit(0, UNASKED))] * ((self.steps - len(self.results)) * self.form.count)
+        return [*self.read, *outputs_of(self.results[-1], self.form), *left]
+
+    def leaves(self) -> list[object]:
+        """The value at each leaf of each step, up to a step of another structure."""
+        return [leaf for each in self.results if fits(each, self.form) for leaf in leaves_of(each, self.form)]
+
+
+def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
+    """Take the steps. Raises whatever the attempt's code raises."""
+    results: list[object] = []
+    read: list[Output] = []
+    for step in steps:
+        if results:
+            if not fits(results[-1], form):
+                break
+            read += outputs_of(results[-1], form)
+        args = [_handed_on(value, results, form) for value in step.args]
+        kwargs: Mapping[str, object] = {name: _handed_on(value, results, form) for name, value in step.kwargs.items()}
+        results.append(subject(*args, **kwargs))
+    return Run(form, results, read, len(steps))
+
+
+def _handed_on(value: object, results: Sequence[object], form: Form) -> object:
+    """The value; for a part of what an earlier step returned, that part itself."""
+    return part_at(results[value.step], form, value.path) if isinstance(value, Returned) else value

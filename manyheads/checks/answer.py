@@ -1,0 +1,157 @@
+"""What an attempt answered: to a call, to one step of it, or one part of what a step returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from ..box.worker.answers import ModuleFacts, Output, Raised, Reply
+from ..box.worker.form import Form, Path, read_misfit
+from ..box.worker.messages import Call
+from .failed import AttemptRaised, CheckFailed
+from .sanitize import form_name, kind_name
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A call and its reply, with accessors for checks.
+
+    `answer["lse"]` and `answer[1]` are the answer's parts, where the call returns several; `mean, count = answer` works.
+    step: whose answer this is, of a call with several steps. path: which part of it.
+    """
+
+    call: Call
+    reply: Reply
+    step: int = 0
+    path: Path = ()
+
+    @property
+    def form(self) -> Form:
+        """The form that it should have."""
+        return self.call.form.at(self.path)
+
+    @property
+    def label(self) -> str:
+        """What a student calls it: "the output", "lse", "mean of call 2"."""
+        said = self.call.form.label(self.path)
+        return f"{said} of call {self.step + 1}" if self.call.then else said
+
+    def __getitem__(self, part: int | str) -> Answer:
+        """A part of the answer. Raises IndexError or KeyError where none is called so."""
+        return replace(self, path=(*self.path, self.form.place(part)))
+
+    def leaves(self) -> Iterator[Answer]:
+        """Its parts that have no parts themselves, without those that are opaque."""
+        for path, form in self.form.leaves(self.path):
+            if form.kind != "opaque":
+                yield replace(self, path=path)
+
+    @property
+    def output(self) -> Tensor:
+        """The output of the first run, in float64 unless it is bool or integer. Raises CheckFailed."""
+        return self.outputs[0]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The outputs of all runs. Raises CheckFailed if one is not a plain tensor or number."""
+        found = self._found()
+        for out in found:
+            if out.tensor is None:
+                got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
+                raise CheckFailed(f"a tensor was expected{self._where()}; yours returned {got}")
+        return [wide(out.tensor) for out in found if out.tensor is not None]
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the output as the attempt returned it, for example "float32"."""
+        return self._found()[0].dtype or self._found()[0].kind
+
+    @property
+    def device(self) -> str:
+        """The device of the output as the attempt returned it."""
+        return self._found()[0].device or ""
+
+    @property
+    def kind(self) -> str:
+        """What was returned: "tensor", or the type's name."""
+        return self._found()[0].kind
+
+    @property
+    def returned(self) -> str:
+        """`kind` in words that may be shown: "a tensor", "None", "an object of another type"."""
+        return kind_name(self.kind)
+
+    @property
+    def module(self) -> ModuleFacts:
+        """The facts of the first module that the call built. Raises CheckFailed if it built none."""
+        if not self.reply.modules:
+            self.must_return()
+            raise CheckFailed("no module was built")
+        return self.reply.modules[0]
+
+    @property
+    def raised(self) -> Raised | None:
+        """The attempt's exception."""
+        return self.reply.raised
+
+    @property
+    def message(self) -> str:
+        """The message of the attempt's exception, for matching only; empty if there is none."""
+        return "" if self.reply.raised is None else self.reply.raised.message
+
+    def gradient(self, name: str) -> Tensor | None:
+        """The gradient of "args.0" or of a parameter; None if it has none."""
+        self.must_return()
+        found = self.reply.gradients.get(name)
+        return None if found is None else wide(found)
+
+    def must_return(self) -> None:
+        """Raise AttemptRaised if the attempt raised, CheckFailed if it returned another structure than is asked."""
+        if self.reply.raised is not None:
+            raise AttemptRaised(self.reply.raised)
+        for out, leaf in zip(self.reply.outputs, answers_of(self.call, self.reply), strict=False):
+            if found := read_misfit(out.kind):
+                depth, came = found
+                part = replace(leaf, path=leaf.path[:depth])
+                asked = form_name(part.form)
+                raise CheckFailed(f"{asked} was expected{part._where()}; yours {_in_words(came, part.form)}")
+
+    def _found(self) -> list[Output]:
+        """The output of each run, of an answer that is one leaf. Raises CheckFailed."""
+        self.must_return()
+        if not self.form.is_leaf or self.form.kind == "opaque":
+            raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
+        return list(self.reply.outputs[self.place :: len(self.call.steps) * self.call.form.count])
+
+    @property
+    def place(self) -> int:
+        """The place of its output in a run."""
+        leaves = [path for path, _ in self.call.form.leaves()]
+        return self.step * len(leaves) + leaves.index(self.path)
+
+    def _where(self) -> str:
+        """Where it stands, if it is not the whole answer to the only step: " as lse", " as mean of call 2"."""
+        return f" as {self.label}" if self.path else f" of call {self.step + 1}" if self.call.then else ""
+
+
+def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
+    """The answer that each output of the reply is: for each run, for each step, for each leaf."""
+    for _ in range(call.runs):
+        for step in range(len(call.steps)):
+            for path, _ in call.form.leaves():
+                yield Answer(call, reply, step, path)
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """The tensor in float64, unless it is bool or integer."""
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def _in_words(came: str, form: Form) -> str:
+    """What came in place of this structure."""
+    lacking = came.removeprefix("without ")
+    if form.kind != "tuple" and lacking != came and lacking in form.names:
+        return f"has no {lacking}"
+    return f"returned {kind_name(came)}{' alone' if came == 'tensor' else ''}"

@@ -1,0 +1,166 @@
+"""Structures are read by the form that is asked, steps are handed what earlier ones returned, and opaque parts stay."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.box.worker import wire
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.execute import execute
+from manyheads.box.worker.form import OPAQUE, Form, misfit, read_misfit
+from manyheads.box.worker.messages import Call, FollowUp, Returned
+from manyheads.box.worker.structure import outputs_of
+
+PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
+DICT = Form("dict", ("mean", "last"), (Form(), Form()))
+FIELDS = Form("fields", ("mean", "last"), (Form(), Form()))
+ONE, TWO = torch.ones(1), torch.full((2,), 2.0)
+
+
+@dataclass
+class Stats:
+    mean: Tensor
+    last: Tensor | None = None
+
+
+@dataclass(slots=True)
+class Slots:
+    mean: Tensor
+    last: Tensor
+
+
+Named = namedtuple("Named", "mean last")
+
+
+class Longer(tuple):
+    """A tuple that lies to whoever asks it."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Any:
+        raise AssertionError("read by code of its own")
+
+
+@dataclass
+class Private:
+    mean: Tensor
+    last: Tensor
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError("read by code of its own")
+
+
+def kinds(result: object, form: Form) -> list[str]:
+    return [output.kind for output in outputs_of(result, form)]
+
+
+@pytest.mark.parametrize(
+    ("result", "form"),
+    [
+        pytest.param((ONE, TWO), Form("tuple", (), (Form(), Form())), id="a tuple"),
+        pytest.param([ONE, TWO], Form("tuple", ("a", "b"), (Form(), Form())), id="a list in place of a tuple"),
+        pytest.param(Named(ONE, TWO), Form("tuple", (), (Form(), Form())), id="a named tuple"),
+        pytest.param(Longer((ONE, TWO)), Form("tuple", (), (Form(), Form())), id="a tuple with code of its own"),
+        pytest.param({"last": TWO, "mean": ONE, "more": 0}, DICT, id="a dict that has more"),
+        pytest.param(Stats(ONE, TWO), FIELDS, id="a dataclass"),
+        pytest.param(Slots(ONE, TWO), FIELDS, id="a dataclass with slots"),
+        pytest.param(Named(ONE, TWO), FIELDS, id="a named tuple by its names"),
+        pytest.param(Private(ONE, TWO), FIELDS, id="a dataclass with code of its own"),
+        pytest.param({"mean": [ONE], "last": TWO}, Form("dict", ("mean", "last"), (Form("tuple", (), (Form(),)), Form()))),
+    ],
+)  # fmt: skip
+def test_every_leaf_of_a_structure_is_an_output(result: object, form: Form) -> None:
+    assert [output.tensor.tolist() for output in outputs_of(result, form) if output.tensor is not None] == [[1], [2, 2]]
+
+
+def test_none_is_a_part_like_any_other() -> None:
+    assert kinds(Stats(ONE), FIELDS) == ["tensor", "NoneType"]
+
+
+@pytest.mark.parametrize(
+    ("result", "form", "came"),
+    [
+        (ONE, PAIR, "tensor"),
+        (None, PAIR, "NoneType"),
+        ((ONE, ONE, ONE), PAIR, "tuple of 3"),
+        ([ONE] * 1000, PAIR, "list of 9"),
+        ({"y": ONE}, PAIR, "dict"),
+        ({"mean": ONE}, DICT, "without last"),
+        (Stats(ONE), DICT, "Stats"),
+        ({"mean": ONE, "last": ONE}, FIELDS, "dict"),
+    ],
+)
+def test_another_structure_is_told_and_holds_no_numbers(result: object, form: Form, came: str) -> None:
+    assert outputs_of(result, form) == [Output(misfit(0, came))] * 2
+
+
+def test_the_depth_of_another_structure_is_told() -> None:
+    nested = Form("tuple", ("y", "stats"), (Form(), DICT))
+    assert [read_misfit(kind) for kind in kinds((ONE, None), nested)] == [None, (1, "NoneType"), (1, "NoneType")]
+
+
+class Counter(torch.nn.Module):
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        total = x.sum() + (0 if state is None else state)
+        return total * torch.ones(2), total
+
+
+def steps(function: Callable[..., object], *given: tuple[object, ...], **more: Any) -> Reply:
+    first, *then = given
+    call = Call("f", first, then=tuple(map(FollowUp, then)), returns=PAIR, **more)
+    return execute({"f": function}, call, "")
+
+
+def test_a_step_gets_what_an_earlier_one_returned_and_none_of_it_is_told() -> None:
+    reply = steps(Counter(), (TWO,), (ONE, Returned(0, (1,))), (ONE, Returned(0, (1,))))
+    assert [output.kind for output in reply.outputs] == ["tensor", OPAQUE] * 3
+    assert [float(output.tensor[0]) for output in reply.outputs[::2]] == [4, 5, 5]
+    assert reply.outputs[1] == Output(OPAQUE)
+
+
+def test_an_output_is_told_as_it_was_before_a_later_step_changed_it() -> None:
+    def keeps(x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        y = x.clone() if state is None else state.add_(x)
+        return y, y
+
+    reply = steps(keeps, (ONE,), (ONE, Returned(0, (1,))))
+    assert [float(output.tensor) for output in reply.outputs[::2]] == [1, 2]
+
+
+def test_no_step_follows_one_that_returned_another_structure() -> None:
+    reply = steps(lambda *given: ONE, (ONE,), (ONE, Returned(0, (1,))))
+    assert [read_misfit(output.kind) for output in reply.outputs] == [(0, "tensor")] * 2 + [(0, "nothing")] * 2
+
+
+def test_gradients_are_those_of_all_outputs_that_have_a_cotangent() -> None:
+    reply = steps(Counter(), (TWO,), (ONE, Returned(0, (1,))), cotangent=(None, None, torch.ones(2)))
+    assert {name: g.tolist() for name, g in reply.gradients.items()} == {"args.0": [2, 2], "then.0.args.0": [2]}
+
+
+def test_what_a_later_step_changes_is_told_by_its_name() -> None:
+    def adds(x: Tensor, state: object = None) -> tuple[Tensor, None]:
+        return x.add_(1) if state else x, None
+
+    assert steps(adds, (ONE,), (ONE, "again")).mutated == ("then.0.args.0",)
+
+
+def test_a_sequence_is_watched_as_one_call() -> None:
+    reply = steps(Counter(), (torch.ones(7),), (ONE, Returned(0, (1,))), watch=True)
+    assert reply.operations is not None
+    assert reply.operations.made == (1, 2)  # totals and outputs: nothing that reading them made is any larger
+
+
+def test_a_call_with_steps_survives_the_wire() -> None:
+    call = Call("f", (ONE,), returns=PAIR, then=(FollowUp((ONE, Returned(0, (1,)))),), cotangent=(ONE, None))
+    found = wire.decode(wire.encode(call))
+    assert isinstance(found, Call)
+    assert (found.returns, found.then[0].args[1]) == (PAIR, Returned(0, (1,)))
+    assert found.outputs == 4

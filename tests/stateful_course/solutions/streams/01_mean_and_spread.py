@@ -1,0 +1,47 @@
+# %% [markdown]
+# # 1 · Mean and spread
+#
+# Two numbers say most about a row: where its middle is, and how far it reaches.
+
+# %% tags=["setup"]
+import torch
+
+
+# %% tags=["solution"]
+def mean_and_spread(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Say of each row where it is and how wide.
+
+    Args:
+        x: (B, T), floating point.
+
+    Returns:
+        (mean, spread), (B,) each: the mean, and the square root of the mean squared distance from it.
+    """
+    ### BEGIN SOLUTION
+    mean = x.mean(-1)
+    return mean, (x - mean[:, None]).square().mean(-1).sqrt()
+    ### END SOLUTION
+
+
+# %% tags=["solution"]
+def extremes(x: torch.Tensor) -> dict[str, torch.Tensor | None]:
+    """Find the smallest and the largest number of each row, and the one that stands in the middle.
+
+    Args:
+        x: (B, T), floating point.
+
+    Returns:
+        low, high and middle, (B,) each; middle is None where T is even, for then no position is in the middle.
+    """
+    ### BEGIN SOLUTION
+    length = x.shape[-1]
+    middle = x[:, length // 2] if length % 2 else None
+    return {"low": x.amin(-1), "high": x.amax(-1), "middle": middle}
+    ### END SOLUTION
+
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    mean, spread = mean_and_spread(torch.tensor([[1.0, 3.0]]))
+    assert (float(mean), float(spread)) == (2.0, 1.0), "1 and 3 are both 1 away from 2"
+    print("mean_and_spread: as the lesson says")

@@ -1,0 +1,106 @@
+"""Structures made to deceive: they earn nothing, tell nothing, and break nothing but their own process."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.checks.sanitize import kind_name
+from tests.structures.conftest import Graded
+
+ATTEMPT = """\
+import torch
+from dataclasses import dataclass
+from torch import nn
+
+
+class Lies(tuple):
+    def __iter__(self):
+        raise SystemExit(0)
+
+    def __len__(self):
+        return 2
+
+    def __eq__(self, other):
+        return True
+
+
+class Endless(dict):
+    def get(self, name, default=None):
+        return self
+
+    def __getitem__(self, name):
+        return self
+
+    def __missing__(self, name):
+        return self
+
+
+class Pretends:
+    __class__ = tuple
+
+    def __iter__(self):
+        return iter((torch.ones(1), None))
+
+
+class Bomb:
+    def __del__(self):
+        raise RuntimeError("no")
+
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def named(name):
+    return type(name, (), {})()
+
+
+def knot():
+    held = []
+    held.append(held)
+    return held
+
+
+class RunningMean(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.proj = nn.Linear(width, width, bias=False)
+
+    def forward(self, x, state=None):
+        return %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("Lies((x,))", "a pair (means, state) was expected; yours returned a tuple of 1"),
+        ("Lies((x, None))", "should have shape|values differ"),
+        ("Endless()", "yours returned a dict"),
+        ("Pretends()", "yours returned an object of another type"),
+        ("(x,) * 3_000_000", "yours returned a tuple of 9 or more"),
+        ("knot()", "yours returned a list of 1"),
+        ("(knot(), knot())", "a tensor was expected as means; yours returned a list"),
+        ("(Bomb(), Bomb())", "a tensor was expected as means; yours returned an object of another type"),
+        ("named('without means')", "yours returned an object of another type"),
+        ("(named('in place of 0: a secret'), None)", "yours returned an object of another type"),
+        ("(named('in place of 77: a secret'), None)", "yours returned an object of another type"),
+        ("(named('(opaque)'), None)", "something that is not an answer"),
+    ],
+)
+def test_a_structure_that_lies_earns_nothing(scored: Graded, returned: str, says: str) -> None:
+    result = scored("running_mean", ATTEMPT % returned)
+    told = " ".join(check.evidence for check in result.checks)
+    assert any(part in told for part in says.split("|")), told
+    assert result.score <= ("Lies((x, None))" == returned)  # which is a pair, and has the right shape
+    assert "secret" not in told
+    assert {check.outcome for check in result.checks} <= {"passed", "failed", "error", "crashed"}
+
+
+def test_a_state_that_is_too_large_costs_its_own_checks(scored: Graded) -> None:
+    result = scored("running_mean", ATTEMPT % "(x, torch.ones(1 << 33))")
+    assert result.score == 0
+    assert {check.outcome for check in result.checks} <= {"error", "crashed", "failed"}
+
+
+def test_a_length_that_is_a_message_is_not_told() -> None:
+    assert kind_name("tuple of 57") == "an object of another type"
