@@ -11,6 +11,7 @@ from rich.console import Console
 from ..box.names import Device
 from ..errors import CourseFault
 from ..tools.bench import FULL, QUICK, BenchEffort, settings
+from .console import open_console
 from .picture import write_picture
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def bench(
 
     if out is not None:
         need_matplotlib()
-    console = Console(highlight=False)
+    console = open_console()
     measured = _measured(console, device, QUICK if quick else FULL)
     console.print(bench_report(measured), soft_wrap=True)
     if out is not None:

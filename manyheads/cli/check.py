@@ -16,6 +16,7 @@ from ..report.next_steps import after_done, all_done, following, how_far, welcom
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
+from .console import open_console
 from .last_check import last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
@@ -39,7 +40,7 @@ def check(
     """
     loaded = course_of(course)
     named = exercises_named(loaded, exercises or [], assignment)
-    console = Console(highlight=False)
+    console = open_console()
     if watch:
         from ..box.forked import open_own_box
 

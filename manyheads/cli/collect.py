@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..submission.roster import read_roster
+from .console import open_console
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def collect(
     known = None if roster is None else read_roster(roster)
     only = None if assignment is None else assignment_of(loaded, assignment)
     done = collect_all(loaded, downloads, out, known, only=only)
-    console = Console(highlight=False)
+    console = open_console()
     for download, platforms in done.platforms.items():
         console.print(f"{download!a} is read as: {', '.join(platforms)}", markup=False, soft_wrap=True)
     if len(done.laid) <= MOST_ROWS:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..report.class_list import NOBODY
 from ..report.compare import compare as compared
@@ -15,6 +14,7 @@ from ..report.compare_terminal import summary as summary_of
 from ..report.labels import labels_of
 from ..result import read_results
 from .class_members import class_list
+from .console import open_console
 from .decided import course_near, decided
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
@@ -47,7 +47,7 @@ def compare(
     counted = (decided(loaded, found, members, everybody) for found in (before, after))
     earlier, later = (results_of(loaded, found, assignment) for found in counted)
     comparison = compared(earlier, later, labels)
-    console = Console(highlight=False)
+    console = open_console()
     if not summary:
         console.print(changes(comparison, labels))
     console.print(summary_of(comparison, labels))

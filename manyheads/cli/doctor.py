@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import typer
-from rich.console import Console
 
 from ..box.names import Level
+from .console import open_console
 from .options import CourseOption, course_of
 
 
@@ -17,7 +17,7 @@ def doctor(course: CourseOption = None) -> None:
     from ..box.machine import findings
 
     loaded = course_of(course)
-    console = Console(highlight=False)
+    console = open_console()
     graded = False
     for finding in findings(loaded):
         mark = {True: "✓", False: "✗", None: "·"}[finding.good]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..collect.memory import read_memory
 from ..errors import CourseFault
@@ -14,6 +13,7 @@ from ..result import read_results
 from ..submission import is_student
 from ..whole import write_whole
 from .class_members import class_list, pseudonyms_in, resolved
+from .console import open_console
 from .decided import decided
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
@@ -44,7 +44,7 @@ def feedback(
     if pseudonyms_in(loaded, found) is not None:
         found = resolved(loaded, found)
     counted = results_of(loaded, decided(loaded, found, class_list(loaded, roster)), assignment)
-    console = Console(highlight=False)
+    console = open_console()
     if strange := next((each.student for each in counted if not is_student(each.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     try:

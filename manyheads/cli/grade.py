@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..batch.cluster import grade_on
 from ..batch.cpus import usable
@@ -30,6 +29,7 @@ from ..result import students_in
 from ..submission import Submission, find_submissions, write_not_graded
 from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
+from .console import open_console
 from .decided import Counting
 from .grade_summary import counted_up, name_absent, name_decisions, name_others, show_rows
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, exercises_named, instructors_course_of
@@ -103,7 +103,7 @@ def grade(
         pseudonyms.write()
     counting, labels = Counting(loaded, members), labels_of(loaded)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
-    console = Console(highlight=False)
+    console = open_console()
     jobs = jobs or usable()
     if cluster is None and jobs > (most := _most_judges(device)):
         jobs = most

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from ..course.secret import FOLDER
+from .console import open_console
 from .last_check import fingerprint_path, last_result
 from .options import CourseOption, course_of, exercise_named
 from .own import check_one, is_started, missing_message, own_attempt
@@ -28,7 +29,7 @@ def hint(
     loaded = course_of(course)
     wanted = exercise_named(loaded, exercise, "hint")
     source = own_attempt(loaded, wanted)
-    console = Console(highlight=False)
+    console = open_console()
     if source.missing:
         console.print(missing_message(loaded, wanted), soft_wrap=True, markup=False)
         raise typer.Exit(1)

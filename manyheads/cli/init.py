@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import CourseError
+from .console import open_console
 from .options import CourseOption, instructors_course_of
 
 
@@ -23,7 +23,7 @@ def init(
     from ..authoring.init import init_course
 
     made = init_course(folder, title)
-    console = Console(highlight=False)
+    console = open_console()
     console.print(f"{len(made)} files in {folder}. Next: cd {folder} && course release", soft_wrap=True, markup=False)
 
 
@@ -44,7 +44,7 @@ def new(
     assignment, _, exercise = name.partition("/")
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {loaded.assignments[0].id}/{name}")
-    console = Console(highlight=False)
+    console = open_console()
     for path in new_exercise(loaded, assignment, exercise, stateful):
         console.print(str(path.relative_to(loaded.root)), soft_wrap=True, markup=False)
     console.print(

@@ -16,6 +16,7 @@ from ..decisions import NAME
 from ..decisions.decisions import Decision
 from ..errors import CourseFault
 from ..report.labels import Labels, labels_of
+from .console import open_console
 from .decided import decisions_of
 from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of
 
@@ -36,7 +37,7 @@ def overrides(
     Example: `course overrides --from-gradebook sqlite:///gradebook.db`
     """
     loaded = instructors_course_of(course, "overrides")
-    console = Console(highlight=False)
+    console = open_console()
     decisions_of(loaded)  # what is wrong with the file is said before anything is added to it
     if from_gradebook is not None:
         _import(console, loaded, from_gradebook)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..tools.crops import TABLES, TIMES
+from .console import open_console
 from .options import CourseOption, course_of
 from .picture import write_picture
 from .trace import follow_own_attempt
@@ -33,7 +33,7 @@ def plot(
     from ..tools.plot import summary
     from ..tools.sentence import every_band
 
-    console = Console(highlight=False)
+    console = open_console()
     shown = every_band(seen.examples, seen.followed.traced)
     for line in summary(shown):
         console.print(line, soft_wrap=True, markup=False)

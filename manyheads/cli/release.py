@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..course import Assignment, Course, CourseError
 from ..whole import write_whole
+from .console import open_console
 from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -70,14 +71,14 @@ def release(
     if solutions is not None:
         if named or out is not None or gradescope is not None or curves or fresh:
             raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
-        _solution_pages(Console(highlight=False), loaded, solutions)
+        _solution_pages(open_console(), loaded, solutions)
         return
     from ..authoring.release import Effort, write_release
     from ..batch.cpus import usable
     from ..judge.catalogue import Catalogue
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
-    console = Console(highlight=False)
+    console = open_console()
     if curves:
         _record_curves(console, loaded, {exercise.id for exercise in named or loaded.exercises})
     catalogue = Catalogue(loaded)
@@ -113,7 +114,7 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
     if not total:
         yield lambda: None
         return
-    console = Console(stderr=True, highlight=False)
+    console = open_console(stderr=True)
     if not console.is_terminal:
         console.print(f"recording: {total} steps")  # the first of them may take a minute
     with progress(console, total, 0, "recording", "steps") as shown:
@@ -155,7 +156,7 @@ def _class_repository(
     earlier = earlier_release(out)
     named = owner or earlier.owner or NOBODY
     files = bundle(course, written, named)
-    with Console(stderr=True).status("trying the class repository before it is written"):
+    with open_console(stderr=True).status("trying the class repository before it is written"):
         try_out(course, catalogue, files, Trial(usable(), is_handed_over=not fresh and earlier.holds(files)))
     changed = hand_over(course, out, files)
     following = f"look at it (git -C {out} diff), commit, push" if (out / ".git").exists() else f"git init {out}"

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import Course
 from ..report.aggregate import class_view
@@ -17,6 +16,7 @@ from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results_and_errors, students_in
 from ..submission import read_not_graded
 from .class_members import class_list, pseudonyms_in
+from .console import open_console
 from .decided import course_near, decided
 from .grade_summary import name_absent, name_decisions
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
@@ -48,7 +48,7 @@ def report(
     found, broken = read_results_and_errors(results)
     if not found:
         raise broken[0]
-    console = Console(highlight=False)
+    console = open_console()
     members = NOBODY if roster is None else _members(course_of(course), roster, found)
     near = course_near(course, results)
     labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)

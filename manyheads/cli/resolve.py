@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..errors import CourseFault
 from ..submission import shown
 from ..submission.pseudonyms import read_pseudonyms
+from .console import open_console
 from .options import CourseOption, instructors_course_of
 
 
@@ -37,4 +37,4 @@ def resolve(
     for pseudonym, student in sorted(known.items()):
         if not names or pseudonym in names or student in names:
             table.add_row(escape(pseudonym), escape(shown(student)))
-    Console(highlight=False).print(table)
+    open_console().print(table)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..errors import CourseFault
 from ..report.labels import label_of
 from ..submission import find_submissions
+from .console import open_console
 from .options import AssignmentOption, CourseOption, course_of, exercises_named
 
 CAUTION = (
@@ -42,7 +42,7 @@ def similar(
     exercises = exercises_named(loaded, exercise or [], assignment)
     command = find_compare50(loaded.root)
     submissions, _ = find_submissions(loaded, submitted)
-    console = Console(highlight=False)
+    console = open_console()
     for each in exercises:
         attempts = attempts_of(loaded, each, submissions)
         page, said = out / each.assignment.id / each.id, f"{label_of(each)}: {len(attempts)} written"

@@ -13,6 +13,7 @@ from ..report.ladder import Rung, State, ladder
 from ..report.next_steps import all_done
 from ..result import ExerciseResult
 from ..submission import AttemptSource
+from .console import open_console
 from .last_check import facts, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named
 from .own import check_one, from_here, is_started, own_attempt
@@ -24,7 +25,7 @@ def status(assignment: AssignmentOption = None, course: CourseOption = None, *, 
     Example: `course status`
     """
     loaded = course_of(course)
-    console = Console(highlight=False)
+    console = open_console()
     attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [], assignment)]
     results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
     rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]

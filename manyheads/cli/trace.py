@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
 from ..submission import AttemptSource
 from ..tools.crops import CROP
+from .console import open_console
 from .last_check import fingerprint_path
 from .options import CourseOption, course_of, exercise_named
 from .own import is_started, missing_message, own_attempt
@@ -37,7 +37,7 @@ def trace(
     from ..tools.source import Source
     from ..tools.trace import explained
 
-    console = Console(highlight=False)
+    console = open_console()
     lines = Source(tuple(seen.source.source.splitlines()))
     explanations = [
         explained(example, traced, lines) for example, traced in zip(seen.examples, seen.followed.traced, strict=False)
@@ -98,7 +98,7 @@ def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, 
     """Print a message and exit with status 1 if the student has not written anything that can run."""
     if not source.problem and is_started(exercise, source):
         return
-    console = Console(highlight=False)
+    console = open_console()
     if source.missing:
         console.print(missing_message(course, exercise), soft_wrap=True, markup=False)
         raise typer.Exit(1)

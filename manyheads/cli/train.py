@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
+from .console import open_console
 from .options import CourseOption, course_of, exercise_named
 from .own import done_exercises, from_here, own_attempt
 from .picture import write_picture
@@ -49,7 +50,7 @@ def train(
         raise CourseError(f"{wanted.id} has no module to train. Next: {_another(loaded)}")
     from ..box.forked import open_own_box
 
-    console = Console(highlight=False)
+    console = open_console()
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(loaded, wanted)
         refuse_unstarted(loaded, wanted, source, "train")

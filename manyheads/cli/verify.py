@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ..box.names import Level
+from .console import open_console
 from .options import AssignmentOption, CourseOption, exercises_named, instructors_course_of
 
 
@@ -27,7 +27,7 @@ def verify(
     from ..authoring.verify.claims import VerifyEffort, verify_course
     from ..box.level import open_box
 
-    console = Console(highlight=False)
+    console = open_console()
     broken = 0
     with open_box(Level.NAMESPACES, loaded.limits.for_worker(), loaded.root) as box:
         for claim in verify_course(loaded, box, named, VerifyEffort(seeds, pairs or None)):
