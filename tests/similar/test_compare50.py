@@ -180,7 +180,7 @@ def test_similar_names_the_page_and_asks_to_look_and_no_more(tool: list[str], ru
     submitted = hand_in(tmp_path, ada=text + "def more(x):\n" + body, ben=text + "def more(x):\n" + body)
     done = run_course("similar", submitted, "--course", TINY, "--out", "alike")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("running_mean: 2 written, alike/averages/running_mean/index.html\n")
+    assert done.stdout.startswith("01 The running mean: 2 written, alike/averages/running_mean/index.html\n")
     assert "pairs to look at, not findings" in " ".join(done.stdout.split())
     assert not re.search("cheat|plagiari|copied", done.stdout)
     assert (tmp_path / "alike" / "averages" / "running_mean" / "match_1.html").is_file()
