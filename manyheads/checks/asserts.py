@@ -46,14 +46,14 @@ def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "") 
         )
 
 
-def _assert_leaf(got: Answer, want: Answer) -> None:
+def _assert_leaf(mine: Answer, due: Answer) -> None:
     """One part matches; where the reference has None, so has the attempt."""
-    if want.kind == NONE or got.kind == NONE:
-        if got.kind != want.kind:
-            due, yours = ("None" if each.kind == NONE else each.returned for each in (want, got))
-            raise CheckFailed(f"{got.label} should be {due}; yours is {yours}")
+    if due.kind == NONE or mine.kind == NONE:
+        if mine.kind != due.kind:
+            asked, yours = ("None" if each.kind == NONE else each.returned for each in (due, mine))
+            raise CheckFailed(f"{mine.label} should be {asked}; yours is {yours}")
         return
-    assert_matches(got, want)
+    assert_matches(mine, due)
 
 
 def assert_same(got: Answer | Tensor, other: Answer | Tensor, evidence: str) -> None:

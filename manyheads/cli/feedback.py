@@ -30,7 +30,7 @@ def feedback(
 ) -> None:
     """Write each student's feedback, to hand out: pages and Markdown, by what counts.
 
-    OUT/feedback/<student>/<assignment>/ is as nbgrader names it. For what `course collect` took from Moodle or Canvas
+    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from Moodle or Canvas
     there is a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or
     as Canvas' submissions.
 

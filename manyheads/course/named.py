@@ -45,12 +45,12 @@ def assignment_named(course: Course, name: str | None, *, in_part: bool = False)
         return known[name]
     asked = name.casefold()
     names = {each.id: (each.id.casefold(), each.title.casefold()) for each in course.assignments}
-    found = [id_ for id_ in known if asked in names[id_]]
-    found = found or [id_ for id_ in known if in_part and any(asked in each for each in names[id_])]
-    if len(found) == 1:
-        return known[found[0]]
-    if found:
-        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(found)}.")
+    matches = [id_ for id_ in known if asked in names[id_]]
+    matches = matches or [id_ for id_ in known if in_part and any(asked in each for each in names[id_])]
+    if len(matches) == 1:
+        return known[matches[0]]
+    if matches:
+        raise UnknownAssignment(f"{name!a} may be any of these assignments: {', '.join(matches)}.")
     near = get_close_matches(asked, [each for pair in names.values() for each in pair], 1)
     meant = next((id_ for id_ in known if near and near[0] in names[id_]), "")
     said = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}."

@@ -181,7 +181,7 @@ def test_in_it_a_stub_is_untouched_a_mistake_is_named_and_a_right_attempt_passes
     (folder / SCRIPT).write_text(RIGHT)
     right = run_in(folder, "check", "running_mean")
     assert (right.returncode, right.stderr) == (0, "")
-    assert right.stdout.splitlines()[1].split() == ["✓", "running_mean", "4", "/", "4"]
+    assert right.stdout.splitlines()[1].split() == ["✓", "01", "The", "running", "mean", "4", "/", "4"]
 
 
 def test_make_check_sets_up_and_then_checks(whole: Path) -> None:
@@ -274,7 +274,7 @@ def test_every_exercise_is_tried_in_whatever_process(with_median: Path) -> None:
     path = with_median / "solutions" / "averages" / "02_median.py"
     path.write_text(path.read_text().replace("x.cumsum(0) /", "2 * x.cumsum(0) /"))
     namespace_of.cache_clear()  # as in a process of its own
-    with pytest.raises(CourseError, match="`course check` as it is released: ✗ median"):
+    with pytest.raises(CourseError, match="`course check` as it is released: ✗ 02 The running mean"):
         try_out(course, Catalogue(course), files, Trial(jobs=2))
 
 

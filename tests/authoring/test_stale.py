@@ -193,7 +193,8 @@ def with_another_answer(there: Fingerprints) -> Fingerprints:
         pytest.param(with_another_answer, id="the reference's replies"),
         pytest.param(
             lambda there: dataclasses.replace(
-                without_mutants(there), expected=[None if t is None else t * 1.01 for t in there.expected]
+                without_mutants(there),
+                expected=[tuple(None if t is None else t * 1.01 for t in each) for each in there.expected],
             ),
             id="the reference's outputs",
         ),

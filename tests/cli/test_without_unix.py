@@ -27,7 +27,7 @@ SCRIPT = "exercises/averages/01_running_mean.py"
     ("attempt", "arguments", "status", "said"),
     [
         pytest.param(WRONG, ["check"], 1, "You divided by the length of x", id="check names a mistake"),
-        pytest.param(RIGHT, ["status"], 0, "✓  01_running_mean", id="status runs what is started"),
+        pytest.param(RIGHT, ["status"], 0, "✓  01 The running mean", id="status runs what is started"),
         pytest.param(WRONG, ["hint", "01"], 0, "Hint 1 of 3", id="hint asks the first question"),
         pytest.param(WRONG, ["trace", "01"], 0, "the right shape, other numbers", id="trace follows each line"),
         pytest.param(

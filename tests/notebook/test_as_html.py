@@ -80,5 +80,5 @@ def test_run_from_top_to_bottom_it_answers_its_prediction_and_passes(pages: Path
     browser.open(pages / f"{EXECUTED}.html", PHONE, 844)
     text = str(browser.js("document.body.innerText"))
     assert "64 of 1,024 numbers" in text
-    assert "✓ reshape_dance" in text
+    assert "✓ 04 reshape dance" in text
     assert "Traceback" not in text

@@ -60,7 +60,7 @@ def test_a_check_in_the_middle_judges_what_has_run_and_says_what_has_not(shown: 
     assert "✓ simplified_attention ✗ attention_scores: You divided by head_dim itself" in said
     assert "· attention_weights: its cell has not run yet · attend: waits for attention_scores, which it uses" in said
     mended = " ".join(shown[2].split())
-    assert mended.startswith("… attention_scores 1.5 / 5")
+    assert mended.startswith("… 01 Attention scores 1.5 / 5")
     assert "attend: waits for attention_weights, whose cell has not run" in mended
 
 
@@ -77,6 +77,6 @@ def test_trace_takes_a_functions_name_also_where_the_exercise_has_it(shown: list
 
 def test_when_all_has_run_it_says_why_it_works_and_which_notebook_is_next(shown: list[str], exercise: Exercise) -> None:
     done = " ".join(shown[6].split())
-    assert done.startswith(f"✓ {exercise.id} ")
+    assert done.startswith(f"✓ {exercise.stem[:2]} {exercise.row.title} ")
     assert exercise.why in done
     assert done.endswith("Next: The causal mask, in 02_causal_mask.ipynb")

@@ -49,7 +49,7 @@ def test_a_student_sees_the_call_that_goes_wrong(run_course: Run, course: Path, 
     plotted = run_course("plot", "running_mean", cwd=course)
     assert plotted.returncode == 0, plotted.stderr
     assert "means of call 2" in plotted.stdout
-    assert "running_mean" in run_course("status", cwd=course).stdout
+    assert "02 A running mean that goes on" in run_course("status", cwd=course).stdout
 
 
 def test_every_save_is_checked(course: Path, mutant_of: MutantOf) -> None:
@@ -64,7 +64,7 @@ def test_every_save_is_checked(course: Path, mutant_of: MutantOf) -> None:
     wrong = mutant_of("running_mean", "state_alone")
     assert "without the state" in terminal.read_until("Ctrl-C ends this", lambda: save(wrong))
     save(RIGHT)
-    assert "✓ running_mean" in terminal.read_until("All done|Ctrl-C ends this")
+    assert "✓ 02 A running mean that goes on" in terminal.read_until("All done|Ctrl-C ends this")
     terminal.interrupt()
 
 

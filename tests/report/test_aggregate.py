@@ -1,0 +1,30 @@
+"""What the class page counts of an exercise."""
+
+from __future__ import annotations
+
+from manyheads.report.aggregate import class_view
+from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
+
+
+def graded(score: float, outcome: Outcome) -> Result:
+    check = CheckResult(id="split", title="splits", outcome=outcome, score=score, max_score=2)
+    exercise = ExerciseResult(id="dance", score=score, max_score=2, checks=(check,), diagnosis=())
+    return Result(
+        student="ada",
+        assignment="heads",
+        score=score,
+        max_score=2,
+        device="cpu",
+        isolation="namespaces",
+        seed=0,
+        versions={},
+        exercises=(exercise,),
+    )
+
+
+def test_an_attempt_that_fails_a_check_without_a_name_is_unexplained() -> None:
+    assert [view.unexplained for view in class_view([graded(0, "failed")])] == [1]
+
+
+def test_a_right_attempt_whose_score_a_human_lowered_is_not_wrong() -> None:
+    assert [view.unexplained for view in class_view([graded(1, "passed")])] == [0]
