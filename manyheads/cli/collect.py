@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from ..submission.roster import read_roster
+from ..submission.roster import FORM, read_roster
 from .console import open_console
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of
 
@@ -53,6 +53,11 @@ def collect(
     students = {each.student for each in done.laid}
     counted = ", ".join(f"{count} {state}" for state, count in Counter(each.state.value for each in done.laid).items())
     console.print(f"{len(students)} students: {counted or 'nothing'}", markup=False, soft_wrap=True)
+    if known is not None and known.unread:
+        unread = ", ".join(map(ascii, known.unread))
+        console.print(
+            f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black", markup=False, soft_wrap=True
+        )
     for sentence in done.said:
         console.print(f"note: {sentence}", style="bright_black", markup=False, soft_wrap=True)
     for sentence in done.not_taken:

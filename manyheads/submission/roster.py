@@ -13,7 +13,7 @@ from ..errors import CourseFault
 from .find import is_student
 
 LARGEST = 8 * 1024 * 1024  # bytes
-_FORM = "Its first line names its columns: id, and any of name, section, email, login, sis_id, canvas_id, github"
+FORM = "Its first line names its columns: id, and any of name, section, email, login, sis_id, canvas_id, github"
 
 
 class RosterError(CourseFault):
@@ -44,9 +44,10 @@ _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one stu
 
 @dataclass(frozen=True)
 class Roster:
-    """The class, in the order of its file."""
+    """The class, in the order of its file. unread: the columns of the file that have another name than a student's."""
 
     students: tuple[Student, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def with_id(self, **ids: str) -> Student | None:
         """The one student who has one of these ids; None if nobody has, or more than one."""
@@ -74,18 +75,23 @@ def read_roster(path: Path) -> Roster:
     if len(data) > LARGEST:
         raise RosterError(f"{path} is larger than {LARGEST // 1024 // 1024} MiB. Next: give --roster another file")
     try:
-        return Roster(tuple(_students(text, path, again)))
+        rows = _rows(text)
+        students = tuple(_students(rows, path, again))
+        return Roster(students, tuple(name for name in rows.fieldnames or () if name and name not in _COLUMNS))
     except csv.Error as error:
         raise RosterError(f"{path} is not CSV ({error}). {again}") from None
 
 
-def _students(text: str, path: Path, again: str) -> Iterator[Student]:
+def _rows(text: str) -> csv.DictReader[str]:
     first = text.partition("\n")[0]
     rows = csv.DictReader(io.StringIO(text), delimiter=";" if first.count(";") > first.count(",") else ",")
-    names = [name.strip().casefold().replace(" ", "_") for name in rows.fieldnames or ()]
-    if "id" not in names:
-        raise RosterError(f"{path} has no column `id`. {_FORM}. {again}")
-    rows.fieldnames = names
+    rows.fieldnames = [name.strip().casefold().replace(" ", "_") for name in rows.fieldnames or ()]
+    return rows
+
+
+def _students(rows: csv.DictReader[str], path: Path, again: str) -> Iterator[Student]:
+    if "id" not in (rows.fieldnames or ()):
+        raise RosterError(f"{path} has no column `id`. {FORM}. {again}")
     taken: dict[tuple[str, str], int] = {}
     for row in rows:
         cells = {name: (row.get(name) or "").strip() for name in _COLUMNS}

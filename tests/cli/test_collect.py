@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.submission.roster import FORM
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 MEAN = "def running_mean(x):\n    return x\n"
 
@@ -24,7 +26,7 @@ def download(tmp_path: Path) -> Path:
 
 
 def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path) -> None:
-    (tmp_path / "roster.csv").write_text("id,name,canvas_id\nada,Ada Lovelace,12345\n")
+    (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     done = run_course(
         "collect", download, "--out", tmp_path / "in", "--roster", tmp_path / "roster.csv", cwd=tiny_copy,
         env={"COLUMNS": "200"},
@@ -39,6 +41,7 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
     ]
     assert lines[4:] == [
         "2 students: 2 new",
+        f"note: {tmp_path / 'roster.csv'}: not read: 'tutor'. {FORM}.",
         "note: bartokbela_12346: is on the roster under no id, e-mail or name that fits. Next: complete the roster",
         "not taken: submissions.zip: chenc_12347_text.html is text typed into Canvas, and no file. Next: ask for the file",
         f"Next: course grade {tmp_path / 'in'}",
