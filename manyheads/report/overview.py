@@ -77,13 +77,14 @@ def overviews(results: Sequence[Result], labels: Labels = IDS) -> list[Overview]
 def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Overview:
     views = class_view(results, labels)
     levels = Counter(result.isolation for result in results)
+    counting = [result for result in results if not result.is_excused] or results
     return Overview(
         assignment=assignment,
         results=tuple(results),
         max_score=max(result.possible for result in results),
-        mean=mean(result.score for result in results),
-        median=median(result.score for result in results),
-        totals=tuple(_totals(results)),
+        mean=mean(result.scaled_score for result in counting),
+        median=median(result.scaled_score for result in counting),
+        totals=tuple(_totals(counting)),
         exercises=tuple(views),
         grids=tuple(grids(results, labels)),
         misconceptions=tuple(ranked(results)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from manyheads.report.aggregate import class_view
+from manyheads.report.overview import overviews
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
 
 
@@ -28,3 +29,11 @@ def test_an_attempt_that_fails_a_check_without_a_name_is_unexplained() -> None:
 
 def test_a_right_attempt_whose_score_a_human_lowered_is_not_wrong() -> None:
     assert [view.unexplained for view in class_view([graded(1, "passed")])] == [0]
+
+
+def test_who_is_excused_counts_in_no_mean_and_has_no_share() -> None:
+    all_right = graded(2, "passed")
+    excused = all_right.exercises[0].model_copy(update={"score": 0.0, "excused": True})
+    nothing = all_right.model_copy(update={"score": 0.0, "max_score": 0.0, "exercises": (excused,)})
+    (overview,) = overviews([all_right, nothing])
+    assert (overview.mean, overview.median, dict(overview.totals)["all"]) == (2, 2, 1)
