@@ -47,12 +47,12 @@ def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> Render
     for number, _ in numbered.values():
         table.add_column(number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)
-    table.add_column("first misconception", no_wrap=True, overflow="ellipsis")
+    table.add_column("first misconception")  # the only column that may be narrowed: its texts are cut, not wrapped
     for row in sorted(rows, key=lambda r: r.student):
         total = f"{points(row.score)}/{points(row.max_score)}"
         first = f"{numbered[row.first[0]][0]}: {row.first[1]}" if row.first else ""
         cells = (_score(row.cells.get(name)) for name in numbered)
-        table.add_row(escape(row.student), *cells, total, Text(first))
+        table.add_row(escape(row.student), *cells, total, Text(first, no_wrap=True, overflow="ellipsis"))
     legend = "   ".join(" ".join(each) for each in numbered.values())
     every = [cell for row in rows for cell in row.cells.values()]
     more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in every)

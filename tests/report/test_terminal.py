@@ -230,6 +230,17 @@ def test_the_class_is_listed_by_name_with_scores_and_first_misconceptions() -> N
     assert table.rstrip().splitlines()[-2:] == ["Misconceptions in this class", f" 2  {VIEW.title}"]
 
 
+def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score() -> None:
+    long = VIEW.model_copy(update={"title": "You divided by the root of a full width, " * 3})
+    parts = [exercise(check("split", 2.25, 3), id_=f"part_{i}", diagnosis=(long,)) for i in range(8)]
+    table = text(table_of([graded("ada", *parts), graded("a_long_login_of_a_student", *parts)]), width=80)
+    lines = [line for line in table.splitlines() if "2.25" in line]
+    assert [line.split()[:10] for line in lines] == [
+        [student, *["2.25"] * 8, "18/24"] for student in ("a_long_login_of_a_student", "ada")
+    ]
+    assert all(len(line.rstrip()) <= 80 and "…" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("outcome", "note"),
     [("crashed", "0!"), ("timeout", "0∞"), ("missing", "0–"), ("failed", "0"), ("error", "0")],
