@@ -80,7 +80,7 @@ def judge_parameters(subject, attempt, s, weights, inputs):
     expect(not extra, told if len(told) < 300 else f"there are {len(extra)} parameters too many", "params_extra")
     for name, shape in wanted.items():
         told = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}"
-        expect(tuple(found[name].shape) == shape, told, "kv_full_width" if name == "kv.weight" else "")
+        expect(tuple(found[name].shape) == shape, told, "layer_widths")
     subject.module(attempt, s, weights)(*inputs).must_return()
 
 
