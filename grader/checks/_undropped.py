@@ -34,7 +34,9 @@ class Subject:
 
     def weights(self, draw, s):
         """Weights by name, every bias non-zero."""
-        return {name: draw.weights(*shape) if len(shape) > 1 else draw(*shape) for name, shape in self.shapes(s).items()}
+        return {
+            name: draw.weights(*shape) if len(shape) > 1 else draw(*shape) for name, shape in self.shapes(s).items()
+        }
 
     def made(self, implementation, s):
         """The module of these sizes, its weights as it draws them."""

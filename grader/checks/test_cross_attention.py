@@ -97,7 +97,15 @@ def both(attempt, reference, s, weights, inputs):
 def test_shape(attempt, draw):
     """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
     s = sizes_of(draw)
-    for change in ({}, {"B": 1}, {"T_q": 1}, {"T_q": 17, "T_k": 9}, {"T_k": s.T_q}, {"d_query": 30, "d_context": 30}, {"nh": 1}):
+    for change in (
+        {},
+        {"B": 1},
+        {"T_q": 1},
+        {"T_q": 17, "T_k": 9},
+        {"T_k": s.T_q},
+        {"d_query": 30, "d_context": 30},
+        {"nh": 1},
+    ):
         each = SimpleNamespace(**{**vars(s), **change})
         weights, (x, context, keep) = drawn(draw, each)
         for given in ((x, context), (x, context, keep), (x, context, None)):
@@ -185,7 +193,9 @@ def test_heads_apart(attempt, draw):
     after = CROSS.module(attempt, s, edited)(*inputs).output
     moves = ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max()).nonzero().flatten().tolist()
     told = f"rows {rows.start}…{s.d_out - 1} of W_query, W_key and W_value were edited, out_proj passes everything on, and "
-    expect(moves == list(range(s.d_out))[rows], told + f"channels {moves[:8]} moved: head {h} owns those from {rows.start}")
+    expect(
+        moves == list(range(s.d_out))[rows], told + f"channels {moves[:8]} moved: head {h} owns those from {rows.start}"
+    )
 
 
 @check(points=0.75, layer=Layer.VALUES, hint="Take one head and one query, and do it by hand.")
@@ -199,7 +209,9 @@ def test_values(attempt, reference, draw):
     assert_matches(got, want, "with a keep that is True throughout, the output")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="A hidden score must be hidden before the softmax, so that the rest shares 1.")
+@check(
+    points=0.75, layer=Layer.VALUES, hint="A hidden score must be hidden before the softmax, so that the rest shares 1."
+)
 def test_values_with_padding(attempt, reference, draw):
     """shares the whole unit among the real tokens"""
     s = sizes_of(draw)

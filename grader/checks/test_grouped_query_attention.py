@@ -103,7 +103,11 @@ def test_causal(attempt, draw):
     """does not see the future"""
     s = sizes_of(draw)
     ordinary, large = drawn(draw, s), steep(draw, s)
-    for start, kind, (weights, x) in ((1, "", ordinary), (s.T - 2, "", ordinary), (s.T // 2, " of large scores", large)):
+    for start, kind, (weights, x) in (
+        (1, "", ordinary),
+        (s.T - 2, "", ordinary),
+        (s.T // 2, " of large scores", large),
+    ):
         edited = x.clone()
         edited[:, start:, 2:] = draw(s.B, s.T - start, s.C - 2)
         before, after = (GQA.module(attempt, s, weights)(each).output for each in (x, edited))
@@ -175,7 +179,9 @@ def test_both_ends(attempt, reference, draw):
         assert_matches(got, want, f"with n_kv_head = {nkv} of {s.nh}, the output")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2.")
+@check(
+    points=0.75, layer=Layer.VALUES, hint="Take n_head = 4 and n_kv_head = 2, let proj be the identity, and do T = 2."
+)
 def test_values(attempt, reference, draw):
     """attends right in groups"""
     s = sizes_of(draw)
@@ -203,7 +209,9 @@ def test_parameters(attempt, draw):
     shared.judge_parameters(GQA, attempt, s, weights, (x,))
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Take n_embd % n_head in __init__, and raise a ValueError that names both.")
+@check(
+    points=0.25, layer=Layer.HYGIENE, hint="Take n_embd % n_head in __init__, and raise a ValueError that names both."
+)
 def test_refuses_uneven_heads(attempt, draw):
     """refuses, when it is made, an n_embd that n_head does not divide"""
     s = sizes_of(draw)
@@ -224,7 +232,9 @@ def test_refuses_uneven_groups(attempt, draw):
         assert_refused(made, f"n_head = {s.nh} with n_kv_head = {nkv}", suspect="divisibility_unchecked")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Compare T with block_size first, and raise a ValueError that names both.")
+@check(
+    points=0.25, layer=Layer.HYGIENE, hint="Compare T with block_size first, and raise a ValueError that names both."
+)
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size"""
     s = sizes_of(draw)
@@ -273,7 +283,9 @@ def test_cache_bytes(attempt, draw):
         given = answer.output
         expect(given.numel() == 1, "one number is expected")
         times = float(given) / due
-        expect(times == 1, f"with {asked} it gives {times:.4g} times the bytes of keys and values in {s.n_layer} layers")
+        expect(
+            times == 1, f"with {asked} it gives {times:.4g} times the bytes of keys and values in {s.n_layer} layers"
+        )
         expect(answer.kind == "int", f"kv_cache_bytes should give an int; yours gives {answer.returned}", "interface")
 
 

@@ -24,7 +24,9 @@ SEEN = {
     "causal": lambda keep, a: square(a) & keep[:, None, None, :],
     "causal_alone": lambda keep, a: square(a),
     "causal_of_queries": lambda keep, a: lower(a.shape[-2]).to(a.device),
-    "first_head": lambda keep, a: keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None],
+    "first_head": lambda keep, a: (
+        keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
+    ),
 }
 ALWAYS = ("causal", "causal_alone", "causal_of_queries")  # without a keep, too
 
@@ -166,7 +168,9 @@ class Cross(nn.Module):
         if keep is None and k.none == "attribute":
             raise AttributeError("'NoneType' object has no attribute 'unsqueeze'")
         if keep is None:
-            return SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
+            return (
+                SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
+            )
         if k.keep_on_cpu:
             keep = torch.ones(keep.shape, dtype=torch.bool)
         return SEEN[k.seen](keep, scores)
@@ -225,7 +229,10 @@ MUTANTS = (
     *each("scale_constant", scale=CONSTANTS[:12]),
     *each("softmax_wrong_axis", softmax=AXES, mask=("causal", "causal_finite", "missing")),
     *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=("causal_finite", "missing")),
-    *each("softmax_missing", softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid", "norm", "tokens")),
+    *each(
+        "softmax_missing",
+        softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid", "norm", "tokens"),
+    ),
     *each("softmax_missing", softmax=("none", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
     *each("mask_zero_fill", mask=named("filled", FILLS[1:5])),
     *each("mask_weak_fill", mask=[*named("filled", WEAK), *named("plus", WEAK[:8]), *LOW_FILLS]),

@@ -205,7 +205,10 @@ def make(**knobs):
         return NUMBERS[k.number](count(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number))
 
     methods = {"knobs": k} | ({} if k.awake else {"__init__": late_super})
-    return {"GroupedQueryAttention": type("GroupedQueryAttention", (Grouped,), methods), "kv_cache_bytes": kv_cache_bytes}
+    return {
+        "GroupedQueryAttention": type("GroupedQueryAttention", (Grouped,), methods),
+        "kv_cache_bytes": kv_cache_bytes,
+    }
 
 
 HEADS_FIXED = [{"nh": nh} for nh in (4, 8, 12)] + [{"hd": hd} for hd in (64, 16, 8)]

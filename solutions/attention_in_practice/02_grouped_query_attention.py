@@ -190,7 +190,9 @@ if __name__ == "__main__":
     tens[2, 0], tens[3, 1] = 10.0, 10.0  # rows 0 and 1 make keys, rows 2 and 3 the two values
     alone.load_state_dict({"kv.weight": tens, "proj.weight": torch.eye(4)}, strict=False)
     told = alone(torch.tensor([[[1.0, 2.0, 3.0, 4.0]]]))[0, 0].tolist()
-    assert told != [10.0, 20.0, 10.0, 20.0], "heads 0, 1, 2, 3 read sets 0, 1, 0, 1: the row is repeated, not its entries"
+    assert told != [10.0, 20.0, 10.0, 20.0], (
+        "heads 0, 1, 2, 3 read sets 0, 1, 0, 1: the row is repeated, not its entries"
+    )
     assert told == [10.0, 10.0, 20.0, 20.0], f"a token alone should carry [10, 10, 20, 20]; yours carries {told}"
     print("GroupedQueryAttention: heads 0 and 1 read set 0, heads 2 and 3 read set 1")
 
@@ -217,7 +219,9 @@ if __name__ == "__main__":
     except NotImplementedError:
         print("GroupedQueryAttention is not written yet, so the answer waits. Keep your guess.")
     else:
-        print(f"{counts[1]:,} of {counts[0]:,}, two thirds: q and proj keep their C² each, and kv shrinks from 2C² to ⅔C²")
+        print(
+            f"{counts[1]:,} of {counts[0]:,}, two thirds: q and proj keep their C² each, and kv shrinks from 2C² to ⅔C²"
+        )
 
 # %% [markdown]
 # ## Your turn: `kv_cache_bytes`
@@ -240,9 +244,7 @@ if __name__ == "__main__":
 
 
 # %% tags=["solution"]
-def kv_cache_bytes(
-    n_layer: int, n_head: int, n_kv_head: int, head_dim: int, T: int, bytes_per_number: int = 2
-) -> int:
+def kv_cache_bytes(n_layer: int, n_head: int, n_kv_head: int, head_dim: int, T: int, bytes_per_number: int = 2) -> int:
     """Count the bytes of one sequence's keys and values, in all layers.
 
     Args:
