@@ -165,8 +165,6 @@ class Cross(nn.Module):
         k = self.knobs
         if keep is None and k.none == "fails":
             raise TypeError("bad operand type for unary ~: 'NoneType'")
-        if keep is None and k.none == "attribute":
-            raise AttributeError("'NoneType' object has no attribute 'unsqueeze'")
         if keep is None:
             return (
                 SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
@@ -210,12 +208,12 @@ MUTANTS = (
     *each("keep_on_queries", seen=ON_QUERIES, mask=("causal_finite", "filled_0")),
     *each("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
     *each("keep_on_queries", seen=ON_QUERIES, mask="missing", late_mask="zeroed"),
-    *each("keep_not_expanded", seen=("as_it_is", "one_axis", "one_axis_behind", "in_front")),
+    *each("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind", "in_front")),
     *each("causal_extra", seen=("causal", "causal_alone", "causal_of_queries")),
     ("mask_missing", {"seen": "first_head"}),
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),
-    *each("interface", none=("fails", "attribute")),
+    ("interface", {"none": "fails"}),
     *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
     *each("scale_sqrt_heads", scale=("sqrt_heads", "heads")),
     *each("scale_sqrt_tokens", scale=("sqrt_queries", "sqrt_keys", "tokens")),
