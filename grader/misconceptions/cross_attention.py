@@ -83,8 +83,6 @@ class Cross(nn.Module):
         self.num_heads, self.d_out, self.p = num_heads, d_out, 0.1
         for letter, name in LAYERS.items():
             n_in = {"q": d_query, "o": d_out}.get(letter, d_context)
-            if k.params == "square" and letter in "kv":
-                n_in = d_query
             lost = k.params == "unregistered" or k.params == f"{name}_unregistered"
             layer = Weight(n_in, d_out) if lost else nn.Linear(n_in, d_out, bias=letter in k.biased)
             setattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name, layer)
@@ -271,7 +269,6 @@ MUTANTS = (
     *each("hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]),
     *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
     ("hard_coded_device", {"keep_on_cpu": True}),
-    ("layer_widths", {"params": "square"}),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
 )
 
