@@ -8,6 +8,7 @@ from pathlib import Path
 from .channels import reshape_dance, weight_split
 from .fused import fused_qkv, mha_by_loop
 from .head import self_attention
+from .practice import cross_attention, grouped_query_attention
 from .references import exercise
 from .tiles import sdpa_equivalence
 from .words import attention_scores, causal_mask
@@ -21,6 +22,8 @@ FIGURES = {
     "mha_by_loop": mha_by_loop,
     "fused_qkv": fused_qkv,
     "sdpa_equivalence": sdpa_equivalence,
+    "cross_attention": cross_attention,
+    "grouped_query_attention": grouped_query_attention,
 }
 
 

@@ -1,8 +1,8 @@
 """Find the attention weights of each head of a student's module among the operations of a traced call.
 
-Weights are recognised by their values, not by a name: a (T, T) table with non-negative rows that sum to one, including
-later changes of it. Scores are the first table whose softmax gives the weights. If there is no such table, the output
-of a softmax and the tables before it are used.
+Weights are recognised by their values, not by a name: a (T, T) or (T_q, T_k) table with non-negative rows that sum to one,
+including later changes of it. Scores are the first table whose softmax gives the weights. If there is no such table, the
+output of a softmax and the tables before it are used.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _ROUNDING = 1e-3
 def heads_of(traced: Traced, axes: Axes) -> Heads | None:
     """The weights and scores that the call computed; None if no weights were found."""
     tokens = axes.sizes.get("T", 0)
-    if tokens < 2:
+    sides = axes.sizes.get("T_q", tokens), axes.sizes.get("T_k", tokens)
+    if min(sides) < 2:
         return None
-    tables = list(_tables(traced, axes, tokens))
+    tables = list(_tables(traced, axes, sides))
     at = next((i for i, (_, table) in enumerate(tables) if _are_weights(table)), None)
     if at is None:
         at = next((i for i, (step, _) in enumerate(tables) if step.name.lower() == "softmax"), None)
@@ -43,14 +44,14 @@ def _scores(before: Sequence[Tensor], weights: Tensor) -> Tensor | None:
     return before[-1] if before else None
 
 
-def _tables(traced: Traced, axes: Axes, tokens: int) -> Iterator[tuple[Step, Tensor]]:
-    """Every step with an output of shape (…, T, T), with the tables of the first sequence's heads."""
+def _tables(traced: Traced, axes: Axes, sides: tuple[int, int]) -> Iterator[tuple[Step, Tensor]]:
+    """Every step with an output of shape (…, *sides), with the tables of the first sequence's heads."""
     for place in dict.fromkeys(traced.order):
         step = traced.steps[place]
         whole = step.outputs[0].shape if step.outputs else ()
-        if whole[-2:] != (tokens, tokens) or not step.crops or not step.crops[0].is_floating_point():
+        if whole[-2:] != sides or not step.crops or not step.crops[0].is_floating_point():
             continue
-        if any(crop.shape[-2:] != (tokens, tokens) for crop in step.crops):
+        if any(crop.shape[-2:] != sides for crop in step.crops):
             continue
         table = _of_first_sequence(step, whole, axes)
         if table is not None:

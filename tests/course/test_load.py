@@ -180,8 +180,9 @@ def test_no_course_above_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_real_course_loads(repository: Path) -> None:
-    (assignment,) = load_course(repository).assignments
-    assert (assignment.id, len(assignment.exercises), assignment.points) == ("multi_head_attention", 8, 40)
+    first, second = load_course(repository).assignments
+    assert (first.id, len(first.exercises), first.points) == ("multi_head_attention", 8, 40)
+    assert second.id == "attention_in_practice"
 
 
 def test_the_same_exercise_in_two_assignments_is_refused(tmp_path: Path) -> None:

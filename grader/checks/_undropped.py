@@ -1,0 +1,151 @@
+"""What checks of attention modules without dropout share, whatever their inputs and layers are called."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from manyheads.checks import (
+    HALF_PRECISION,
+    CheckFailed,
+    assert_gradients_match,
+    assert_near,
+    assert_same,
+    assert_unmutated,
+    expect,
+    is_cut,
+    weights_without_effect,
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The module that an exercise asks for.
+
+    name: its class. arguments: the constructor's, by sizes. shapes: of its parameters by name, by sizes.
+    mask: by sizes, the shape of a mask that is held at construction; None where none can be.
+    """
+
+    name: str
+    arguments: Callable[..., tuple]
+    shapes: Callable[..., dict]
+    mask: Callable[..., tuple] | None = None
+
+    def weights(self, draw, s):
+        """Weights by name, every bias non-zero."""
+        return {
+            name: draw.weights(*shape) if len(shape) > 1 else draw(*shape) for name, shape in self.shapes(s).items()
+        }
+
+    def made(self, implementation, s):
+        """The module of these sizes, its weights as it draws them."""
+        return implementation.module(self.name, *self.arguments(s))
+
+    def module(self, implementation, s, weights):
+        """The module of these sizes with these weights."""
+        return self.made(implementation, s).loaded(weights)
+
+    def is_registered(self, answer, s):
+        """Whether all weights are parameters. One that is not cannot follow the module, which is another fault."""
+        return not answer.reply.modules or self.shapes(s).keys() <= answer.module.parameters.keys()
+
+
+def judge_gradients(subject, attempt, reference, s, weights, inputs, g):
+    """They reach the inputs and every weight, and are the reference's. The first input is what an edit is tried with."""
+    x, others = inputs[0], inputs[1:]
+    got, want = (subject.module(c.asking(cotangent=g), s, weights)(*inputs) for c in (attempt, reference))
+    names = [f"args.{i}" for i, each in enumerate(inputs) if each is not None and each.is_floating_point()]
+    try:
+        assert_gradients_match(got, want, *names, *weights)
+    except CheckFailed as fault:
+        if got.raised is not None:
+            raise
+        cut = is_cut(lambda w, y: subject.module(attempt, s, w)(y, *others).output, weights, x, g, got, want)
+        raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
+
+
+def judge_parameters(subject, attempt, s, weights, inputs):
+    """There are these weights, and nothing else."""
+    found, wanted = subject.made(attempt, s).built().module.parameters, subject.shapes(s)
+    extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
+    masks = [name for name in extra if subject.mask and found[name].shape[-2:] == subject.mask(s)]
+    expect(not masks, "the mask is among the parameters: an optimiser would change it", "mask_is_parameter")
+    layers = {name.rpartition(".")[0] for name in wanted}
+    biases = sorted(name for name in extra if name.endswith(".bias") and name.rpartition(".")[0] in layers)
+    expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
+    unbiased = sorted(name for name in missing if name.endswith(".bias") and name[:-4] + "weight" in found)
+    expect(not unbiased, f"there is no {' and '.join(unbiased)}, and there should be", "proj_bias")
+    lost = f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would not train it"
+    expect(not missing or extra, lost, "params_not_registered")
+    told = f"there are {sorted(found)}; {sorted(wanted)} are asked for"
+    expect(not extra, told if len(told) < 300 else f"there are {len(extra)} parameters too many", "params_extra")
+    for name, shape in wanted.items():
+        told = f"{name} should have shape {shape}; yours has {tuple(found[name].shape)}"
+        expect(tuple(found[name].shape) == shape, told, "layer_widths")
+    subject.module(attempt, s, weights)(*inputs).must_return()
+
+
+def judge_moves(subject, attempt, s, weights, inputs):
+    """The module works on the device that it was moved to."""
+    for device in {"meta", attempt.device} - {"cpu"}:
+        given = [torch.empty_like(each, device="meta") if device == "meta" else each for each in inputs]
+        answer = subject.module(attempt.asking(watch=True), s, weights).on(device)(*given)
+        expect_moved(answer, device, subject.is_registered(answer, s))
+        if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
+            subject.module(attempt, s, weights)(*inputs).must_return()
+
+
+def expect_moved(answer, device, registered):
+    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
+    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
+    where = answer.reply.outputs[0].device if answer.reply.outputs else None
+    seen = answer.reply.operations
+    stays = (seen is not None and seen.mixed) or where not in (None, device)
+    stays = stays or re.search("on the expected device|the same device", answer.message)
+    if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
+        behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
+        expect(False, behind, "mask_not_moved" if registered else "")
+    alone = "hard_coded_device" if registered else ""
+    expect(not stays, "a tensor is made on a device of its own, not on that of x", alone)
+
+
+def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
+    """The output has the dtype of x, and no argument changes."""
+    answers = {
+        dtype: subject.module(attempt.asking(dtype=dtype), s, weights)(*inputs) for dtype in ("float32", "float64")
+    }
+    works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+    for dtype, answer in answers.items():
+        suspect = "hard_coded_dtype" if subject.is_registered(answer, s) else ""
+        expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", suspect)
+        follows = answer.dtype in (dtype, answer.kind)
+        expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
+        assert_unmutated(answer, suspect="input_mutated")
+
+
+def judge_steady(subject, attempt, s, weights, inputs):
+    """Two runs agree, and training mode gives what eval mode gives."""
+    asked = attempt.asking(random=True)
+
+    def output(seed, training=False):
+        made = subject.module(asked.asking(seed=seed), s, weights)
+        return (made.training() if training else made)(*inputs).output.nan_to_num()
+
+    first = output(1)
+    differ = "two runs on the same input differ, in eval mode"
+    if not torch.equal(first, output(2)):
+        deaf = weights_without_effect(lambda w: subject.module(asked, s, w)(*inputs), weights)
+        told = f"{differ}, whatever {deaf[0]} is" if deaf else differ
+        expect(False, told, "params_not_registered" if deaf else "dropout_always_on")
+    awake = "training mode gives another output than eval mode: no dropout is asked for here"
+    expect(torch.equal(output(1, training=True), output(2, training=True)), awake, "dropout_extra")
+    assert_same(output(1, training=True), first, awake)
+
+
+def judge_half_precision(subject, attempt, reference, s, weights, inputs):
+    """It stays near under autocast."""
+    exact = subject.module(reference, s, weights)(*inputs)
+    for dtype in HALF_PRECISION:
+        asked = attempt.asking(dtype="float32", autocast=dtype)
+        assert_near(subject.module(asked, s, weights)(*inputs), exact)

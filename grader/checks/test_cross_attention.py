@@ -1,0 +1,301 @@
+"""Hidden checks of cross-attention with a padding mask."""
+
+from types import SimpleNamespace
+
+import torch
+
+from manyheads.checks import (
+    Layer,
+    assert_finite,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    check,
+    expect,
+    moved,
+)
+
+from . import _undropped as shared
+
+
+def sizes_of(draw, **fixed):
+    """Sizes that differ pairwise, both lengths and all three widths among them, and none usual in lessons."""
+    s = draw.sizes(B=[7], T_q=[9, 11], T_k=[13, 17], nh=[5], hd=[6], d_query=[14], d_context=[19])
+    s = SimpleNamespace(**{**vars(s), **fixed})
+    s.d_out = s.nh * s.hd
+    return s
+
+
+def square_sizes_of(draw):
+    """As many queries as keys, and one width: where sides and axes can be mixed up and still fit."""
+    return sizes_of(draw, T_k=11, T_q=11, d_query=30, d_context=30)
+
+
+def large_sizes_of(draw):
+    """More tokens and heads than anybody tries by hand, and a context that is shorter than x."""
+    s = draw.sizes(B=[2], T_q=(50, 60), T_k=(30, 40), nh=[9], hd=[7], d_query=[20], d_context=[17])
+    s.d_out = s.nh * s.hd
+    return s
+
+
+CROSS = shared.Subject(
+    "CrossAttention",
+    arguments=lambda s: (s.d_query, s.d_context, s.d_out, s.nh),
+    shapes=lambda s: {
+        "W_query.weight": (s.d_out, s.d_query),
+        "W_key.weight": (s.d_out, s.d_context),
+        "W_value.weight": (s.d_out, s.d_context),
+        "out_proj.weight": (s.d_out, s.d_out),
+        "out_proj.bias": (s.d_out,),
+    },
+)
+
+
+def kept(draw, s):
+    """keep: in every sequence some tokens are real and some are padding, wherever they stand."""
+    keep = draw(s.B, s.T_k) > -0.3
+    for b in range(s.B):
+        keep[b, b % s.T_k] = True
+        keep[b, (b + 3) % s.T_k] = False
+    return keep
+
+
+def drawn(draw, s, scale=1.0):
+    """Weights, and x, context and keep."""
+    x, context = draw(s.B, s.T_q, s.d_query, scale=scale), draw(s.B, s.T_k, s.d_context, scale=scale)
+    return CROSS.weights(draw, s), (x, context, kept(draw, s))
+
+
+def deep(draw, s):
+    """The same, with scores near -44 in every head: channel 0 is 1 in every token."""
+    weights, (x, context, keep) = drawn(draw, s)
+    directions = draw(s.nh, s.hd)
+    directions *= (44 * s.hd**0.5) ** 0.5 / directions.norm(dim=-1, keepdim=True)
+    for name, sign in (("W_query.weight", 1.0), ("W_key.weight", -1.0)):
+        weights[name] *= 0.1
+        weights[name][:, 0] = sign * directions.flatten()
+    x[..., 0], context[..., 0] = 1.0, 1.0
+    return weights, (x, context, keep)
+
+
+def steep(draw, s):
+    """The same, with scores that climb from -44.5 to 44.5 with the key's place, in every head."""
+    weights, (x, context, keep) = drawn(draw, s)
+    weights["W_query.weight"].zero_()[:: s.hd, 0] = 44.5 * s.hd**0.5
+    weights["W_key.weight"].zero_()[:: s.hd, 1] = 1.0
+    place = torch.arange(s.T_k, dtype=torch.float64)
+    x[..., 0], context[..., 1] = 1.0, (2 * place - (s.T_k - 1)) / (s.T_k - 1)
+    return weights, (x, context, keep)
+
+
+def both(attempt, reference, s, weights, inputs):
+    return (CROSS.module(each, s, weights)(*inputs) for each in (attempt, reference))
+
+
+@check(points=0.25, layer=Layer.SHAPE, hint="T_q comes from x and T_k from the context: who of them is on the answer?")
+def test_shape(attempt, draw):
+    """gives (B, T_q, d_out), for any two lengths and widths, with keep and without"""
+    s = sizes_of(draw)
+    for change in (
+        {},
+        {"B": 1},
+        {"T_q": 1},
+        {"T_q": 17, "T_k": 9},
+        {"T_k": s.T_q},
+        {"d_query": 30, "d_context": 30},
+        {"nh": 1},
+    ):
+        each = SimpleNamespace(**{**vars(s), **change})
+        weights, (x, context, keep) = drawn(draw, each)
+        for given in ((x, context), (x, context, keep), (x, context, None)):
+            assert_shape(CROSS.module(attempt, each, weights)(*given), (each.B, each.T_q, s.d_out))
+
+
+@check(points=0.25, layer=Layer.FINITE, hint="Is a whole row of scores hidden somewhere? And what is 0 · ∞?")
+def test_finite(attempt, draw):
+    """gives no NaN, however large the scores"""
+    for s in (sizes_of(draw), square_sizes_of(draw)):
+        weights, inputs = steep(draw, s)
+        assert_finite(CROSS.module(attempt, s, weights)(*inputs))
+
+
+@check(
+    points=0.5,
+    layer=Layer.CAUSALITY,
+    hint="A column of the scores belongs to a context token. Which axes does keep need to reach the columns?",
+)
+def test_padding_unheard(attempt, draw):
+    """gives the same whatever stands in the padding"""
+    for s in (sizes_of(draw), square_sizes_of(draw)):
+        weights, (x, context, keep) = drawn(draw, s)
+        other = torch.where(keep[..., None], context, draw(s.B, s.T_k, s.d_context, scale=3.0))
+        before, after = (CROSS.module(attempt, s, weights)(x, each, keep).output for each in (context, other))
+        assert_shape(before, (s.B, s.T_q, s.d_out))
+        assert_finite(before)
+        assert_same(after, before, f"other padding (T_q = {s.T_q}, T_k = {s.T_k}) changes the output")
+
+
+@check(
+    points=0.5,
+    layer=Layer.CAUSALITY,
+    hint="Hidden are the tokens whose keep is False, and nobody else: the whole context is there from the start.",
+)
+def test_hears_all(attempt, draw):
+    """hears every real token of the context, from every query"""
+    for s in (sizes_of(draw), square_sizes_of(draw)):
+        weights, (x, context, keep) = drawn(draw, s)
+        for given in (keep, None):
+            real = torch.ones_like(keep) if given is None else given
+            last, first = s.T_k - 1 - real.flip(-1).int().argmax(-1), real.int().argmax(-1)
+            before = CROSS.module(attempt, s, weights)(x, context, given).output
+            assert_shape(before, (s.B, s.T_q, s.d_out))
+            for place, which in ((first, "first"), (last, "last")):
+                other = context.clone()
+                other[torch.arange(s.B), place] = draw(s.B, s.d_context)
+                deaf = moved(before, CROSS.module(attempt, s, weights)(x, other, given).output) < 1e-9
+                with_keep = "with keep" if given is not None else "without keep"
+                told = f"{with_keep}, the {which} real context token is edited, and the outputs of"
+                queries = deaf.any(0).nonzero().flatten().tolist()[:8]
+                expect(not queries, f"{told} queries {queries} stay as they were")
+
+
+@check(points=0.5, layer=Layer.CAUSALITY, hint="Does any step mix the first axis, or two queries?")
+def test_independent(attempt, draw):
+    """keeps sequences apart, and queries apart"""
+    s = sizes_of(draw)
+    weights, (x, context, keep) = drawn(draw, s)
+    before = CROSS.module(attempt, s, weights)(x, context, keep).output
+    assert_shape(before, (s.B, s.T_q, s.d_out))
+    other_x, other_context, other_keep = x.clone(), context.clone(), keep.clone()
+    other_x[-1], other_context[-1], other_keep[-1] = draw(s.T_q, s.d_query), draw(s.T_k, s.d_context), ~keep[-1]
+    after = CROSS.module(attempt, s, weights)(other_x, other_context, other_keep).output
+    assert_same(after[:-1], before[:-1], "editing the last sequence of the batch changes the output of another")
+    other_x = x.clone()
+    other_x[:, -1] = draw(s.B, s.d_query)
+    after = CROSS.module(attempt, s, weights)(other_x, context, keep).output
+    assert_same(after[:, :-1], before[:, :-1], "editing the last query changes the output of another")
+
+
+@check(points=0.25, layer=Layer.CAUSALITY, hint="Which rows of W_query belong to head 0? Follow them into the output.")
+def test_heads_apart(attempt, draw):
+    """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
+    s = sizes_of(draw)
+    weights, inputs = drawn(draw, s)
+    weights["out_proj.weight"] = torch.eye(s.d_out, dtype=torch.float64)
+    before = CROSS.module(attempt, s, weights)(*inputs).output
+    assert_shape(before, (s.B, s.T_q, s.d_out))
+    h = s.nh - 1
+    rows = slice(h * s.hd, s.d_out)
+    edited = {name: each.clone() for name, each in weights.items()}
+    for name, width in (("W_query.weight", s.d_query), ("W_key.weight", s.d_context), ("W_value.weight", s.d_context)):
+        edited[name][rows] = draw.weights(s.hd, width)
+    after = CROSS.module(attempt, s, edited)(*inputs).output
+    moves = ((before - after).abs().amax((0, 1)) > 1e-5 * before.abs().max()).nonzero().flatten().tolist()
+    told = f"rows {rows.start}…{s.d_out - 1} of W_query, W_key and W_value were edited, out_proj passes everything on, and "
+    expect(
+        moves == list(range(s.d_out))[rows], told + f"channels {moves[:8]} moved: head {h} owns those from {rows.start}"
+    )
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="Take one head and one query, and do it by hand.")
+def test_values(attempt, reference, draw):
+    """attends to the whole context where there is no padding"""
+    s = sizes_of(draw)
+    weights, (x, context, _) = drawn(draw, s, scale=1.5)
+    assert_matches(*both(attempt, reference, s, weights, (x, context)))
+    everyone = torch.ones(s.B, s.T_k, dtype=torch.bool)
+    got, want = both(attempt, reference, s, weights, (x, context, everyone))
+    assert_matches(got, want, "with a keep that is True throughout, the output")
+
+
+@check(
+    points=0.75, layer=Layer.VALUES, hint="A hidden score must be hidden before the softmax, so that the rest shares 1."
+)
+def test_values_with_padding(attempt, reference, draw):
+    """shares the whole unit among the real tokens"""
+    s = sizes_of(draw)
+    assert_matches(*both(attempt, reference, s, *drawn(draw, s, scale=1.5)))
+    s = large_sizes_of(draw)
+    got, want = both(attempt, reference, s, *drawn(draw, s, scale=1.5))
+    assert_matches(got, want, f"with T_q = {s.T_q} and T_k = {s.T_k}, the output")
+
+
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="A hidden score must lose against every real one, however low. What is e to the power of it?",
+)
+def test_low_scores(attempt, reference, draw):
+    """hides padding for good, where all scores are low"""
+    s = sizes_of(draw)
+    got, want = both(attempt, reference, s, *deep(draw, s))
+    assert_matches(got, want, "with low scores, the output")
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="Which of your tensors come from x, and which from the context?")
+def test_square(attempt, reference, draw):
+    """is right where both sides have one length and one width"""
+    s = square_sizes_of(draw)
+    assert_matches(*both(attempt, reference, s, *drawn(draw, s, scale=1.5)))
+
+
+@check(points=0.25, layer=Layer.GRADIENTS, hint="Is there a detach, a .data or a no_grad between input and output?")
+def test_gradients(attempt, reference, draw):
+    """lets gradients through to x, to the context and to every weight"""
+    s = sizes_of(draw)
+    weights, inputs = deep(draw, s)
+    shared.judge_gradients(CROSS, attempt, reference, s, weights, inputs, draw(s.B, s.T_q, s.d_out))
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="No bias for the three layers that read, one for out_proj.")
+def test_parameters(attempt, draw):
+    """learns W_query, W_key, W_value and out_proj and nothing else"""
+    s = sizes_of(draw)
+    shared.judge_parameters(CROSS, attempt, s, *drawn(draw, s))
+
+
+@check(
+    points=0.25, layer=Layer.HYGIENE, hint="Take d_out % num_heads in __init__, and raise a ValueError that names both."
+)
+def test_refuses_uneven_heads(attempt, draw):
+    """refuses, when it is made, a d_out that does not divide into heads"""
+    s = sizes_of(draw)
+    weights, inputs = drawn(draw, s)
+    CROSS.module(attempt, s, weights)(*inputs).must_return()  # who refuses everything?
+    for d_out, nh in ((s.d_out + 1, s.nh), (s.nh, s.d_out)):
+        made = attempt.module("CrossAttention", s.d_query, s.d_context, d_out, nh).built()
+        assert_refused(made, f"d_out = {d_out} with num_heads = {nh}", suspect="divisibility_unchecked")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Make new tensors on the device of x.")
+def test_moves(attempt, draw):
+    """moves to another device as a whole"""
+    s = sizes_of(draw)
+    shared.judge_moves(CROSS, attempt, s, *drawn(draw, s))
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Name no dtype in forward, and compute new tensors instead of x.mul_.")
+def test_dtype_and_argument(attempt, draw):
+    """follows the dtype of its input, and leaves its arguments as they were"""
+    s = sizes_of(draw)
+    shared.judge_dtype_and_argument(CROSS, attempt, s, *drawn(draw, s))
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Is there a dropout, or a layer that is made anew in forward?")
+def test_steady(attempt, draw):
+    """gives the same at every call, in training too"""
+    s = sizes_of(draw)
+    shared.judge_steady(CROSS, attempt, s, *drawn(draw, s))
+
+
+@check(
+    points=0,
+    layer=Layer.HYGIENE,
+    device="cuda",
+    hint="A large negative number that fits float32 may not fit float16. What fits every dtype?",
+)
+def test_half_precision(attempt, reference, draw):
+    """stays finite and near under autocast, in float16 and in bfloat16"""
+    s = sizes_of(draw)
+    shared.judge_half_precision(CROSS, attempt, reference, s, *drawn(draw, s))

@@ -1,0 +1,279 @@
+"""The wrong ways to let one sequence ask another, and to hide its padding."""
+
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ._attention import FILLS, LATE_MASKS, MASKS, MERGES, SCALES, SCORES, SOFTMAXES, SPLITS, WEAK, lower
+from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Weight, known
+from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
+from ._masking import FILLS_TRIED, SCALES_TRIED
+
+# What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
+SEEN = {
+    "keys": lambda keep, a: keep[:, None, None, :],
+    "queries": lambda keep, a: keep[:, None, :, None],
+    "both": lambda keep, a: keep[:, None, :, None] & keep[:, None, None, :],
+    "either": lambda keep, a: keep[:, None, :, None] | keep[:, None, None, :],
+    "as_it_is": lambda keep, a: keep,
+    "one_axis": lambda keep, a: keep[:, None, :],
+    "one_axis_behind": lambda keep, a: keep[:, :, None],
+    "in_front": lambda keep, a: keep[None, None],
+    "causal": lambda keep, a: square(a) & keep[:, None, None, :],
+    "causal_alone": lambda keep, a: square(a),
+    "causal_of_queries": lambda keep, a: lower(a.shape[-2]).to(a.device),
+    "first_head": lambda keep, a: (
+        keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
+    ),
+}
+ALWAYS = ("causal", "causal_alone", "causal_of_queries")  # without a keep, too
+
+
+def square(a):
+    return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).tril()
+
+
+# Which side queries, keys and values come from.
+SIDES = {
+    "apart": lambda x, context: (x, context, context),
+    "keys_from_x": lambda x, context: (x, x, context),
+    "values_from_x": lambda x, context: (x, context, x),
+    "both_from_x": lambda x, context: (x, x, x),
+    "swapped": lambda x, context: (context, x, x),
+    "queries_from_context": lambda x, context: (context, context, context),
+    "joined": lambda x, context: (x, *[torch.cat([x, context], dim=1)] * 2),
+}
+SOURCES = {
+    "own": lambda q, k, v: (q, k, v),
+    "v_is_k": lambda q, k, v: (q, k, k),
+    "v_is_q": lambda q, k, v: (q, k, q),
+    "q_is_k": lambda q, k, v: (k, k, v),
+}
+MORE_SCALES = {
+    "sqrt_keys": lambda s: s.T_k**-0.5,
+    "sqrt_queries": lambda s: s.T**-0.5,
+    "sqrt_d_query": lambda s: s.d_query**-0.5,
+    "sqrt_d_context": lambda s: s.d_context**-0.5,
+}
+LAYERS = {"q": "W_query", "k": "W_key", "v": "W_value", "o": "out_proj"}
+RIGHT = {
+    "sides": "apart", "source": "own", "seen": "keys", "mask": "causal", "late_mask": "none", "none": "all", "softmax": "keys",
+    "softmax_of": "queries_by_keys", "scale": "sqrt_hd", "scale_place": "scores", "scores": "as_they_are", "split": "heads",
+    "split_of": "qkv", "merge": "heads", "lengths": "own", "attend_over": "tokens", "layers": "qkv", "transposed": "",
+    "proj": "linear", "params": "right", "biased": "o", "divisibility": "checked", "awake": True, "dropout": "no",
+    "cut_gradient": "no", "cut_context": False, "entrance": "plain", "of_context": False, "returned": "tensor", "fixed": None,
+    "keep_on_cpu": False,
+}  # fmt: skip
+
+
+class Cross(nn.Module):
+    """Right, but for its knobs."""
+
+    knobs = None
+
+    def __init__(self, d_query, d_context, d_out, num_heads):
+        k = self.knobs
+        if k.awake:
+            super().__init__()
+        divided = d_query if k.divisibility == "of_query" else d_out
+        if divided % num_heads and k.divisibility != "open":
+            raise ValueError(f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads")
+        self.num_heads, self.d_out, self.p = num_heads, d_out, 0.1
+        for letter, name in LAYERS.items():
+            n_in = {"q": d_query, "o": d_out}.get(letter, d_context)
+            lost = k.params == "unregistered" or k.params == f"{name}_unregistered"
+            layer = Weight(n_in, d_out) if lost else nn.Linear(n_in, d_out, bias=letter in k.biased)
+            setattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name, layer)
+        if k.params == "temperature":
+            self.temperature = nn.Parameter(torch.ones(1))
+        elif k.params == "layer_norm":
+            self.norm = nn.LayerNorm(d_out)
+
+    def project(self, letter, t, transposed=False):
+        k, name = self.knobs, LAYERS[letter]
+        layer = getattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name)
+        weight, bias = CUTTERS[k.cut_gradient]("W", layer.weight), getattr(layer, "bias", None)
+        if k.params == "anew":
+            weight = nn.Linear(*weight.shape[::-1]).weight.to(weight)
+        z = t @ weight if transposed else F.linear(t, weight)
+        return z if bias is None else z + bias
+
+    def forward(self, x, context, keep=None):
+        k, given = self.knobs, (context if self.knobs.of_context else x)
+        cut = CUTTERS[k.cut_gradient]
+        changed = ENTRANCES[k.entrance]
+        x, context = (x, changed(context)) if k.of_context else (changed(x), context)
+        if k.cut_context:
+            context = context.detach()
+        s = SimpleNamespace(B=len(x), T=x.shape[1], T_k=context.shape[1], nh=self.num_heads, C=self.d_out)
+        s.d_query, s.d_context, s.hd = x.shape[-1], context.shape[-1], self.d_out // self.num_heads
+        for name, value in (k.fixed or {}).items():
+            setattr(s, name, value)
+        s.block = s.T_k
+        sides = dict(zip("qkv", SIDES[k.sides](cut("x", x), context), strict=True))
+        found = {c: self.project(layer, sides[c], c in k.transposed) for c, layer in zip("qkv", k.layers, strict=True)}
+        q, key, v = (self.split(c, found[c], s) for c in "qkv")
+        q, key, v = SOURCES[k.source](q, key, v)
+        y = self.attend(cut("q", q), cut("k", key), cut("v", v), keep, s)
+        s.T = s.T_k if k.lengths == "answer" else y.shape[2]
+        y = cut("y", MERGES[k.merge](y, s))
+        out = {"missing": lambda: y, "untransposed": lambda: self.project("o", y, transposed=True),
+               "twice": lambda: self.project("o", self.project("o", y))}.get(k.proj, lambda: self.project("o", y))()  # fmt: skip
+        out = cut("out", F.dropout(out, self.p, self.training) if k.dropout == "output" else out)
+        if k.entrance in EXITS:
+            EXITS[k.entrance](given, out if out.shape == given.shape else given)
+        return RETURNS[k.returned](out)
+
+    def split(self, c, t, s):
+        k, T = self.knobs, (s.T if c == "q" else s.T_k)
+        if k.lengths == ("keys" if c in "kv" else "queries"):
+            T = s.T_k if c == "q" else s.T
+        elif k.sides != "apart" and k.fixed is None:
+            T = t.shape[1]
+        way = k.split if c in k.split_of else "heads"
+        return SPLITS[way](t, SimpleNamespace(**{**vars(s), "T": T}))
+
+    def attend(self, q, key, v, keep, s):
+        k = self.knobs
+        if k.attend_over == "heads":
+            q, key, v = (t.transpose(1, 2) for t in (q, key, v))
+        cut = CUTTERS[k.cut_gradient]
+        scores = q @ key.transpose(-2, -1)
+        if k.softmax_of == "keys_by_queries":
+            scores = scores.transpose(-2, -1)
+        factor = k.scale if not isinstance(k.scale, str) else {**SCALES, **MORE_SCALES}[k.scale](s)
+        if k.scale_place not in ("after_softmax", "after_mask"):
+            scores = SCORES[k.scores](scores * factor)
+        scores, seen = cut("scores", scores), self.seen_by(scores, keep)
+        scores = scores if seen is None else MASKS[k.mask](scores, seen)
+        if k.scale_place == "after_mask":
+            scores = SCORES[k.scores](scores * factor)
+        weights = SOFTMAXES[k.softmax](scores)
+        weights = weights if seen is None else LATE_MASKS[k.late_mask](weights, seen)
+        if k.scale_place in ("after_softmax", "both_sides"):
+            weights = weights * factor
+        awake = {"weights": self.training, "always": True}.get(k.dropout, False)
+        y = F.dropout(cut("weights", weights), self.p, awake) @ v
+        y = y * factor if k.scale_place == "output" else y
+        return y.transpose(1, 2) if k.attend_over == "heads" else y
+
+    def seen_by(self, scores, keep):
+        k = self.knobs
+        if keep is None and k.none == "fails":
+            raise TypeError("bad operand type for unary ~: 'NoneType'")
+        if keep is None:
+            return (
+                SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
+            )
+        if k.keep_on_cpu:
+            keep = torch.ones(keep.shape, dtype=torch.bool)
+        return SEEN[k.seen](keep, scores)
+
+
+def make(**knobs):
+    """The exercise's names, with these faults."""
+    return {"CrossAttention": type("CrossAttention", (Cross,), {"knobs": known(knobs, RIGHT)})}
+
+
+SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
+UNSEEN = ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large", "minus_inf_and_sum")
+ON_QUERIES = ("queries", "both", "either")
+
+MUTANTS = (
+    ("mask_missing", {"mask": "missing"}),
+    ("keep_inverted", {"mask": "reversed"}),
+    *each("keep_on_queries", seen=ON_QUERIES),
+    ("scale_sqrt_c", {"scale": "sqrt_c"}),
+    ("scale_missing", {"scale": "missing"}),
+    *each("context_ignored", sides=("both_from_x", "keys_from_x", "values_from_x")),
+    ("wrong_view", {"split": "straight"}),
+    ("wrong_view_both", {"split": "straight", "merge": "straight"}),
+    ("merge_no_transpose", {"merge": "straight"}),
+    ("scale_no_sqrt", {"scale": "hd"}),
+    ("scale_twice", {"scale": "hd", "scale_place": "scores_twice"}),
+    ("softmax_query_axis", {"softmax": "queries"}),
+    ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
+    ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
+    ("mask_zero_fill", {"mask": "filled_0"}),
+    ("proj_missing", {"proj": "missing"}),
+    *each("size_wrong_axis", lengths=("keys", "queries", "answer")),
+    ("view_not_contiguous", {"merge": "view"}),
+    ("super_init_missing", {"awake": False}),
+    *each("keep_inverted", mask="reversed_finite"),
+    ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
+    *each("keep_on_queries", seen=ON_QUERIES, mask=("causal_finite", "filled_0")),
+    *each("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
+    *each("keep_on_queries", seen=ON_QUERIES, mask="missing", late_mask="zeroed"),
+    *each("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind", "in_front")),
+    *each("causal_extra", seen=("causal", "causal_alone", "causal_of_queries")),
+    ("mask_missing", {"seen": "first_head"}),
+    *each("sides_swapped", sides=("swapped", "queries_from_context")),
+    ("context_ignored", {"sides": "joined"}),
+    ("interface", {"none": "fails"}),
+    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
+    *each("scale_sqrt_heads", scale=("sqrt_heads", "heads")),
+    *each("scale_sqrt_tokens", scale=("sqrt_queries", "sqrt_keys", "tokens")),
+    *each("scale_sqrt_c", scale=("sqrt_d_query", "sqrt_d_context")),
+    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
+    ("scale_no_sqrt", {"scale": "c"}),
+    ("scale_twice", {"scale": "three_times"}),
+    *each("scale_rounded", scale=("rounded_down", "rounded_up")),
+    *each("scale_rounded", scores=("rounded_down", "rounded_down_without_gradient")),
+    *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
+    *each("scale_constant", scale=CONSTANTS[:12]),
+    *each("softmax_wrong_axis", softmax=AXES, mask=("causal", "causal_finite", "missing")),
+    *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=("causal_finite", "missing")),
+    *each(
+        "softmax_missing",
+        softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid", "norm", "tokens"),
+    ),
+    *each("softmax_missing", softmax=("none", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
+    *each("mask_zero_fill", mask=named("filled", FILLS[1:5])),
+    *each("mask_weak_fill", mask=[*named("filled", WEAK), *named("plus", WEAK[:8]), *LOW_FILLS]),
+    *each("mask_weak_fill", mask=[*named("filled", WEAK[:3]), *named("plus", WEAK[:3])], scale_place="after_mask"),
+    *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
+    *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
+    *each("mask_nan", mask="missing", late_mask=UNSEEN),
+    *each("mask_added", mask=("added", "added_future", "subtracted")),
+    *each("mask_added", mask=("added", "added_future", "subtracted"), scale_place="after_mask"),
+    *each("wrong_view", split=WRONG_VIEWS[1:]),
+    *each("wrong_view_values", split="straight", split_of=("v", "q", "k", "qk", "qv", "kv")),
+    *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
+    ("heads_interleaved", {"split": "interleaved"}),
+    ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
+    ("heads_missing_transpose", {"attend_over": "heads"}),
+    ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing"}),
+    *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
+    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
+    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch", "batch_viewed")),
+    *each("heads_mix_batch", split=("batch_after_heads", "batch_swapped", "batch_and_tokens")),
+    *each("qkv_order", layers=("qvk", "kqv", "vqk", "kvq", "vkq")),
+    *each("values_wrong_source", source=("v_is_k", "v_is_q", "q_is_k")),
+    *each("weight_not_transposed", transposed=SOME),
+    ("proj_transposed", {"proj": "untransposed"}),
+    ("proj_twice", {"proj": "twice"}),
+    *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv")),
+    *each("dropout_extra", dropout=("weights", "output")),
+    ("dropout_always_on", {"dropout": "always"}),
+    *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
+    *each("divisibility_unchecked", divisibility=("open", "of_query")),
+    *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
+    ("hard_coded_dtype", {"returned": "float32"}),
+    *each("params_not_registered", params=("unregistered", "W_key_unregistered", "out_proj_unregistered", "anew")),
+    *each("params_extra", params=("renamed", "out_proj_renamed", "temperature", "layer_norm")),
+    *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place not in ("no", "proj", "both_weights")]),
+    ("gradient_cut", {"cut_context": True}),
+    *each("input_mutated", entrance=("zeroed", "scaled"), of_context=(False, True)),
+    *each("hard_coded_shape", fixed=[{"nh": 4}, {"nh": 8}, {"hd": 64}, {"B": 2}, {"T": 8}, {"T_k": 8}]),
+    *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
+    ("hard_coded_device", {"keep_on_cpu": True}),
+    *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+)
+
+FAMILIES = (
+    ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": f"filled_{-c!r}"}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"mask": f"plus_{-c!r}"}, FILLS_TRIED),
+)

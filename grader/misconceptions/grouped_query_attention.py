@@ -1,0 +1,318 @@
+"""The wrong ways to attend in groups, and to count a cache."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ._attention import MERGES, SOURCES, SPLITS
+from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight, known
+from ._attention_mutants import (
+    ADDED,
+    ATTENTION_FAMILIES,
+    CONSTANTS,
+    FILLED,
+    LATE_NAN,
+    NO_SOFTMAX,
+    NOT_SLICED,
+    ROUNDED,
+    WRONG_AXES,
+    WRONG_AXES_FINITE,
+    WRONG_SIZES,
+    each,
+)
+
+
+def tiled(t, s):
+    return t.repeat(1, s.nh // s.nkv, 1, 1)
+
+
+# Heads of keys or values to as many as there are queries: (B, nkv, T, hd) -> (B, nh, T, hd).
+GROUPS = {
+    "shared": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=1),
+    "tiled": tiled,
+    "first_only": lambda t, s: t[:, :1].expand(-1, s.nh, -1, -1),
+    "last_only": lambda t, s: t[:, -1:].expand(-1, s.nh, -1, -1),
+    "mean": lambda t, s: t.mean(1, keepdim=True).expand(-1, s.nh, -1, -1),
+    "sum": lambda t, s: t.sum(1, keepdim=True).expand(-1, s.nh, -1, -1),
+    "reversed": lambda t, s: t.flip(1).repeat_interleave(s.nh // s.nkv, dim=1),
+    "not_repeated": lambda t, s: t,
+    "by_tokens": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=2),
+    "by_batch": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=0),
+    "tokens_repeated": lambda t, s: t.repeat(1, 1, s.nh // s.nkv, 1),
+    "flattened": lambda t, s: t.repeat_interleave(s.nh // s.nkv),
+    "as_often_as_sets": lambda t, s: t.repeat_interleave(s.nkv, dim=1),
+    "as_often_as_heads": lambda t, s: t.repeat_interleave(s.nh, dim=1),
+    "stretched": lambda t, s: t.expand(-1, s.nh, -1, -1),
+    "expanded_over_batch": lambda t, s: t[None].expand(s.nh // s.nkv, *t.shape).reshape(s.B, s.nh, *t.shape[2:]),
+    "channels_cut": lambda t, s: t.transpose(1, 2).repeat(1, 1, s.nh // s.nkv, 1).reshape(s.B, s.nh, s.T, s.hd),
+}
+
+
+def whole(t, s):
+    return t.unflatten(-1, (s.nkv, s.hd)).transpose(1, 2)
+
+
+def pair(t, s, *order):
+    return t.permute(*order).unbind(0)
+
+
+# The projection z (B, T, 2 · nkv · hd) to k and v, each (B, nkv, T, hd).
+PACKS = {
+    "keys_then_values": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)],
+    "values_then_keys": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)][::-1],
+    "per_set": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4),
+    "per_set_swapped": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4)[::-1],
+    "per_channel": lambda z, s: pair(z.unflatten(-1, (s.nkv, s.hd, 2)), s, 4, 0, 2, 1, 3),
+    "sets_innermost": lambda z, s: pair(z.unflatten(-1, (2, s.hd, s.nkv)), s, 2, 0, 4, 1, 3),
+    "every_second": lambda z, s: [whole(z[..., i::2], s) for i in range(2)],
+    "straight": lambda z, s: [t.reshape(s.B, s.nkv, s.T, s.hd) for t in z.chunk(2, -1)],
+    "sets_before_tokens": lambda z, s: z.reshape(s.B, 2 * s.nkv, s.T, s.hd).chunk(2, 1),
+    "pair_outermost": lambda z, s: z.reshape(2, s.B, s.T, s.nkv, s.hd).transpose(2, 3),
+    "keys_twice": lambda z, s: [whole(z.chunk(2, -1)[0], s)] * 2,
+    "values_twice": lambda z, s: [whole(z.chunk(2, -1)[1], s)] * 2,
+    "along_tokens": lambda z, s: z.chunk(2, 1),
+    "along_batch": lambda z, s: z.chunk(2, 0),
+}
+
+MORE_SCALES = {
+    "sqrt_sets": lambda s: s.nkv**-0.5,
+    "sqrt_group": lambda s: (s.nh // s.nkv) ** -0.5,
+    "sqrt_kv_width": lambda s: (s.nkv * s.hd) ** -0.5,
+    "sqrt_c_over_sets": lambda s: (s.C / s.nkv) ** -0.5,
+}
+
+BYTES = {
+    "right": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b,
+    "of_queries": lambda n, nh, nkv, hd, T, b: 2 * n * nh * hd * T * b,
+    "keys_alone": lambda n, nh, nkv, hd, T, b: n * nkv * hd * T * b,
+    "queries_alone": lambda n, nh, nkv, hd, T, b: n * nh * hd * T * b,
+    "three": lambda n, nh, nkv, hd, T, b: 3 * n * nkv * hd * T * b,
+    "three_of_queries": lambda n, nh, nkv, hd, T, b: 3 * n * nh * hd * T * b,
+    "with_queries": lambda n, nh, nkv, hd, T, b: n * (nh + 2 * nkv) * hd * T * b,
+    "numbers": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T,
+    "always_two": lambda n, nh, nkv, hd, T, b: 4 * n * nkv * hd * T,
+    "always_four": lambda n, nh, nkv, hd, T, b: 8 * n * nkv * hd * T,
+    "one_layer": lambda n, nh, nkv, hd, T, b: 2 * nkv * hd * T * b,
+    "one_token": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * b,
+    "one_channel": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * T * b,
+    "one_set": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b,
+    "group": lambda n, nh, nkv, hd, T, b: 2 * n * (nh // nkv) * hd * T * b,
+    "heads_and_sets": lambda n, nh, nkv, hd, T, b: 2 * n * nh * nkv * hd * T * b,
+    "of_model_width": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * T * b,
+    "shared_out": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b * nh // nkv,
+    "square": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * T * b,
+    "scores": lambda n, nh, nkv, hd, T, b: n * nh * T * T * b,
+    "scores_of_sets": lambda n, nh, nkv, hd, T, b: n * nkv * T * T * b,
+    "bits": lambda n, nh, nkv, hd, T, b: 16 * n * nkv * hd * T * b,
+    "kibibytes": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b // 1024,
+    "mebibytes": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b // 1024**2,
+    "added": lambda n, nh, nkv, hd, T, b: 2 * n * (nkv + hd) * T * b,
+    "weights": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * hd * b,
+}
+NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
+
+
+class Grouped(Attention):
+    """Right, but for its knobs."""
+
+    def __init__(self, n_embd, n_head, n_kv_head, block_size):
+        nn.Module.__init__(self)
+        k = self.knobs
+        if n_embd % n_head and k.divisibility not in ("open", "of_sets"):
+            raise ValueError(f"n_embd = {n_embd} cannot be cut into n_head = {n_head} equal heads")
+        wrong = n_embd % n_kv_head if k.divisibility == "sets_of_width" else n_head % n_kv_head
+        if wrong and k.divisibility not in ("open", "of_heads"):
+            raise ValueError(f"n_head = {n_head} cannot be shared out among n_kv_head = {n_kv_head}")
+        self.n_head, self.n_kv_head, self.block_size = n_head, n_kv_head, block_size
+        self.p, self.drop, self.drop_output = 0.1, nn.Dropout(0.1), nn.Dropout(0.1)
+        self.make(n_embd, 2 * n_kv_head * (n_embd // n_head), k.params)
+        self.hold_mask(k.holder)
+
+    def make(self, C, of_kv, params):
+        """The layers, as `params` says."""
+        sizes = {"q": (C, C), "kv": (C, of_kv), "proj": (C, C)}
+        if params == "full_width":
+            sizes["kv"] = (C, 2 * C)
+        elif params == "half_width":
+            sizes["kv"] = (C, of_kv // 2)
+        names = {"renamed": {"q": "W_query", "kv": "W_kv", "proj": "out_proj"}, "renamed_q": {"q": "query"}}
+        self.names = names.get(params, {})
+        hidden = {"unregistered": ("q", "kv", "proj"), "kv_unregistered": ("kv",), "q_unregistered": ("q",)}
+        biased = {"both_biases": ("q", "kv", "proj"), "q_bias": ("q",), "kv_bias": ("kv",), "proj_bias": ("proj",)}
+        self.anew = {"anew": ("q", "kv", "proj"), "kv_anew": ("kv",)}.get(params, ())
+        for name, (n_in, n_out) in sizes.items():
+            lost = name in hidden.get(params, ())
+            layer = Weight(n_in, n_out) if lost else nn.Linear(n_in, n_out, bias=name in biased.get(params, ()))
+            if params != "separate" or name != "kv":
+                setattr(self, self.names.get(name, name), layer)
+        if params == "separate":
+            self.k, self.v = (nn.Linear(C, of_kv // 2, bias=False) for _ in "kv")
+        elif params == "temperature":
+            self.temperature = nn.Parameter(torch.ones(1))
+        elif params == "layer_norm":
+            self.norm = nn.LayerNorm(C)
+
+    def weight_of(self, name):
+        if self.knobs.params == "separate" and name == "kv":
+            return torch.cat([self.k.weight, self.v.weight])
+        layer = getattr(self, self.names.get(name, name))
+        if name in self.anew:
+            layer = nn.Linear(layer.in_features, layer.out_features, bias=False).to(layer.weight)
+        return layer.weight
+
+    def projected(self, x, name, k):
+        W = CUTTERS[k.cut_gradient]("W", self.weight_of(name))
+        z = x @ W.view(W.shape[::-1]) if name in k.untransposed else F.linear(x, W)
+        bias = getattr(getattr(self, name, None), "bias", None)
+        return z if bias is None else z + bias
+
+    def attend(self, x, s, k):
+        s.nkv = self.n_kv_head
+        cut = CUTTERS[k.cut_gradient]
+        q = SPLITS[k.split](self.projected(x, "q", k), s)
+        key, v = PACKS[k.pack](self.projected(x, "kv", k), s)
+        if k.regroup == "groups_outermost":  # the queries' heads counted off in the other order
+            q = q.unflatten(1, (s.nkv, -1)).transpose(1, 2).flatten(1, 2)
+        key, v = (GROUPS[k.group if name in k.group_of else "shared"](t, s) for name, t in (("k", key), ("v", v)))
+        q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
+        if k.attend_over == "heads":
+            q, key, v = (t.transpose(1, 2) for t in (q, key, v))
+        y = self.gather(cut("q", q), cut("k", key), cut("v", v), s, k)
+        if k.attend_over == "heads":
+            y = y.transpose(1, 2)
+        return MERGES[k.merge](y, s)
+
+    def factor(self, s, k):
+        return MORE_SCALES[k.scale](s) if k.scale in MORE_SCALES else super().factor(s, k)
+
+
+OWN = {
+    "pack": "keys_then_values", "group": "shared", "group_of": "kv", "regroup": "no", "untransposed": "", "bytes": "right",
+    "number": "int",
+}  # fmt: skip
+
+
+def make(**knobs):
+    """The exercise's names, with these faults."""
+    k = known(knobs, OF_INIT | OF_FORWARD | {"dropout": "missing"} | OWN)
+    k.holder_in_use = k.holder
+    count = BYTES[k.bytes]
+
+    def late_super(self, n_embd, *args):
+        self.q = nn.Linear(n_embd, n_embd, bias=False)
+
+    def kv_cache_bytes(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2):
+        return NUMBERS[k.number](count(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number))
+
+    methods = {"knobs": k} | ({} if k.awake else {"__init__": late_super})
+    return {
+        "GroupedQueryAttention": type("GroupedQueryAttention", (Grouped,), methods),
+        "kv_cache_bytes": kv_cache_bytes,
+    }
+
+
+HEADS_FIXED = [{"nh": nh} for nh in (4, 8, 12)] + [{"hd": hd} for hd in (64, 16, 8)]
+ASTRAY = ("by_tokens", "by_batch", "tokens_repeated", "flattened", "as_often_as_sets", "as_often_as_heads", "stretched")
+
+MUTANTS = (
+    ("kv_heads_tiled", {"group": "tiled"}),
+    ("scale_sqrt_c", {"scale": "sqrt_c"}),
+    ("scale_missing", {"scale": "missing"}),
+    ("mask_missing", {"mask": "missing"}),
+    ("kv_packed_wrong", {"pack": "per_set"}),
+    ("kv_packed_wrong", {"pack": "values_then_keys"}),
+    ("qkv_order", {"pack": "values_then_keys"}),
+    ("kv_heads_first_only", {"group": "first_only"}),
+    ("kv_heads_not_repeated", {"group": "not_repeated"}),
+    ("layer_widths", {"params": "full_width"}),
+    ("wrong_view", {"split": "straight", "pack": "straight"}),
+    ("wrong_view_both", {"split": "straight", "pack": "straight", "merge": "straight"}),
+    ("merge_no_transpose", {"merge": "straight"}),
+    ("scale_no_sqrt", {"scale": "hd"}),
+    ("scale_twice", {"scale": "hd", "scale_place": "scores_twice"}),
+    ("proj_missing", {"proj": "missing"}),
+    ("softmax_query_axis", {"softmax": "queries"}),
+    ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
+    ("mask_zero_fill", {"mask": "filled_0"}),
+    ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
+    ("mask_reversed", {"mask": "reversed"}),
+    ("mask_excludes_self", {"mask": "excludes_self"}),
+    ("mask_peeks_one", {"mask": "peeks_one"}),
+    ("view_not_contiguous", {"merge": "view"}),
+    ("super_init_missing", {"awake": False}),
+    *each("kv_heads_tiled", group="tiled", group_of=("k", "v")),
+    ("kv_heads_tiled", {"regroup": "groups_outermost"}),
+    *each("kv_heads_tiled", group=("channels_cut", "expanded_over_batch")),
+    *each("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
+    *each("kv_heads_not_repeated", group="not_repeated", group_of=("k", "v")),
+    *each("kv_heads_repeated_wrong", group=ASTRAY),
+    *each("heads_averaged", group=("mean", "sum")),
+    ("heads_reversed", {"group": "reversed"}),
+    *each("kv_packed_wrong", pack=("per_set_swapped", "per_channel", "sets_innermost", "every_second")),
+    *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
+    *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
+    *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
+    *each("scale_sqrt_heads", scale=("sqrt_heads", "sqrt_sets", "sqrt_group", "heads")),
+    *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block", "tokens")),
+    *each("scale_sqrt_c", scale=("sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c")),
+    ("scale_no_sqrt", {"scale": "c"}),
+    ("scale_twice", {"scale": "three_times"}),
+    *each("scale_wrong_axis", scale=("sqrt_batch", "sqrt_batch_and_heads")),
+    *ROUNDED,
+    *each("scale_after_softmax", scale_place=("after_softmax", "both_sides", "output")),
+    *each("scale_constant", scale=CONSTANTS[:12]),
+    *WRONG_AXES,
+    *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
+    *WRONG_AXES_FINITE,
+    ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
+    *NO_SOFTMAX,
+    *each("mask_reversed", mask=("reversed_finite", "reversed_keeps_self", "reversed_past_only")),
+    *each("mask_excludes_self", mask=("excludes_self_finite", "excludes_self_but_first")),
+    ("mask_peeks_one", {"mask": "peeks_two"}),
+    *FILLED,
+    *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
+    *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),
+    *each("mask_nan", mask="missing", late_mask=(*LATE_NAN, "minus_inf_and_sum")),
+    *ADDED,
+    ("mask_not_sliced", {"holder": "whole"}),
+    *NOT_SLICED,
+    *each("mask_not_moved", holder=("attribute", "list")),
+    *each("mask_is_parameter", holder=("parameter", "float_parameter", "bool_parameter")),
+    ("context_unchecked", {"context": "open", "holder": "made_in_forward"}),
+    ("context_unchecked", {"context": "cut"}),
+    *WRONG_SIZES,
+    *each("wrong_view_values", split=("straight", "straight_hd_first", "swapped_first")),
+    *each("merge_wrong_axes", merge=[way for way in MERGES if way.startswith("axes")]),
+    ("heads_interleaved", {"split": "interleaved"}),
+    ("heads_interleaved", {"split": "interleaved", "merge": "axes_(2, 3, 1)"}),
+    *each("heads_missing_transpose", attend_over="heads", mask=("causal", "missing")),
+    *each("heads_averaged", merge=[way for way in MERGES if way.startswith(("mean", "sum"))]),
+    *each("heads_reversed", merge=("reversed", "rolled", "rolled_back")),
+    *each("heads_mix_batch", merge=("batch_joined", "heads_from_batch", "heads_along_tokens", "batch_viewed")),
+    *each("values_wrong_source", source=("v_is_k", "v_is_x", "v_is_q")),
+    *each("values_wrong_source", pack=("keys_twice", "values_twice")),
+    *each("weight_not_transposed", untransposed=(["q"], ["kv"], ["q", "kv"])),
+    ("proj_transposed", {"proj": "untransposed"}),
+    ("proj_twice", {"proj": "twice"}),
+    *each("proj_bias", params=("both_biases", "q_bias", "kv_bias", "proj_bias")),
+    *each("dropout_extra", dropout=("weights_missing", "output_missing")),
+    *each("dropout_always_on", dropout=("functional", "weights_functional")),
+    *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
+    *each("divisibility_unchecked", divisibility=("open", "of_heads", "of_sets", "sets_of_width")),
+    *each("hard_coded_dtype", entrance=("float32", "float64", "half")),
+    ("hard_coded_dtype", {"returned": "float32"}),
+    *each("params_not_registered", params=("unregistered", "kv_unregistered", "q_unregistered", "anew", "kv_anew")),
+    *each("params_extra", params=("renamed", "renamed_q", "separate", "temperature", "layer_norm")),
+    ("layer_widths", {"params": "half_width"}),
+    *each("gradient_cut", cut_gradient=[place for place in CUTTERS if place != "no"]),
+    *each("input_mutated", entrance=("zeroed", "overwritten", "residual", "scaled")),
+    *each("hard_coded_shape", fixed=HEADS_FIXED),
+    *each("hard_coded_shape", fixed=[{"B": 2}, {"B": 1}, {"T": 8}, {"T": "block"}, {"C": 64}]),
+    *each("hard_coded_device", holder=("made_on_default_device", "made_on_cpu")),
+    *each("hard_coded_device", entrance=("cpu_back", "cpu", "cuda")),
+    *each("cache_bytes", bytes=[way for way in BYTES if way != "right"]),
+    *each("interface", number=("float", "tensor", "text", "none")),
+    *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
+)
+
+FAMILIES = ATTENTION_FAMILIES
