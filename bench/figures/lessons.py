@@ -10,6 +10,7 @@ from .fused import fused_qkv, mha_by_loop
 from .head import self_attention
 from .references import exercise
 from .tiles import sdpa_equivalence
+from .windows import sliding_window
 from .words import attention_scores, causal_mask
 
 FIGURES = {
@@ -21,6 +22,7 @@ FIGURES = {
     "mha_by_loop": mha_by_loop,
     "fused_qkv": fused_qkv,
     "sdpa_equivalence": sdpa_equivalence,
+    "sliding_window": sliding_window,
 }
 
 
