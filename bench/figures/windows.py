@@ -28,7 +28,7 @@ def sliding_window() -> str:
     _grid(drawn, 30, whole, range(_T))
     drawn.frame(_LEFT, 44 + _ASKED * _CELL, _T * _CELL, _CELL)
     x = _LEFT + _T * _CELL + 10
-    _legend(drawn, x)
+    _legend(drawn, x, len(seen))
     foot = 44 + _T * _CELL
     drawn.text(8, foot + 28, f"{_LATE} queries while decoding: the last rows", "bold", "start")
     _grid(drawn, foot + 36, late, range(_T - _LATE, _T))
@@ -54,12 +54,12 @@ def _grid(drawn: Drawing, top: float, mask: list[list[bool]], rows: range, colou
             drawn.cell(*place, colour if seen else hidden, "●" if seen else "")
 
 
-def _legend(drawn: Drawing, x: float) -> None:
-    for i, (colour, words) in enumerate((("s1", "may look"), ("hatched", "the future"), ("none", "too far back"))):
+def _legend(drawn: Drawing, x: float, seen: int) -> None:
+    for i, (colour, words) in enumerate((("s1", "may look"), ("hatched", "the future"), ("none", "the far past"))):
         drawn.cell(x, 50 + i * 28, 20, 20, colour, "●" if colour == "s1" else "")
         drawn.text(x + 26, 65 + i * 28, words, "small", "start")
-    drawn.text(x, 44 + (_ASKED + 0.5) * _CELL + 4, f"query {_ASKED} spends", "small", "start")
-    drawn.text(x, 44 + (_ASKED + 1.5) * _CELL + 2, "1 on three keys", "small", "start")
+    drawn.text(x, 44 + (_ASKED + 0.5) * _CELL + 4, f"query {_ASKED} shares", "small", "start")
+    drawn.text(x, 44 + (_ASKED + 1.5) * _CELL + 2, f"1 out over {seen}", "small", "start")
 
 
 def _told(keys: list[int]) -> str:

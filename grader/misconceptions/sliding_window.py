@@ -122,7 +122,7 @@ def make(
     blocks=False,
     own_blocks=None,
     mask_type=None,
-    unchecked=(),  # "window", "queries", or both: what window_mask does not refuse
+    unchecked=(),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
     hide=-INF,  # a number to fill in, or a name of _masking.hidden
     true_hidden=False,  # local_attention fills where the mask is True
     nan="kept",  # "zero": a row that sees nobody becomes zeros, as SDPA has it
@@ -157,6 +157,8 @@ def make(
     def window_mask(T_q, T_k, window, device=None):
         if window < 1 and "window" not in unchecked:
             raise ValueError(f"a window of {window}")
+        if T_q > T_k and "later" in unchecked:
+            raise RuntimeError(f"start ({T_k - T_q}) must be within [0, {T_k}]")
         if T_q > T_k and "queries" not in unchecked:
             raise ValueError(f"{T_q} queries and {T_k} keys")
         seen = table(T_q, T_k, window, **drawn, device="cpu" if "window_mask" in fixed_device else device)
@@ -266,7 +268,7 @@ MUTANTS = (
     *each("values_wrong_source", "roles", "qkk", "qkq"),
     *each("qkv_order", "roles", "kqv", "qvk", "vkq", "kvq", "vqk"),
     *each("output_rounded", "decimals", 4, 3, 2),
-    *each("argument_unchecked", "unchecked", ("window",), ("queries",), ("window", "queries")),
+    *each("argument_unchecked", "unchecked", ("window",), ("queries",), ("window", "queries"), ("later",)),
     *each("mask_not_bool", "mask_type", *TYPES),
     *each("hard_coded_shape", "product", *tuple(PRODUCTS)[1:]),
     *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
@@ -283,5 +285,5 @@ FAMILIES = (
     ("scale_constant", lambda c: {"scale": c}, SCALES_TRIED),
     ("mask_weak_fill", lambda c: {"hide": -c}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"hide": ("add", -c)}, FILLS_TRIED),
-    ("mask_weak_fill", lambda c: {"hide": ("below", c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"hide": ("below", c)}, (0.02, 8.0)),
 )
