@@ -43,13 +43,13 @@ def rotary() -> str:
     foot = 44 + 108 + 66
     drawn.text(8, foot + 26, "Two steps apart: the same score", "bold", "start")
     for j, ((m, n), score) in enumerate(zip(_PLACES, scores, strict=True)):
-        x, y = 84 + j * 152, foot + 78
+        x, y = 84 + j * 152, foot + 88
         _clock(drawn, x, y, "a", 36)
         _hand(drawn, x, y, m, 36, "q")
         _hand(drawn, x, y, n, 36, "k")
-        drawn.text(x, y + 62, f"q at {m}, k at {n}", "small")
-        drawn.text(x, y + 80, f"cos({m} − {n}) = {number(score)}", "code")
-    return drawn.svg(foot + 170)
+        drawn.text(x, y + 70, f"q at {m}, k at {n}", "small")
+        drawn.text(x, y + 88, f"cos({m} − {n}) = {number(score)}", "code")
+    return drawn.svg(foot + 190)
 
 
 def _score(m: int, n: int) -> float:

@@ -55,7 +55,7 @@ def _grid(drawn: Drawing, top: float, mask: list[list[bool]], rows: range, colou
 
 
 def _legend(drawn: Drawing, x: float, seen: int) -> None:
-    for i, (colour, words) in enumerate((("s1", "may look"), ("hatched", "the future"), ("none", "the far past"))):
+    for i, (colour, words) in enumerate((("s1", "may look"), ("hatched", "the future"), ("none", "far past"))):
         drawn.cell(x, 50 + i * 28, 20, 20, colour, "●" if colour == "s1" else "")
         drawn.text(x + 26, 65 + i * 28, words, "small", "start")
     drawn.text(x, 44 + (_ASKED + 0.5) * _CELL + 4, f"query {_ASKED} shares", "small", "start")

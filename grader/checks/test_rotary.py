@@ -80,7 +80,9 @@ def test_shapes(attempt, reference, draw):
         assert_shape(answer, reference.call(name, **kwargs).output.shape, f"the output of {name}")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="Which channels are a pair, which way do they turn, and how fast is pair i?")
+@check(
+    points=0.75, layer=Layer.VALUES, hint="Which channels are a pair, which way do they turn, and how fast is pair i?"
+)
 def test_rotate(attempt, reference, draw):
     """turns neighbouring channels, each pair at its own speed"""
     s = sizes_of(draw)
@@ -91,7 +93,9 @@ def test_rotate(attempt, reference, draw):
         "nothing is turned": x,
         "the pairs turn the wrong way round": back,
         "channel i is paired with channel i + hd/2: here neighbours are a pair": halves,
-        "pairs are turned, and then put back as two halves": torch.cat([want.output[..., 0::2], want.output[..., 1::2]], -1),
+        "pairs are turned, and then put back as two halves": torch.cat(
+            [want.output[..., 0::2], want.output[..., 1::2]], -1
+        ),
     }
     assert_is_none_of(got.output, guesses)
     assert_matches(got, want)
@@ -109,7 +113,10 @@ def test_positions(attempt, reference, draw):
     """stands each token at the position that is given for it"""
     s = sizes_of(draw)
     x = draw(s.B, s.T, s.hd)
-    for positions, what in ((torch.arange(s.T) + 21, "positions from 21 on"), (places(draw, s.T), "positions in any order")):
+    for positions, what in (
+        (torch.arange(s.T) + 21, "positions from 21 on"),
+        (places(draw, s.T), "positions in any order"),
+    ):
         got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
         counted = reference.call("rotate", x, torch.arange(s.T))
         expect(not same(got.output, counted.output), f"with {what}, tokens are counted from 0")
@@ -178,10 +185,14 @@ def test_rotary_scores(attempt, reference, draw):
     expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
     assert_matches(got, want, "the scores")
     args = list(calls_of(draw, s)["rotary_scores"].values())
-    assert_matches(attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "with more keys, the scores")
+    assert_matches(
+        attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "with more keys, the scores"
+    )
     q, k = draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8)
     args = (q, k, places(draw, 41), places(draw, 57))
-    assert_matches(attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "in a long text, the scores")
+    assert_matches(
+        attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "in a long text, the scores"
+    )
 
 
 @check(points=0.5, layer=Layer.VALUES, hint="While decoding the one query is not at position 0.")
@@ -193,14 +204,18 @@ def test_decoding(attempt, reference, draw):
     last = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
     got, want = (c.call("rotary_scores", *last) for c in (attempt, reference))
     from_zero = reference.call("rotary_scores", *last[:2], positions[:1] * 0, positions)
-    expect(not same(got.output, from_zero.output), "a single query is taken for the first token, whatever its position is")
+    expect(
+        not same(got.output, from_zero.output), "a single query is taken for the first token, whatever its position is"
+    )
     assert_matches(got, want, "for one query, the scores")
     whole = attempt.call("rotary_scores", q, k, positions, positions)
     assert_shape(whole, (s.B, s.T, s.T), "the scores")
     assert_same(whole.output[:, -1:], got, "the last query has other scores when it stands alone")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="In each head: first the first channels of all pairs, then the second ones.")
+@check(
+    points=0.75, layer=Layer.VALUES, hint="In each head: first the first channels of all pairs, then the second ones."
+)
 def test_pairs_to_halves(attempt, reference, draw):
     """moves the rows of each head, and keeps what stands in them"""
     s = sizes_of(draw)
@@ -261,7 +276,9 @@ def test_gradients(attempt, reference, draw):
             if got.gradient(f"args.{i}") is None:
                 moved = attempt.call(name, *args[:i], args[i].roll(1, -1) + 1, *args[i + 1 :])
                 cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
-                evidence = f"{name}: no gradient reaches {'xqk'[i + tensors - 1]}" + ", though the output depends on it" * cut
+                evidence = (
+                    f"{name}: no gradient reaches {'xqk'[i + tensors - 1]}" + ", though the output depends on it" * cut
+                )
                 raise CheckFailed(evidence, "gradient_cut" if cut else "")
         assert_gradients_match(got, want, *(f"args.{i}" for i in range(tensors)))
 

@@ -70,7 +70,9 @@ def assert_band(attempt, queries, keys, window):
     square = torch.ones(queries, keys, dtype=torch.bool)
     stands = keys - queries
     expect(not torch.equal(seen, ~right), "True and False are swapped: True means may look")
-    expect(not torch.equal(seen, square.tril().triu(1 - window)), f"for {what} the band begins in the upper left corner")
+    expect(
+        not torch.equal(seen, square.tril().triu(1 - window)), f"for {what} the band begins in the upper left corner"
+    )
     ahead, behind = square.triu(stands + 1), square.tril(stands - window)
     own = bool(seen.diagonal(stands).all())
     expect(own, f"for {what} a query does not see the key it stands at; the last query stands at the last key")
@@ -103,7 +105,9 @@ def test_mask_is_boolean(attempt, draw):
     expect(answer.dtype == "bool", f"the mask should be of dtype bool; yours is {answer.dtype}", "mask_not_bool")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="Two conditions for each pair: not ahead of the query, not too far behind.")
+@check(
+    points=0.75, layer=Layer.VALUES, hint="Two conditions for each pair: not ahead of the query, not too far behind."
+)
 def test_window_mask(attempt, draw):
     """lets every token see itself and the window − 1 tokens before it"""
     s = sizes_of(draw)
@@ -112,7 +116,9 @@ def test_window_mask(attempt, draw):
         assert_band(attempt, size, size, window)
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="At which position does query 0 stand, when there are more keys than queries?")
+@check(
+    points=0.75, layer=Layer.VALUES, hint="At which position does query 0 stand, when there are more keys than queries?"
+)
 def test_fewer_queries(attempt, draw):
     """stands the last query at the last key"""
     s = sizes_of(draw)
@@ -121,7 +127,9 @@ def test_fewer_queries(attempt, draw):
         assert_band(attempt, queries, keys, window)
 
 
-@check(points=0.25, layer=Layer.VALUES, hint="With a window of 1 a token sees itself; a wide one hides the future alone.")
+@check(
+    points=0.25, layer=Layer.VALUES, hint="With a window of 1 a token sees itself; a wide one hides the future alone."
+)
 def test_narrow_and_wide(attempt, draw):
     """is right for a window of 1, and for one as wide as the text or wider"""
     s = sizes_of(draw)
@@ -129,7 +137,11 @@ def test_narrow_and_wide(attempt, draw):
         assert_band(attempt, queries, keys, window)
 
 
-@check(points=0.5, layer=Layer.HYGIENE, hint="Which two calls make no sense? Look at the numbers before you build anything.")
+@check(
+    points=0.5,
+    layer=Layer.HYGIENE,
+    hint="Which two calls make no sense? Look at the numbers before you build anything.",
+)
 def test_refuses(attempt, draw):
     """refuses a window below 1, and more queries than keys"""
     s = sizes_of(draw)
@@ -169,7 +181,9 @@ def test_reach(attempt, draw):
         for i, (has_moved, may_see) in enumerate(zip(moved.tolist(), seen[:, key].tolist(), strict=True)):
             where = "ahead of it" if key > stands + i else f"{stands + i - key} before it, and the window is {s.W}"
             expect(not has_moved or may_see, f"query {i} of {s.U} hears of key {key} of {s.T}, which lies {where}")
-            expect(has_moved or not may_see, f"query {i} of {s.U} does not hear of key {key} of {s.T}, which it should see")
+            expect(
+                has_moved or not may_see, f"query {i} of {s.U} does not hear of key {key} of {s.T}, which it should see"
+            )
 
 
 @check(points=0.75, layer=Layer.VALUES, hint="Scores over √head_dim, hide, share out, mix: in this order.")
@@ -197,7 +211,9 @@ def test_decoding(attempt, reference, draw):
         got, want = (c.call("local_attention", *args) for c in (attempt, reference))
         assert_matches(got, want, f"{what}, the output of local_attention")
     args = (*qkv(draw, s, s.T, 47), s.U)
-    assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), "for 47 keys, the output")
+    assert_matches(
+        attempt.call("local_attention", *args), reference.call("local_attention", *args), "for 47 keys, the output"
+    )
 
 
 @check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
@@ -221,7 +237,9 @@ def test_gradients(attempt, reference, draw):
     assert_shape(got, g.shape, "the answers")
     for i, name in enumerate("qkv"):
         if got.gradient(f"args.{i}") is None:
-            moved = attempt.call("local_attention", *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :])
+            moved = attempt.call(
+                "local_attention", *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :]
+            )
             cut = bool(moved.output.isfinite().all()) and difference(moved.output, got.output) > TOLERANCE
             evidence = f"no gradient reaches {name}" + ", though the output depends on it" * cut
             raise CheckFailed(evidence, "gradient_cut" if cut else "")

@@ -69,7 +69,9 @@ ROWS = {
     "heads_after": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).permute(2, 0, 1, 3).reshape(w.shape),
     "heads_as_width": lambda w, nh: w.reshape(len(w) // nh, nh // 2, 2, -1).transpose(1, 2).reshape(w.shape),
     "flipped": lambda w, nh: w.reshape(nh, len(w) // nh // 2, 2, -1).transpose(1, 2).flip(2).reshape(w.shape),
-    "negated": lambda w, nh: ROWS["right"](torch.where(torch.arange(len(w), device=w.device)[:, None] % 2 == 1, -w, w), nh),
+    "negated": lambda w, nh: ROWS["right"](
+        torch.where(torch.arange(len(w), device=w.device)[:, None] % 2 == 1, -w, w), nh
+    ),
 }
 
 # What q kᵀ is multiplied by. A number stands for itself.
@@ -298,7 +300,11 @@ MUTANTS = (
     ("rope_missing", {"turns": "", "own_turns": ""}),
     ("rope_missing", {"turns": ""}),
     *each("rope_missing", "own_turns", "q", "k", ""),
-    *(m for kind in ("counted", "counted_from_first", "sorted", "counted_down") for m in _turns("rope_positions", place=kind)),
+    *(
+        m
+        for kind in ("counted", "counted_from_first", "sorted", "counted_down")
+        for m in _turns("rope_positions", place=kind)
+    ),
     *_turns("rope_positions", place="from_first"),
     *each("rope_positions", "place", "from_one"),
     *each("rope_positions", "q_place", "counted", "from_one", "from_first", "counted_down"),

@@ -187,7 +187,9 @@ def make(
     functions = {"window_mask": window_mask, "local_attention": local_attention}
     if renamed:
         right = functions[renamed]
-        functions[renamed] = lambda *args, **kwargs: right(*args, device=kwargs.get("device")) if kwargs else right(*args)
+        functions[renamed] = lambda *args, **kwargs: (
+            right(*args, device=kwargs.get("device")) if kwargs else right(*args)
+        )
     functions.pop(without, None)
     return functions
 

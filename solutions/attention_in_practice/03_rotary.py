@@ -125,7 +125,8 @@ if __name__ == "__main__":
     x = torch.randn(2, 3, 4, 6, generator=torch.Generator().manual_seed(3))
     order = torch.tensor([7, 2, 40, 3])
     many = rotate(x, order)
-    assert many.shape == x.shape and many.dtype == x.dtype, f"shape and dtype stay; yours: {many.shape}, {many.dtype}"
+    assert many.shape == x.shape, f"turning keeps the shape: (2, 3, 4, 6), not {tuple(many.shape)}"
+    assert many.dtype == x.dtype, f"the dtype stays {x.dtype}; yours is {many.dtype}"
     assert torch.allclose(many.norm(dim=-1), x.norm(dim=-1), atol=1e-4), "a rotation changes no length"
     assert torch.allclose(many[1, 2, 2:3], rotate(x[1, 2, 2:3], torch.tensor([40])), atol=1e-4), (
         "the third token stands at position 40, in company and alone"

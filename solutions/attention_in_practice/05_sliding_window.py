@@ -115,7 +115,9 @@ if __name__ == "__main__":
     late = window_mask(2, 5, 3)
     assert late.shape == (2, 5), f"two queries and five keys make a (2, 5) mask, not {tuple(late.shape)}"
     assert draw(late) == band[-2:], f"the last two queries have the last two rows, {band[-2:]}; yours: {draw(late)}"
-    assert draw(window_mask(1, 6, 2)) == ["····●●"], f"the newest token stands last; yours: {draw(window_mask(1, 6, 2))}"
+    assert draw(window_mask(1, 6, 2)) == ["····●●"], (
+        f"the newest token stands last; yours: {draw(window_mask(1, 6, 2))}"
+    )
     assert draw(window_mask(3, 3, 9)) == ["●··", "●●·", "●●●"], "a window wider than the text is the causal mask"
     for T_q, T_k, window in ((3, 3, 0), (4, 3, 2)):
         try:
@@ -169,7 +171,9 @@ if __name__ == "__main__":
     means = local_attention(zeros, zeros, v, 2)
     assert means.shape == (4, 3), f"four queries, values three wide: (4, 3), not {tuple(means.shape)}"
     expected = torch.tensor([[1.0, 10.0, 5.0], [2.0, 15.0, 5.0], [4.0, 30.0, 5.0], [6.0, 60.0, 5.0]])
-    assert torch.allclose(means, expected, atol=1e-5), f"means of two neighbours: {expected.tolist()}; got {means.tolist()}"
+    assert torch.allclose(means, expected, atol=1e-5), (
+        f"means of two neighbours: {expected.tolist()}; got {means.tolist()}"
+    )
 
     generator = torch.Generator().manual_seed(5)
     q, k, v = (torch.randn(2, 3, 6, width, generator=generator) for width in (4, 4, 5))
@@ -185,7 +189,9 @@ if __name__ == "__main__":
         assert not torch.allclose(y, again, atol=1e-3), f"key {edited} was edited, and no answer moved at all"
     alone = local_attention(q[..., -1:, :], k, v, 3)
     assert torch.allclose(alone, y[..., -1:, :], atol=1e-5), "the newest query gets another answer when it asks alone"
-    assert torch.allclose(local_attention(q, k, v, 1), v, atol=1e-5), "whoever sees only itself carries home its own value"
+    assert torch.allclose(local_attention(q, k, v, 1), v, atol=1e-5), (
+        "whoever sees only itself carries home its own value"
+    )
     print("local_attention: near things are clear, far things are gone")
 
 # %% [markdown]
