@@ -10,7 +10,9 @@ from .fused import fused_qkv, mha_by_loop
 from .head import self_attention
 from .practice import cross_attention, grouped_query_attention
 from .references import exercise
+from .rotation import rotary
 from .tiles import sdpa_equivalence
+from .windows import sliding_window
 from .words import attention_scores, causal_mask
 
 FIGURES = {
@@ -24,6 +26,8 @@ FIGURES = {
     "sdpa_equivalence": sdpa_equivalence,
     "cross_attention": cross_attention,
     "grouped_query_attention": grouped_query_attention,
+    "rotary": rotary,
+    "sliding_window": sliding_window,
 }
 
 

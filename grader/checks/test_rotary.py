@@ -1,0 +1,325 @@
+"""Hidden checks of rotary positions: turned pairs, scores of differences alone, and weights for the other layout."""
+
+import re
+
+import torch
+
+from manyheads.checks import (
+    CheckFailed,
+    Layer,
+    assert_gradients_match,
+    assert_matches,
+    assert_refused,
+    assert_same,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+)
+from manyheads.checks.asserts import TOLERANCE, difference
+
+LAST = 63  # positions are integers from 0 to here
+BASE = 10000.0
+BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
+
+
+def sizes_of(draw):
+    """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
+    return draw.sizes(B=[5], H=[3], T=[11, 12], U=[9], hd=[10, 14], nh=[6], C_in=[7])
+
+
+def places(draw, count):
+    """Positions in no order, none of them twice, and not those that one would count."""
+    return draw(LAST + 1).argsort()[:count].clone()
+
+
+def calls_of(draw, s=None):
+    """Every function of the exercise with arguments for it, by name."""
+    s = s or sizes_of(draw)
+    return {
+        "rotate": {"x": draw(s.B, s.T, s.hd), "positions": places(draw, s.T)},
+        "rotary_scores": {
+            "q": draw(s.B, s.U, s.hd),
+            "k": draw(s.B, s.T, s.hd),
+            "q_positions": places(draw, s.U),
+            "k_positions": places(draw, s.T),
+        },
+        "pairs_to_halves": {"weight": draw(s.nh * s.hd, s.C_in), "n_head": s.nh},
+    }
+
+
+def angles(positions, hd, base=BASE):
+    """(T, hd / 2): the oracle's angles."""
+    return positions[:, None] * base ** -(torch.arange(0, hd, 2, dtype=torch.float64) / hd)
+
+
+def turned_in_halves(x, positions, direction=1.0):
+    """The rotation in the layout that pairs channel i with channel i + hd/2."""
+    a, b = x.chunk(2, dim=-1)
+    angle = direction * angles(positions, x.shape[-1])
+    return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1)
+
+
+def same(got, want):
+    """Whether two tensors agree as assert_matches understands it."""
+    return got.shape == want.shape and difference(got, want) <= TOLERANCE
+
+
+def assert_is_none_of(got, guesses):
+    """Fail with what the values are instead, where one of the guesses says it."""
+    for phrase, values in guesses.items():
+        expect(not same(got, values), phrase)
+
+
+@check(points=0.25, layer=Layer.SHAPE)
+def test_shapes(attempt, reference, draw):
+    """takes its arguments by name and gives one tensor of the right shape"""
+    for name, kwargs in calls_of(draw).items():
+        answer = attempt.call(name, **kwargs)
+        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
+        assert_shape(answer, reference.call(name, **kwargs).output.shape, f"the output of {name}")
+
+
+@check(
+    points=0.75, layer=Layer.VALUES, hint="Which channels are a pair, which way do they turn, and how fast is pair i?"
+)
+def test_rotate(attempt, reference, draw):
+    """turns neighbouring channels, each pair at its own speed"""
+    s = sizes_of(draw)
+    x, positions = draw(s.B, s.T, s.hd), torch.arange(s.T)
+    got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
+    back, halves = reference.call("rotate", x, -positions).output, turned_in_halves(x, positions)
+    guesses = {
+        "nothing is turned": x,
+        "the pairs turn the wrong way round": back,
+        "channel i is paired with channel i + hd/2: here neighbours are a pair": halves,
+        "pairs are turned, and then put back as two halves": torch.cat(
+            [want.output[..., 0::2], want.output[..., 1::2]], -1
+        ),
+    }
+    assert_is_none_of(got.output, guesses)
+    assert_matches(got, want)
+    many = draw.integer(40, LAST + 1)
+    x, positions = draw(s.B, many, s.hd + 8), torch.arange(many)
+    what = f"for {many} tokens, the output of rotate"
+    assert_matches(attempt.call("rotate", x, positions), reference.call("rotate", x, positions), what)
+    x = draw(s.U, 2)
+    pair, right = (c.call("rotate", x, torch.arange(s.U)) for c in (attempt, reference))
+    assert_matches(pair, right, "with a single pair of channels, the output of rotate")
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="The positions are an argument: what are they used for?")
+def test_positions(attempt, reference, draw):
+    """stands each token at the position that is given for it"""
+    s = sizes_of(draw)
+    x = draw(s.B, s.T, s.hd)
+    for positions, what in (
+        (torch.arange(s.T) + 21, "positions from 21 on"),
+        (places(draw, s.T), "positions in any order"),
+    ):
+        got, want = attempt.call("rotate", x, positions), reference.call("rotate", x, positions)
+        counted = reference.call("rotate", x, torch.arange(s.T))
+        expect(not same(got.output, counted.output), f"with {what}, tokens are counted from 0")
+        assert_matches(got, want, f"with {what}, the output of rotate")
+    one = torch.tensor([37])
+    got, want = (c.call("rotate", x[:, :1].clone(), one) for c in (attempt, reference))
+    assert_matches(got, want, "for a single token at position 37, the output of rotate")
+    got, want = (c.call("rotate", x[:, :1].clone(), one * 0) for c in (attempt, reference))
+    assert_matches(got, want, "for a single token at position 0, the output of rotate")
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="base is an argument of both functions; who hands it on?")
+def test_base(attempt, reference, draw):
+    """takes the base that it is given"""
+    s = sizes_of(draw)
+    base = 1000.0 * draw.integer(2, 5)
+    calls = {name: list(kwargs.values()) for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
+    for name, args in calls.items():
+        got, want = (c.call(name, *args, base) for c in (attempt, reference))
+        usual = reference.call(name, *args)
+        expect(not same(got.output, usual.output), f"{name} turns with a base of 10,000 where it is given {base:,.0f}")
+        assert_matches(got, want, f"with a base of {base:,.0f}, the output of {name}")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="With an odd number of channels, which one has no partner?")
+def test_refuses(attempt, draw):
+    """refuses an odd number of channels"""
+    s = sizes_of(draw)
+    positions = places(draw, s.T)
+    assert_shape(attempt.call("rotate", draw(s.B, s.T, s.hd), positions), (s.B, s.T, s.hd), "the output of rotate")
+    for hd in (s.hd - 1, s.hd + 3):
+        answer, what = attempt.call("rotate", draw(s.B, s.T, hd), positions), f"a head of {hd} channels"
+        if answer.raised is not None and BROKE_LATER & set(answer.raised.bases):
+            told = f"{what} ends in an error further down: check first, and raise a ValueError that names the number"
+            raise CheckFailed(told, "argument_unchecked")
+        assert_refused(answer, what, suspect="argument_unchecked")
+
+
+@check(points=0.5, layer=Layer.CAUSALITY, hint="Move the whole text along by a few positions: may any score change?")
+def test_differences(attempt, draw):
+    """scores differences of positions, and nothing else of them"""
+    s = sizes_of(draw)
+    q, k = draw(s.B, s.U, s.hd), draw(s.B, s.T, s.hd)
+    q_positions, k_positions = torch.arange(s.U) + s.T - s.U, torch.arange(s.T)
+    here = attempt.call("rotary_scores", q, k, q_positions, k_positions)
+    assert_shape(here, (s.B, s.U, s.T), "the scores")
+    later = attempt.call("rotary_scores", q, k, q_positions + 23, k_positions + 23)
+    assert_same(here, later, "all tokens moved on by 23 positions, and the scores changed")
+    for moved, what in (((23, 0), "queries"), ((0, 23), "keys")):
+        apart = attempt.call("rotary_scores", q, k, q_positions + moved[0], k_positions + moved[1])
+        assert_shape(apart, (s.B, s.U, s.T), "the scores")
+        expect(not same(apart.output, here.output), f"the {what} alone moved on by 23 positions, and no score changed")
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="Turn both sides, each by its own positions, then divide by √head_dim.")
+def test_rotary_scores(attempt, reference, draw):
+    """scores turned queries against turned keys, over √head_dim"""
+    s = sizes_of(draw)
+    q, k = draw(s.B, s.U, s.hd), draw(s.B, s.U, s.hd)
+    args = (q, k, places(draw, s.U), places(draw, s.U))
+    got, want = (c.call("rotary_scores", *args).output for c in (attempt, reference))
+    if got.shape == want.shape:
+        factor = float((got * want).sum() / (want * want).sum())
+        if abs(factor - 1) > TOLERANCE and same(got, want * factor):
+            raise CheckFailed(f"every score is {factor:.3g} times what it should be")
+    expect(not same(got, q @ k.mT / s.hd**0.5), "the scores are those of queries and keys that were not turned")
+    assert_matches(got, want, "the scores")
+    args = list(calls_of(draw, s)["rotary_scores"].values())
+    assert_matches(
+        attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "with more keys, the scores"
+    )
+    q, k = draw(s.B, 41, s.hd + 8), draw(s.B, 57, s.hd + 8)
+    args = (q, k, places(draw, 41), places(draw, 57))
+    assert_matches(
+        attempt.call("rotary_scores", *args), reference.call("rotary_scores", *args), "in a long text, the scores"
+    )
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="While decoding the one query is not at position 0.")
+def test_decoding(attempt, reference, draw):
+    """scores one new query as it would in company"""
+    s = sizes_of(draw)
+    q, k = draw(s.B, s.T, s.hd), draw(s.B, s.T, s.hd)
+    positions = torch.arange(s.T) + 5
+    last = (q[:, -1:].clone(), k, positions[-1:].clone(), positions)
+    got, want = (c.call("rotary_scores", *last) for c in (attempt, reference))
+    from_zero = reference.call("rotary_scores", *last[:2], positions[:1] * 0, positions)
+    expect(
+        not same(got.output, from_zero.output), "a single query is taken for the first token, whatever its position is"
+    )
+    assert_matches(got, want, "for one query, the scores")
+    whole = attempt.call("rotary_scores", q, k, positions, positions)
+    assert_shape(whole, (s.B, s.T, s.T), "the scores")
+    assert_same(whole.output[:, -1:], got, "the last query has other scores when it stands alone")
+
+
+@check(
+    points=0.75, layer=Layer.VALUES, hint="In each head: first the first channels of all pairs, then the second ones."
+)
+def test_pairs_to_halves(attempt, reference, draw):
+    """moves the rows of each head, and keeps what stands in them"""
+    s = sizes_of(draw)
+    for n_head, hd in ((s.nh, s.hd), (1, s.hd), (s.hd, s.nh), (s.nh, 2)):
+        weight = draw(n_head * hd, s.C_in)
+        got, want = (c.call("pairs_to_halves", weight, n_head) for c in (attempt, reference))
+        what = f"for {n_head} heads of {hd} channels"
+        assert_shape(got, weight.shape, f"{what}, the output of pairs_to_halves")
+        if hd > 2:
+            expect(not same(got.output, weight), f"{what}, the rows are where they were")
+        kept = same(got.output.flatten().sort().values, weight.flatten().sort().values)
+        expect(kept, f"{what}, numbers were changed or lost: rows only change places")
+        assert_matches(got, want, f"{what}, the output of pairs_to_halves")
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="Do pairs_to_halves and rotate mean the same pairs?")
+def test_same_scores(attempt, draw):
+    """gives the scores of pairs where halves are turned"""
+    s = sizes_of(draw)
+    x, positions = draw(s.T, s.C_in), places(draw, s.T)
+    weights = [draw.weights(s.nh * s.hd, s.C_in) for _ in "qk"]
+    moved = [attempt.call("pairs_to_halves", weight, s.nh).output for weight in weights]
+    for weight, rows in zip(weights, moved, strict=True):
+        assert_shape(rows, weight.shape, "the output of pairs_to_halves")
+    q, k = ((x @ weight.T).unflatten(-1, (s.nh, s.hd)).transpose(0, 1).contiguous() for weight in weights)
+    pairs = attempt.call("rotary_scores", q, k, positions, positions)
+    in_halves = ((x @ rows.double().T).unflatten(-1, (s.nh, s.hd)).transpose(0, 1) for rows in moved)
+    q, k = (turned_in_halves(channels, positions) for channels in in_halves)
+    assert_shape(pairs, (s.nh, s.T, s.T), "the scores")
+    assert_same(pairs, q @ k.mT / s.hd**0.5, "with the reordered weights, halves do not score as pairs do with yours")
+
+
+@check(points=0.25, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
+def test_leading_dimensions(attempt, draw):
+    """treats every leading index as if it stood alone"""
+    s = sizes_of(draw)
+    q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.T, s.hd)
+    here, there = places(draw, s.U), places(draw, s.T)
+    calls = {"rotate": ((q,), (here,), s.hd), "rotary_scores": ((q, k), (here, there), s.T)}
+    for name, (tensors, positions, last) in calls.items():
+        whole = attempt.call(name, *tensors, *positions)
+        assert_shape(whole, (s.B, s.H, s.U, last), f"the output of {name}")
+        alone = attempt.call(name, *(t[-1, -1].clone() for t in tensors), *positions)
+        what = f"{name}: what stands last of the leading dimensions gives something else when it stands alone"
+        assert_same(whole.output[-1, -1], alone, what)
+
+
+@check(points=0.25, layer=Layer.GRADIENTS)
+def test_gradients(attempt, reference, draw):
+    """lets the right gradients through to x, q and k"""
+    calls = calls_of(draw)
+    for name, tensors in (("rotate", 1), ("rotary_scores", 2)):
+        args = list(calls[name].values())
+        g = draw(*reference.call(name, *args).output.shape)
+        got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
+        assert_shape(got, g.shape, f"the output of {name}")
+        for i in range(tensors):
+            if got.gradient(f"args.{i}") is None:
+                moved = attempt.call(name, *args[:i], args[i].roll(1, -1) + 1, *args[i + 1 :])
+                cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
+                evidence = (
+                    f"{name}: no gradient reaches {'xqk'[i + tensors - 1]}" + ", though the output depends on it" * cut
+                )
+                raise CheckFailed(evidence, "gradient_cut" if cut else "")
+        assert_gradients_match(got, want, *(f"args.{i}" for i in range(tensors)))
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_leaves_its_arguments(attempt, draw):
+    """leaves its arguments as they were"""
+    for name, kwargs in calls_of(draw).items():
+        assert_unmutated(attempt.call(name, *kwargs.values()), suspect="input_mutated")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_dtype(attempt, draw):
+    """answers in the dtype that it was given"""
+    for name, kwargs in calls_of(draw).items():
+        args = list(kwargs.values())
+        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
+        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+        if not works:
+            answers["float64"].must_return()
+        expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            if answer.kind == "tensor":
+                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
+                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="The angles belong where the channels are.")
+def test_device(attempt, draw):
+    """works on the device of its arguments"""
+    for name, kwargs in calls_of(draw).items():
+        args = list(kwargs.values())
+        there = [a.to("meta") if isinstance(a, torch.Tensor) else a for a in args]
+        answer = attempt.asking(watch=True).call(name, *there)
+        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.message)
+        seen = answer.reply.operations
+        mixed = fixed or (seen is not None and seen.mixed)  # not every operation raises at that
+        met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+        expect(not mixed, met, "hard_coded_device")
+        if answer.raised is None:
+            on = answer.device or "meta"
+            expect(on == "meta", f"{name}: the output is on {on} wherever the arguments are", "hard_coded_device")
+            continue
+        attempt.call(name, *args).must_return()  # a meta tensor has no numbers: who looks at them may raise
