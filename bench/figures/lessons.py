@@ -9,6 +9,7 @@ from .channels import reshape_dance, weight_split
 from .fused import fused_qkv, mha_by_loop
 from .head import self_attention
 from .references import exercise
+from .tile_order import tiled_attention
 from .tiles import sdpa_equivalence
 from .words import attention_scores, causal_mask
 
@@ -21,6 +22,7 @@ FIGURES = {
     "mha_by_loop": mha_by_loop,
     "fused_qkv": fused_qkv,
     "sdpa_equivalence": sdpa_equivalence,
+    "tiled_attention": tiled_attention,
 }
 
 
