@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from .cache import kv_cache
 from .channels import reshape_dance, weight_split
 from .fused import fused_qkv, mha_by_loop
 from .head import self_attention
@@ -22,6 +23,7 @@ FIGURES = {
     "mha_by_loop": mha_by_loop,
     "fused_qkv": fused_qkv,
     "sdpa_equivalence": sdpa_equivalence,
+    "kv_cache": kv_cache,
     "tiled_attention": tiled_attention,
 }
 

@@ -19,9 +19,7 @@ def tiled_attention() -> str:
     steps, totals = _running(q[_SHOWN : _SHOWN + _ROWS] @ k.T / 2)
     _, lse = reference("tiled_attention", "tiled_attention")(q, k, k, _ROWS, _KEYS)
     assert torch.allclose(steps[-1] + totals.log(), lse[_SHOWN : _SHOWN + _ROWS]), "the reference carries the same"
-    told = "; ".join(
-        f"query {_SHOWN + i}: {', '.join(number(float(step[i])) for step in steps)}" for i in range(_ROWS)
-    )
+    told = "; ".join(f"query {_SHOWN + i}: {', '.join(number(float(step[i])) for step in steps)}" for i in range(_ROWS))
     drawn = Drawing(
         "The tiles in the order they are visited, and the running maximum",
         f"{_T} queries and keys in tiles of {_ROWS} × {_KEYS}. Block by block of queries, tiles are visited from the left: 2 "

@@ -73,7 +73,9 @@ def test_finite(attempt, draw):
         assert_finite(answer["y"])
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="Query i of a chunk stands at position past + i: which keys come later?")
+@check(
+    points=0.25, layer=Layer.CAUSALITY, hint="Query i of a chunk stands at position past + i: which keys come later?"
+)
 def test_causal(attempt, draw):
     """lets no token see the future, in the first chunk or a later one"""
     s = sizes_of()
@@ -124,7 +126,11 @@ def test_one_call(attempt, reference, draw):
         assert_matches(got, want, f"with {T} tokens and {nh} heads, y")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="A new token sees all that is cached, and itself. What does your mask show it?")
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="A new token sees all that is cached, and itself. What does your mask show it?",
+)
 def test_token_by_token(attempt, reference, draw):
     """gives one token after the other what a single call gives"""
     s = sizes_of()
@@ -133,7 +139,11 @@ def test_token_by_token(attempt, reference, draw):
     compare(attempt, reference, s, weights_of(draw, s.C), chunks, "after a prompt of 9 tokens")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="With 3 cached and 2 new tokens the mask is (2, 5). In which corner is its triangle?")
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="With 3 cached and 2 new tokens the mask is (2, 5). In which corner is its triangle?",
+)
 def test_chunks(attempt, reference, draw):
     """gives chunks of any sizes what a single call gives"""
     s = sizes_of()
@@ -165,7 +175,11 @@ def test_two_beams(attempt, reference, draw):
         assert_matches(got["y"], want["y"], f"where caches are continued twice, y of call {n}")
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="cache=None is a new sequence. What does the module still know of the last one?")
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="cache=None is a new sequence. What does the module still know of the last one?",
+)
 def test_starts_anew(attempt, reference, draw):
     """starts anew without a cache, and keeps two sequences apart"""
     s = sizes_of()

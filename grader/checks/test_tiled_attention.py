@@ -47,7 +47,9 @@ def test_online_shape(attempt, draw):
         assert_shape(answer, shape, f"for {shape} and block = {block}, the output")
 
 
-@check(points=0.25, layer=Layer.SHAPE, hint="y has the values' width. lse is one number for each query: no axis is left.")
+@check(
+    points=0.25, layer=Layer.SHAPE, hint="y has the values' width. lse is one number for each query: no axis is left."
+)
 def test_tiled_shape(attempt, draw):
     """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any blocks"""
     for before, T, block_q, block_k in (((B, NH), 24, 8, 12), ((B,), 23, 4, 8), ((B, NH), 13, 17, 19)):
@@ -67,7 +69,9 @@ def test_finite(attempt, draw):
         assert_finite(asked(attempt, drawn(draw, 24), block_q, block_k))
 
 
-@check(points=0.25, layer=Layer.CAUSALITY, hint="In the tile at (top, left), key j stands at left + j, query i at top + i.")
+@check(
+    points=0.25, layer=Layer.CAUSALITY, hint="In the tile at (top, left), key j stands at left + j, query i at top + i."
+)
 def test_causal(attempt, draw):
     """lets no query see the future, in no tile"""
     q, k, v = drawn(draw, 23)
@@ -105,7 +109,9 @@ def test_independent(attempt, draw):
         assert_shape(after, before.shape, what)
         changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > 1e-7
         changed[1, 2] = False
-        expect(not changed.any(), f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere")
+        expect(
+            not changed.any(), f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        )
 
 
 @check(points=0.25, layer=Layer.VALUES, hint="A single block has nothing to mend: exponentials, over their sum.")
@@ -116,7 +122,9 @@ def test_online_one_block(attempt, reference, draw):
         assert_matches(attempt.call(ONLINE, scores, block), reference.call(ONLINE, scores, block))
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="A block brings a larger score. By which factor is the old sum too large now?")
+@check(
+    points=0.5, layer=Layer.VALUES, hint="A block brings a larger score. By which factor is the old sum too large now?"
+)
 def test_online_values(attempt, reference, draw):
     """online_softmax is right over many blocks, wherever the largest score stands"""
     rows = {
@@ -143,7 +151,11 @@ def test_online_ragged(attempt, reference, draw):
         assert_matches(got, want, f"with T = {T} and block = {block}, the weights")
 
 
-@check(points=0.5, layer=Layer.VALUES, hint="One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.")
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.",
+)
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
     for T, block_q, block_k in ((13, 13, 13), (11, 16, 19)):
@@ -152,7 +164,11 @@ def test_one_tile(attempt, reference, draw):
         assert_matches(got, want, "in a single tile, y")
 
 
-@check(points=0.75, layer=Layer.VALUES, hint="m, the sum and the gathered values are carried from tile to tile, and mended.")
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="m, the sum and the gathered values are carried from tile to tile, and mended.",
+)
 def test_values(attempt, reference, draw):
     """attends right in tiles of any size"""
     for T, tiles in ((24, ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2))), (60, ((12, 20),))):
@@ -185,7 +201,9 @@ def test_ragged(attempt, reference, draw):
         assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, y")
 
 
-@check(points=0.25, layer=Layer.GRADIENTS, hint="A tensor that is filled in place, detached or remade loses its gradient.")
+@check(
+    points=0.25, layer=Layer.GRADIENTS, hint="A tensor that is filled in place, detached or remade loses its gradient."
+)
 def test_gradients(attempt, reference, draw):
     """lets gradients through y to q, k and v"""
     qkv, names = drawn(draw, 13), ("args.0", "args.1", "args.2")
@@ -204,7 +222,9 @@ def test_gradients(attempt, reference, draw):
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
 
 
-@check(points=0.5, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?")
+@check(
+    points=0.5, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
+)
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
     for T, block_q, block_k in ((31, 8, 4), (29, 4, 12)):  # primes: no product of other sizes is one of them
@@ -225,14 +245,22 @@ def test_written_out(attempt, draw):
     expect(not called, "torch.softmax does the work: here the exponentials and their sum are yours", "delegated")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="Names that end in _, and assignments such as q /= …, change the tensor itself.")
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="Names that end in _, and assignments such as q /= …, change the tensor itself.",
+)
 def test_leaves_its_arguments(attempt, draw):
     """leaves scores, q, k and v as they were"""
     assert_unmutated(attempt.call(ONLINE, draw(B, 13), 5), suspect="input_mutated")
     assert_unmutated(asked(attempt, drawn(draw, 13), 8, 4), suspect="input_mutated")
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.")
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
+)
 def test_dtype(attempt, draw):
     """returns the dtype that it is given"""
     scores, qkv, dtypes = draw(B, 13), drawn(draw, 13), ("float32", "float64")

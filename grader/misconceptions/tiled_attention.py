@@ -298,4 +298,3 @@ MUTANTS = (
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest, total")),
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest + total.log()")),
 )  # fmt: skip
-

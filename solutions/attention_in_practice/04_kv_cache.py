@@ -162,8 +162,12 @@ if __name__ == "__main__":
             assert y.shape == chunk.shape, f"{tuple(chunk.shape)} in, {tuple(y.shape)} out: answer the new tokens only"
             parts.append(y)
         wrong = (torch.cat(parts, dim=1) - whole).abs().amax((0, 2)) > 1e-5
-        assert not wrong.any(), f"in chunks of {sizes}, positions {wrong.nonzero().flatten().tolist()} differ from one call"
-    assert torch.allclose(layer(text)[0], whole), "the same text again gives another answer: who remembers the last one?"
+        assert not wrong.any(), (
+            f"in chunks of {sizes}, positions {wrong.nonzero().flatten().tolist()} differ from one call"
+        )
+    assert torch.allclose(layer(text)[0], whole), (
+        "the same text again gives another answer: who remembers the last one?"
+    )
     _, past = layer(text[:, :4])
     once = layer(text[:, 4:6], past)[0]
     layer(torch.randn(2, 3, 12), past)

@@ -104,7 +104,9 @@ if __name__ == "__main__":
     )
     for block in (1, 3, 7):
         found = online_softmax(row.expand(2, 5, 4), block)
-        assert found.shape == (2, 5, 4), f"block={block}: (2, 5, 4) should keep its shape, yours is {tuple(found.shape)}"
+        assert found.shape == (2, 5, 4), (
+            f"block={block}: (2, 5, 4) should keep its shape, yours is {tuple(found.shape)}"
+        )
         assert torch.allclose(found, expected.expand(2, 5, 4), atol=1e-6), f"block={block} gives other weights"
     print("online_softmax: a block at a time, and the past is mended by one factor")
 
@@ -221,7 +223,9 @@ if __name__ == "__main__":
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             out = func(*args, **(kwargs or {}))
-            shapes.extend(tuple(t.shape) for t in (out if isinstance(out, tuple | list) else [out]) if hasattr(t, "shape"))
+            shapes.extend(
+                tuple(t.shape) for t in (out if isinstance(out, tuple | list) else [out]) if hasattr(t, "shape")
+            )
             return out
 
     torch.manual_seed(6)

@@ -28,7 +28,10 @@ def tiled_attention(q, k, v, block_q, block_k):
         for b in range(0, end, block_k):
             keys = k[..., b : b + block_k, :]
             x = rows @ keys.mT / math.sqrt(q.shape[-1])
-            late = torch.arange(b, b + keys.shape[-2], device=q.device)[None] > torch.arange(a, end, device=q.device)[:, None]
+            late = (
+                torch.arange(b, b + keys.shape[-2], device=q.device)[None]
+                > torch.arange(a, end, device=q.device)[:, None]
+            )
             x = x.masked_fill(late, -torch.inf)
             with torch.no_grad():
                 n = torch.maximum(m, x.amax(-1, keepdim=True))

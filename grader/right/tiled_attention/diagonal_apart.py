@@ -32,7 +32,9 @@ def tiled_attention(q, k, v, block_q, block_k):
     for i in range(0, T, block_q):
         e = min(i + block_q, T)
         x = q[..., i:e, :] / hd**0.5
-        state = State(x.new_full(x.shape[:-1], -math.inf), x.new_zeros(x.shape[:-1]), v.new_zeros(*x.shape[:-1], v.shape[-1]))
+        state = State(
+            x.new_full(x.shape[:-1], -math.inf), x.new_zeros(x.shape[:-1]), v.new_zeros(*x.shape[:-1], v.shape[-1])
+        )
         j = 0
         while j < e:
             f = min(j + block_k, T)

@@ -23,7 +23,9 @@ def tiled_attention(q, k, v, block_q, block_k):
     parts = []
     for rows, where in zip(q3.split(block_q, 1), position.split(block_q), strict=True):
         m = s = o = None
-        for keys, values, there in zip(k3.split(block_k, 1), v3.split(block_k, 1), position.split(block_k), strict=True):
+        for keys, values, there in zip(
+            k3.split(block_k, 1), v3.split(block_k, 1), position.split(block_k), strict=True
+        ):
             bias = rows.new_zeros(len(where), len(there)).masked_fill(there[None] > where[:, None], -1e9)
             x = torch.baddbmm(bias.expand(len(rows), -1, -1), rows, keys.transpose(1, 2), alpha=1 / math.sqrt(hd))
             new = x.amax(2, keepdim=True) if m is None else torch.maximum(m, x.amax(2, keepdim=True))

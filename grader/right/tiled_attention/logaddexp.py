@@ -21,7 +21,10 @@ def tiled_attention(q, k, v, block_q, block_k):
         for left in range(0, last, block_k):
             keys, values = k[..., left : left + block_k, :], v[..., left : left + block_k, :]
             scores = rows @ keys.transpose(-1, -2)
-            ahead = torch.arange(left, left + keys.shape[-2], device=q.device) - torch.arange(top, last, device=q.device)[:, None]
+            ahead = (
+                torch.arange(left, left + keys.shape[-2], device=q.device)
+                - torch.arange(top, last, device=q.device)[:, None]
+            )
             scores = scores.masked_fill(ahead > 0, -1e30)
             here = scores.logsumexp(-1, keepdim=True)
             mine = (scores - here).exp() @ values

@@ -21,7 +21,9 @@ def tiled_attention(q, k, v, block_q, block_k):
         for j in range(0, T, block_k):
             key = k[..., j : j + block_k, :]
             share = (query @ key.transpose(-2, -1) / math.sqrt(q.size(-1))).exp()
-            seen = torch.arange(i, i + query.size(-2), device=q.device)[:, None] >= torch.arange(j, j + key.size(-2), device=q.device)
+            seen = torch.arange(i, i + query.size(-2), device=q.device)[:, None] >= torch.arange(
+                j, j + key.size(-2), device=q.device
+            )
             share = share * seen
             total = total + share.sum(-1, keepdim=True)
             gathered = gathered + share @ v[..., j : j + block_k, :]

@@ -19,7 +19,10 @@ def tiled_attention(q, k, v, block_q, block_k):
         m, s, o = torch.full_like(x[..., :1], -math.inf), 0.0, 0.0
         for j in range(0, i + x.shape[-2], block_k):
             keys = k[..., j : j + block_k, :]
-            late = torch.arange(j, j + keys.shape[-2], device=q.device) > torch.arange(i, i + x.shape[-2], device=q.device)[:, None]
+            late = (
+                torch.arange(j, j + keys.shape[-2], device=q.device)
+                > torch.arange(i, i + x.shape[-2], device=q.device)[:, None]
+            )
             tile = (x @ keys.mT).masked_fill(late, -math.inf)
             new = torch.maximum(m, tile.amax(-1, keepdim=True))
             p, f = (tile - new).exp(), (m - new).exp()
