@@ -23,6 +23,7 @@ KEY = "key = torch.arange(past + T, device=x.device)  # (past + T,)"
 SCALE = "/ math.sqrt(self.head_dim)"
 MASK = ".masked_fill(key > query, -math.inf)"
 SOFTMAX = ".softmax(dim=-1)"
+MASKED = "weights = scores" + MASK
 GATHER = "y = weights @ v  # (B, nh, T, hd)"
 MERGE = "y = y.transpose(1, 2).reshape(B, T, C)  # (B, T, C)"
 PROJECTED = "self.proj(y), (k, v)"
@@ -142,10 +143,10 @@ MUTANTS = (
         ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
         ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
         ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
-        ("mask_added", " + (key <= query)"),
-        ("mask_zero_fill", " * (key <= query)"),
-        ("mask_nan", " + (key > query) * -math.inf"),
     ),
+    ("mask_added", edit(MASKED, "weights = (scores + (key <= query))")),
+    ("mask_zero_fill", edit(MASKED, "weights = (scores * (key <= query))")),
+    ("mask_nan", edit(MASKED, "weights = (scores + (key > query) * -math.inf)")),
     *fills(("mask_zero_fill", "0.0"), ("mask_zero_fill", "1e-9"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
     ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
     ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
