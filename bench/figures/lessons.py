@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from .cache import kv_cache
 from .channels import reshape_dance, weight_split
 from .fused import fused_qkv, mha_by_loop
 from .head import self_attention
 from .practice import cross_attention, grouped_query_attention
 from .references import exercise
 from .rotation import rotary
+from .tile_order import tiled_attention
 from .tiles import sdpa_equivalence
 from .windows import sliding_window
 from .words import attention_scores, causal_mask
@@ -27,7 +29,9 @@ FIGURES = {
     "cross_attention": cross_attention,
     "grouped_query_attention": grouped_query_attention,
     "rotary": rotary,
+    "kv_cache": kv_cache,
     "sliding_window": sliding_window,
+    "tiled_attention": tiled_attention,
 }
 
 

@@ -13,7 +13,8 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from torch import Tensor
 
-from .worker.answers import MADE_LIMIT, STOPPED_LIMIT, Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker import answers
+from .worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
@@ -47,6 +48,8 @@ _DEVICES = frozenset("cpu cuda mps xpu meta hpu mtia xla vulkan mkldnn maia ipu 
 Dtype = Annotated[str, _one_of(_DTYPES)]
 DeviceType = Annotated[str, _one_of(_DEVICES)]
 Size = Annotated[int, Field(ge=0, lt=1 << 40)]
+Shape = Annotated[list[Size], Field(max_length=64)]
+KernelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,100}$")]
 
 
 class Model(BaseModel):
@@ -75,12 +78,12 @@ class _Output(Model):
     tensor: TensorRef | None = None
     dtype: Dtype | None = None
     device: DeviceType | None = None
-    shape: list[Size] | None = Field(None, max_length=64)
+    shape: Shape | None = None
 
 
 class _Entry(Model):
     kind: Literal["Entry"] = Field(alias="$")
-    shape: list[Size] = Field(max_length=64)
+    shape: Shape
     dtype: Dtype
     device: DeviceType
 
@@ -110,10 +113,12 @@ class _ModuleFacts(Model):
 class _Operations(Model):
     kind: Literal["Operations"] = Field(alias="$")
     fused: bool
-    made: list[Size] = Field([], max_length=MADE_LIMIT)
+    made: list[Size] = Field([], max_length=answers.MADE_LIMIT)
     mixed: bool = False
     recorded: bool = False
     stopped: bool = False
+    shapes: list[Shape] = Field([], max_length=answers.SHAPES_LIMIT)
+    kernels: list[KernelName] = Field([], max_length=answers.KERNELS_LIMIT)
 
 
 class _Gradients(Model):
@@ -129,7 +134,7 @@ class ReplyModel(Model):
     mutated: list[Name] = Field([], max_length=64)
     modules: list[_ModuleFacts] = Field([], max_length=16)
     operations: _Operations | None = None
-    stopped: list[_Raised] = Field([], max_length=STOPPED_LIMIT)
+    stopped: list[_Raised] = Field([], max_length=answers.STOPPED_LIMIT)
     peak: Size | None = None
     printed: Words = ""
 
@@ -229,7 +234,8 @@ def _output(model: _Output, tensor: Tensor | None) -> Output:
 
 
 def _operations(model: _Operations) -> Operations:
-    return Operations(model.fused, tuple(model.made), model.mixed, model.recorded, model.stopped)
+    shapes, kernels = tuple(map(tuple, model.shapes)), tuple(model.kernels)
+    return Operations(model.fused, tuple(model.made), model.mixed, model.recorded, model.stopped, shapes, kernels)
 
 
 def _raised(model: _Raised) -> Raised:

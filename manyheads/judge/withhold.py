@@ -95,5 +95,6 @@ def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
         yield from ((value,) for value in facts.attributes.values() if isinstance(value, int))
     if reply.operations is not None:
         yield from ((size,) for size in reply.operations.made)
+        yield from reply.operations.shapes
     if reply.peak is not None:
         yield (reply.peak,)

@@ -30,7 +30,9 @@ SEEDS = {
     "one tensor": Reply(outputs=(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)),)),
     "gradients": Reply(gradients={"args.0": NUMBERS.double(), "w": None}),
     "an exception": Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)),
-    "a module": Reply(modules=(FACTS,), mutated=("args.0",), operations=Operations(True, (6,))),
+    "a module": Reply(
+        modules=(FACTS,), mutated=("args.0",), operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",))
+    ),
     "a bool and an empty tensor": Reply(
         outputs=(
             Output("tensor", torch.ones(3, dtype=torch.bool), "bool", "cpu", (3,)),

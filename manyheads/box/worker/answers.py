@@ -12,6 +12,8 @@ from torch import Tensor
 from .form import read_misfit
 
 MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the largest ones
+SHAPES_LIMIT = 256  # and how many different shapes
+KERNELS_LIMIT = 256  # how many different kernels are reported
 PRINTED_LIMIT = 4000  # characters of what was printed: the first ones
 STOPPED_LIMIT = 64  # how many exceptions of cells are reported: the first ones
 
@@ -86,6 +88,10 @@ class Operations:
     mixed: bool = False  # an operation took tensors on two devices, which is an error on real devices
     recorded: bool = False  # autograd recorded a fused operation
     stopped: bool = False  # there were more operations than the call allows
+    shapes: tuple[
+        tuple[int, ...], ...
+    ] = ()  # the different shapes of new tensors, by size ascending; the largest SHAPES_LIMIT of them
+    kernels: tuple[str, ...] = ()  # the names of PyTorch's own kernels that ran, without overloads: "_softmax", "bmm"
 
     @property
     def largest(self) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .answers import MADE_LIMIT, Operations
+from .answers import KERNELS_LIMIT, MADE_LIMIT, SHAPES_LIMIT, Operations
 
 NODES_LIMIT = 100_000  # how many nodes of a graph are searched
 _FUSED = (F.scaled_dot_product_attention, F.multi_head_attention_forward, torch._native_multi_head_attention)
@@ -78,6 +79,12 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
     return args[0].zero_() if kernel is _COPY_INTO and args[1].is_meta and not args[0].is_meta else None
 
 
+def _name_of(kernel: Any) -> str:
+    """What PyTorch calls one of its own kernels, without the overload; empty for any other."""
+    space, _, name = str(kernel).partition(".")
+    return name.partition(".")[0] if space == "aten" else ""
+
+
 def _has_no_numbers(args: Any) -> bool:
     return any(isinstance(arg, Tensor) and arg.is_meta for arg in args)
 
@@ -115,7 +122,8 @@ class _Kernels(TorchDispatchMode):
     def __init__(self, most: int | None) -> None:
         super().__init__()
         self.fused = False
-        self.made: set[int] = set()
+        self.shapes: set[tuple[int, ...]] = set()
+        self.kernels: set[Any] = set()
         self.mixed = False
         self.stopped = False
         self._left = most
@@ -143,9 +151,10 @@ class _Kernels(TorchDispatchMode):
         if mixed and _has_no_numbers(args) and isinstance(out, Tensor) and not out.is_meta:
             out.zero_()  # the meta operation wrote nothing into it
         self.fused |= _is_fused_kernel(func)
+        self.kernels.add(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
             if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
-                self.made.add(tensor.numel())
+                self.shapes.add(tuple(tensor.shape))
         return out
 
     def _count(self) -> None:
@@ -180,10 +189,13 @@ class OpMonitor:
     def operations(self) -> Operations:
         """What was observed so far."""
         functions, kernels = self._functions, self._kernels
+        shapes = sorted(kernels.shapes, key=lambda shape: (prod(shape), shape))
         return Operations(
             functions.fused or kernels.fused or self._in_graph,
-            tuple(sorted(kernels.made)[-MADE_LIMIT:]),
+            tuple(sorted({prod(shape) for shape in shapes})[-MADE_LIMIT:]),
             kernels.mixed,
             functions.recorded,
             kernels.stopped,
+            tuple(shapes[-SHAPES_LIMIT:]),
+            tuple(sorted(set(filter(None, map(_name_of, kernels.kernels))))[:KERNELS_LIMIT]),
         )

@@ -1,0 +1,296 @@
+"""Hidden checks of causal self-attention that goes on where an earlier call ended."""
+
+import re
+from types import SimpleNamespace
+
+import torch
+
+from manyheads.checks import (
+    CheckFailed,
+    Layer,
+    assert_finite,
+    assert_gradients_match,
+    assert_matches,
+    assert_refused,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+    is_cut,
+)
+
+TARGET = "CachedSelfAttention"
+
+
+def sizes_of():
+    """Sizes that differ pairwise, none of them usual in lessons."""
+    return SimpleNamespace(B=7, nh=5, hd=6, C=30, block=17)
+
+
+def weights_of(draw, C, scale=1.5):
+    """scale: of queries and keys, so that the weights are far from even."""
+    qkv = draw.weights(3 * C, C)
+    qkv[: 2 * C] *= scale
+    return {"qkv.weight": qkv, "proj.weight": draw.weights(C, C)}
+
+
+def made(implementation, s, weights):
+    return implementation.module(TARGET, s.C, s.nh, s.block).loaded(weights)
+
+
+def fed(module, *chunks):
+    """The answer to each chunk, each continued where the one before it ended."""
+    calls, known = module.sequence(), None
+    for chunk in chunks:
+        known = calls(chunk) if known is None else calls(chunk, known["cache"])
+    return calls.ask()
+
+
+def compare(attempt, reference, s, weights, chunks, what):
+    """Every chunk's y is the reference's."""
+    answers = [fed(made(each, s, weights), *chunks) for each in (attempt, reference)]
+    for n, (got, want) in enumerate(zip(*answers, strict=True), 1):
+        assert_matches(got["y"], want["y"], f"{what}, y of call {n}")
+
+
+@check(points=0.25, layer=Layer.SHAPE, hint="y is for the new tokens alone, however many the cache holds.")
+def test_shape(attempt, draw):
+    """gives (y, cache), with y of the shape of x, in every call"""
+    s = sizes_of()
+    weights, sizes = weights_of(draw, s.C), (4, 1, 9)
+    for T in (1, s.block):
+        assert_shape(made(attempt, s, weights)(draw(s.B, T, s.C))["y"], (s.B, T, s.C), "y")
+    answers = fed(made(attempt, s, weights), *(draw(s.B, T, s.C) for T in sizes))
+    for n, (answer, T) in enumerate(zip(answers, sizes, strict=True), 1):
+        assert_shape(answer["y"], (s.B, T, s.C), f"y of call {n}")
+
+
+@check(points=0.25, layer=Layer.FINITE)
+def test_finite(attempt, draw):
+    """gives numbers, in every call"""
+    s = sizes_of()
+    for answer in fed(made(attempt, s, weights_of(draw, s.C)), *(draw(s.B, T, s.C) for T in (4, 3))):
+        assert_finite(answer["y"])
+
+
+@check(
+    points=0.25, layer=Layer.CAUSALITY, hint="Query i of a chunk stands at position past + i: which keys come later?"
+)
+def test_causal(attempt, draw):
+    """lets no token see the future, in the first chunk or a later one"""
+    s = sizes_of()
+    weights, chunks = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (6, 5)]
+    before = fed(made(attempt, s, weights), *chunks)
+    for n, t in ((0, 3), (1, 2)):
+        edited = [chunk.clone() for chunk in chunks]
+        edited[n][:, t:] = draw(*edited[n][:, t:].shape)
+        after = fed(made(attempt, s, weights), *edited)
+        for a, chunk in zip((*before, *after), (*chunks, *chunks), strict=True):
+            assert_shape(a["y"], chunk.shape, "y")
+        changed = differs(before[n]["y"].output, after[n]["y"].output).amax((0, 2))
+        told = f"a change of the tokens from {t} on, in chunk {n + 1}, reaches the token {int(changed.nonzero()[:1].sum())} of it"
+        expect(not changed[:t].any(), told)
+        expect(changed[t:].all(), f"a change of the tokens from {t} on, in chunk {n + 1}, does not reach all of these")
+
+
+def differs(a, b):
+    return (a.nan_to_num(nan=1e30) - b.nan_to_num(nan=1e30)).abs() > 1e-6 * a.nan_to_num().abs().max()
+
+
+@check(points=0.25, layer=Layer.CAUSALITY)
+def test_independent(attempt, draw):
+    """keeps the sequences of a batch apart, in the cache, too"""
+    s = sizes_of()
+    weights, chunks = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (4, 3)]
+    edited = [chunk.clone() for chunk in chunks]
+    for chunk in edited:
+        chunk[2] = draw(*chunk[2].shape)
+    for before, after, chunk in zip(
+        fed(made(attempt, s, weights), *chunks), fed(made(attempt, s, weights), *edited), chunks, strict=True
+    ):
+        assert_shape(before["y"], chunk.shape, "y")
+        assert_shape(after["y"], chunk.shape, "y")
+        changed = differs(before["y"].output, after["y"].output).amax((1, 2))
+        changed[2] = False
+        expect(not changed.any(), "a change of sequence 2 of the batch also changes what another one gives")
+
+
+@check(points=0.75, layer=Layer.VALUES, hint="A first call without a cache is plain causal attention: begin there.")
+def test_one_call(attempt, reference, draw):
+    """attends right in a single call"""
+    s = sizes_of()
+    for T, nh in ((11, s.nh), (1, s.nh), (s.block, s.nh), (9, 1)):
+        one = SimpleNamespace(**{**vars(s), "nh": nh})
+        weights, x = weights_of(draw, s.C), draw(s.B, T, s.C)
+        got, want = (made(each, one, weights)(x)["y"] for each in (attempt, reference))
+        assert_matches(got, want, f"with {T} tokens and {nh} heads, y")
+
+
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="A new token sees all that is cached, and itself. What does your mask show it?",
+)
+def test_token_by_token(attempt, reference, draw):
+    """gives one token after the other what a single call gives"""
+    s = sizes_of()
+    compare(attempt, reference, s, weights_of(draw, s.C), [draw(s.B, 1, s.C) for _ in range(6)], "token by token")
+    chunks = [draw(s.B, T, s.C) for T in (9, 1, 1)]
+    compare(attempt, reference, s, weights_of(draw, s.C), chunks, "after a prompt of 9 tokens")
+
+
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="With 3 cached and 2 new tokens the mask is (2, 5). In which corner is its triangle?",
+)
+def test_chunks(attempt, reference, draw):
+    """gives chunks of any sizes what a single call gives"""
+    s = sizes_of()
+    for sizes in ((4, 9), (9, 4), (1, 8, 2, 5), (6, 6)):
+        chunks = [draw(s.B, T, s.C) for T in sizes]
+        compare(attempt, reference, s, weights_of(draw, s.C), chunks, f"in chunks of {', '.join(map(str, sizes))}")
+    large = SimpleNamespace(B=2, nh=9, hd=4, C=36, block=70)
+    chunks = [draw(2, T, 36) for T in (20, 1, 43)]
+    compare(attempt, reference, large, weights_of(draw, 36), chunks, "with 9 heads and 64 tokens")
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="append, += and writing into a slice change what the caller still holds.")
+def test_two_beams(attempt, reference, draw):
+    """leaves a cache as it was, so that it can be continued twice"""
+    s = sizes_of()
+    weights, prompt, one, two, more = weights_of(draw, s.C), *(draw(s.B, T, s.C) for T in (5, 3, 2, 4))
+
+    def answers(implementation):
+        calls = made(implementation, s, weights).sequence()
+        past = calls(prompt)["cache"]
+        first = calls(one, past)["cache"]
+        second = calls(two, past)["cache"]
+        calls(more, first)
+        calls(one, second)
+        calls(one, past)
+        return calls.ask()
+
+    for n, (got, want) in enumerate(zip(answers(attempt), answers(reference), strict=True), 1):
+        assert_matches(got["y"], want["y"], f"where caches are continued twice, y of call {n}")
+
+
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="cache=None is a new sequence. What does the module still know of the last one?",
+)
+def test_starts_anew(attempt, reference, draw):
+    """starts anew without a cache, and keeps two sequences apart"""
+    s = sizes_of()
+    weights, a, b, c, d = weights_of(draw, s.C), *(draw(s.B, T, s.C) for T in (5, 3, 2, 4))
+
+    def answers(implementation):
+        calls = made(implementation, s, weights).sequence()
+        first = calls(a)["cache"]
+        second = calls(b)["cache"]
+        calls(c, first)
+        calls(d, second)
+        calls(a, None)
+        return calls.ask()
+
+    for n, (got, want) in enumerate(zip(answers(attempt), answers(reference), strict=True), 1):
+        assert_matches(got["y"], want["y"], f"where two sequences take turns, y of call {n}")
+
+
+@check(points=0.25, layer=Layer.GRADIENTS)
+def test_gradients(attempt, reference, draw):
+    """lets gradients through to x and to both weights, in a first call"""
+    s = sizes_of()
+    weights, x, g = weights_of(draw, s.C), draw(s.B, 9, s.C), draw(s.B, 9, s.C)
+    got, want = (made(each.asking(cotangent=(g,)), s, weights)(x) for each in (attempt, reference))
+    try:
+        assert_gradients_match(got, want, "args.0", *weights)
+    except CheckFailed as fault:
+        if got.raised is not None or got.reply.mutated:
+            raise
+        cut = is_cut(lambda w, x: made(attempt, s, w)(x)["y"].output, weights, x, g, got, want)
+        raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_parameters(attempt, draw):
+    """has 4C² parameters, qkv.weight and proj.weight, and no others"""
+    s = sizes_of()
+    found = attempt.module(TARGET, s.C, s.nh, s.block).built().module.parameters
+    wanted = {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)}
+    extra, missing = found.keys() - wanted.keys(), wanted.keys() - found.keys()
+    masks = [name for name in extra if found[name].shape[-2:] == (s.block, s.block)]
+    expect(not masks, "the mask is among the parameters: an optimiser would change it", "mask_is_parameter")
+    biases = sorted(name for name in extra if name in ("qkv.bias", "proj.bias"))
+    expect(not biases, f"{' and '.join(biases)} should not exist: bias=False", "proj_bias")
+    count = sum(torch.Size(found[name].shape).numel() for name in found)
+    told = f"{' and '.join(sorted(missing))} cannot be found among parameters(): an optimiser would not train it"
+    expect(not missing or count >= 4 * s.C**2, told, "params_not_registered")
+    told = f"{count} parameters in {len(found)} tensors; 4C² = {4 * s.C**2} in two are enough"
+    expect(not extra, told, "params_extra")
+    for name, shape in wanted.items():
+        expect(found[name].shape == shape, f"{name} should have shape {shape}; yours has {found[name].shape}")
+    made(attempt, s, weights_of(draw, s.C))(draw(s.B, 9, s.C)).must_return()
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_refuses_indivisible(attempt, draw):
+    """refuses an n_embd that n_head does not divide, when it is made"""
+    nh, hd = 6, 7
+    odd = nh * hd + 2  # 3 * odd is divisible: who asks about the width of qkv takes it
+    answer = attempt.module(TARGET, odd, nh, 8).built()
+    assert_refused(answer, f"n_embd = {odd} with n_head = {nh}", suspect="divisibility_unchecked")
+    even = attempt.module(TARGET, nh * hd, nh, 8).loaded(weights_of(draw, nh * hd))
+    even(draw(2, 8, nh * hd)).must_return()  # an attempt that refuses everything fails
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="One new token is always few: what is the cache's length?")
+def test_refuses_too_long(attempt, draw):
+    """refuses more tokens than block_size, also where most of them are in the cache"""
+    s = sizes_of()
+    module = made(attempt, s, weights_of(draw, s.C))
+    full = [draw(s.B, T, s.C) for T in (s.block - 4, 3, 1)]
+    fed(module, *full)[-1].must_return()
+    too_long = module(draw(s.B, s.block + 2, s.C))
+    what = f"T = {s.block + 2} with block_size = {s.block}"
+    assert_refused(too_long, what, also=("RuntimeError",), suspect="context_unchecked")
+    for T in (1, 3):
+        answer = fed(module, *full, draw(s.B, T, s.C))[-1]
+        what = f"a cache of {s.block} tokens and {T} more, with block_size = {s.block},"
+        assert_refused(answer, what, also=("RuntimeError",), suspect="cache_length_unchecked")
+
+
+@check(points=0.25, layer=Layer.HYGIENE)
+def test_dtype_and_argument(attempt, draw):
+    """follows the dtype of x, and leaves x as it was"""
+    s = sizes_of()
+    weights, chunks = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (5, 3)]
+    dtypes = ("float32", "float64")
+    answers = {dtype: fed(made(attempt.asking(dtype=dtype), s, weights), *chunks) for dtype in dtypes}
+    works = [dtype for dtype, each in answers.items() if each[0].raised is None]
+    for dtype, (first, second) in answers.items():
+        expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", "hard_coded_dtype")
+        assert_unmutated(first, suspect="input_mutated")
+        for answer in (first["y"], second["y"]):
+            follows = answer.dtype in (dtype, answer.kind)
+            expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="A mask or a cache that you make needs a device: that of x.")
+def test_moves(attempt, draw):
+    """works where .to(device) has put it, with a cache and without"""
+    s = sizes_of()
+    weights = weights_of(draw, s.C)
+    fed(made(attempt, s, weights), *(draw(s.B, T, s.C) for T in (5, 3)))[-1].must_return()
+    for device in {"meta", attempt.device} - {"cpu"}:
+        chunks = [torch.empty(s.B, T, s.C, device="meta") if device == "meta" else draw(s.B, T, s.C) for T in (5, 3)]
+        answer = fed(made(attempt.asking(watch=True), s, weights).on(device), *chunks)[-1]
+        seen, outputs = answer.reply.operations, [each for each in answer.reply.outputs if each.device]
+        where = {each.device for each in outputs} - {device}
+        stays = (seen is not None and seen.mixed) or where
+        stays = stays or re.search("on the expected device|the same device", answer.message)
+        if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
+            behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
+            expect(False, behind, "mask_not_moved")
+        expect(not stays, "a tensor is made on a device of its own, not on that of x", "hard_coded_device")

@@ -1,0 +1,301 @@
+"""Hidden checks of tiled attention: a softmax that goes through its row in blocks, and attention made of it."""
+
+import re
+
+import torch
+
+from manyheads.checks import (
+    CheckFailed,
+    Layer,
+    assert_finite,
+    assert_gradients_match,
+    assert_matches,
+    assert_shape,
+    assert_unmutated,
+    check,
+    expect,
+    is_cut,
+    moved,
+)
+
+ONLINE, TILED = "online_softmax", "tiled_attention"
+SOFTMAX = {"softmax", "_softmax", "_safe_softmax"}  # the kernels behind every spelling of torch.softmax
+B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
+
+
+def drawn(draw, T, *before, scale=1.5):
+    """Queries, keys and values."""
+    before = before or (B, NH)
+    return draw(*before, T, HD, scale=scale), draw(*before, T, HD, scale=scale), draw(*before, T, HD_V)
+
+
+def asked(implementation, qkv, block_q, block_k):
+    return implementation.call(TILED, *qkv, block_q, block_k)
+
+
+def rising(T):
+    """Scores that grow along the row: each block has a new maximum."""
+    return torch.linspace(-9, 9, T, dtype=torch.float64)
+
+
+@check(points=0.25, layer=Layer.SHAPE, hint="There is a weight for every score, also in the last block.")
+def test_online_shape(attempt, draw):
+    """online_softmax keeps the shape of the scores, whatever the block"""
+    for shape, block in (((13,), 5), ((B, 14), 7), ((B, NH, 11), 4), ((B, 13), 17)):
+        answer = attempt.call(ONLINE, draw(*shape), block)
+        expect(answer.kind == "tensor", f"a tensor was expected; yours returned {answer.returned}", "interface")
+        assert_shape(answer, shape, f"for {shape} and block = {block}, the output")
+
+
+@check(
+    points=0.25, layer=Layer.SHAPE, hint="y has the values' width. lse is one number for each query: no axis is left."
+)
+def test_tiled_shape(attempt, draw):
+    """tiled_attention gives y (…, T, hd_v) and lse (…, T), for any leading dimensions and any blocks"""
+    for before, T, block_q, block_k in (((B, NH), 24, 8, 12), ((B,), 23, 4, 8), ((B, NH), 13, 17, 19)):
+        y, lse = asked(attempt, drawn(draw, T, *before), block_q, block_k)
+        assert_shape(y, (*before, T, HD_V), "y")
+        assert_shape(lse, (*before, T), "lse")
+    y, lse = attempt.call(TILED, draw(23, HD), draw(23, HD), draw(23, HD_V), 8, 4)
+    assert_shape(y, (23, HD_V), "without leading dimensions, y")
+    assert_shape(lse, (23,), "without leading dimensions, lse")
+
+
+@check(points=0.25, layer=Layer.FINITE, hint="Which row of a tile is hidden altogether? What is −∞ − (−∞)?")
+def test_finite(attempt, draw):
+    """gives numbers, also where a row of a tile is hidden altogether"""
+    assert_finite(attempt.call(ONLINE, draw(B, 24, scale=9.0), 8))
+    for block_q, block_k in ((12, 4), (4, 12), (8, 8)):
+        assert_finite(asked(attempt, drawn(draw, 24), block_q, block_k))
+
+
+@check(
+    points=0.25, layer=Layer.CAUSALITY, hint="In the tile at (top, left), key j stands at left + j, query i at top + i."
+)
+def test_causal(attempt, draw):
+    """lets no query see the future, in no tile"""
+    q, k, v = drawn(draw, 23)
+    for block_q, block_k in ((9, 4), (4, 9)):
+        before = asked(attempt, (q, k, v), block_q, block_k)
+        for t in (1, 10, 22):
+            edited = [x.clone() for x in (k, v)]
+            for x in edited:
+                x[..., t, :] += 1 + draw(*x[..., t, :].shape).abs()
+            after = asked(attempt, (q, *edited), block_q, block_k)
+            for part in ("y", "lse"):
+                a, b = (each[part].output for each in (before, after))
+                assert_shape(a, (B, NH, 23, HD_V) if part == "y" else (B, NH, 23), part)
+                changed = moved(*(x.flatten(0, 1) if part == "y" else x.flatten(0, 1)[..., None] for x in (a, b)))
+                early = [i for i in range(t) if float(changed[:, i].max()) > 1e-7]
+                told = f"with tiles of {block_q} × {block_k}, key {t} and its value reach {part} of query {early and early[-1]}"
+                expect(not early, told)
+                missing = f"with tiles of {block_q} × {block_k}, key {t} and its value do not reach {part} of query {t} itself"
+                expect(float(changed[:, t].max()) > 1e-9, missing)
+
+
+@check(points=0.25, layer=Layer.CAUSALITY)
+def test_independent(attempt, draw):
+    """keeps whatever stands in the leading dimensions apart"""
+    scores, qkv = draw(B, NH, 23), drawn(draw, 23)
+    for what, ask, given in (
+        (ONLINE, lambda x: attempt.call(ONLINE, x[0], 8).output, (scores,)),
+        (TILED, lambda x: asked(attempt, x, 8, 4)["y"].output, qkv),
+    ):
+        edited = [x.clone() for x in given]
+        for x in edited:
+            x[1, 2] = draw(*x[1, 2].shape)
+        before, after = ask(given), ask(edited)
+        assert_shape(before, scores.shape if what == ONLINE else qkv[2].shape, what)
+        assert_shape(after, before.shape, what)
+        changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > 1e-7
+        changed[1, 2] = False
+        expect(
+            not changed.any(), f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"
+        )
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="A single block has nothing to mend: exponentials, over their sum.")
+def test_online_one_block(attempt, reference, draw):
+    """online_softmax is right where the row is one block"""
+    for shape, block in (((B, 13), 13), ((NH, B, 11), 16)):
+        scores = draw(*shape, scale=2.0)
+        assert_matches(attempt.call(ONLINE, scores, block), reference.call(ONLINE, scores, block))
+
+
+@check(
+    points=0.5, layer=Layer.VALUES, hint="A block brings a larger score. By which factor is the old sum too large now?"
+)
+def test_online_values(attempt, reference, draw):
+    """online_softmax is right over many blocks, wherever the largest score stands"""
+    rows = {
+        "where each block has a larger score than all before": rising(24) + draw(B, 24),
+        "where the first block has the largest score": rising(24).flip(0) + draw(B, 24),
+        "of random scores": draw(B, NH, 24, scale=3.0),
+        "of low scores": draw(B, 24) - 40,
+        "of high scores": draw(B, 24) + 40,
+    }
+    for what, scores in rows.items():
+        for block in (8, 4, 1):
+            got, want = (each.call(ONLINE, scores, block) for each in (attempt, reference))
+            assert_matches(got, want, f"with block = {block}, the weights {what}")
+    scores = draw(2, 60, scale=3.0)
+    assert_matches(attempt.call(ONLINE, scores, 12), reference.call(ONLINE, scores, 12), "of 60 scores, the weights")
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="23 scores in blocks of 8 are three blocks. How long is the last one?")
+def test_online_ragged(attempt, reference, draw):
+    """online_softmax is right where T is no multiple of the block"""
+    for T, block in ((23, 8), (13, 4), (11, 10)):
+        scores = draw(B, NH, T, scale=3.0)
+        got, want = (each.call(ONLINE, scores, block) for each in (attempt, reference))
+        assert_matches(got, want, f"with T = {T} and block = {block}, the weights")
+
+
+@check(
+    points=0.5,
+    layer=Layer.VALUES,
+    hint="One tile: scores over √hd, the future hidden, softmax, values. Then cut it up.",
+)
+def test_one_tile(attempt, reference, draw):
+    """attends right where all is one tile"""
+    for T, block_q, block_k in ((13, 13, 13), (11, 16, 19)):
+        qkv = drawn(draw, T)
+        got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
+        assert_matches(got, want, "in a single tile, y")
+
+
+@check(
+    points=0.75,
+    layer=Layer.VALUES,
+    hint="m, the sum and the gathered values are carried from tile to tile, and mended.",
+)
+def test_values(attempt, reference, draw):
+    """attends right in tiles of any size"""
+    for T, tiles in ((24, ((8, 8), (12, 4), (4, 12), (8, 3), (1, 2))), (60, ((12, 20),))):
+        for scale in (1.5, 4.0) if T == 24 else (1.5,):
+            qkv = drawn(draw, T, scale=scale) if T == 24 else drawn(draw, T, 2)
+            for block_q, block_k in tiles:
+                got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
+                assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, y")
+    q, k, v = (abs(x) for x in drawn(draw, 24))
+    k = k * torch.linspace(0.5, 4, 24, dtype=torch.float64)[:, None]  # each tile has larger scores than all before
+    got, want = (asked(each, (q, k, v), 8, 4)["y"] for each in (attempt, reference))
+    assert_matches(got, want, "where scores grow from tile to tile, y")
+
+
+@check(points=0.5, layer=Layer.VALUES, hint="log of the sum of exponentials: m, plus the log of the sum that is left.")
+def test_lse(attempt, reference, draw):
+    """gives the log-sum-exp of each query's scaled scores"""
+    for T, block_q, block_k in ((13, 17, 19), (24, 8, 12), (24, 12, 4), (23, 4, 9)):
+        qkv = drawn(draw, T)
+        got, want = (asked(each, qkv, block_q, block_k)["lse"] for each in (attempt, reference))
+        assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, lse")
+
+
+@check(points=0.25, layer=Layer.VALUES, hint="Which queries, and which keys, are in no whole tile?")
+def test_ragged(attempt, reference, draw):
+    """attends right where T is no multiple of the blocks"""
+    for T, block_q, block_k in ((23, 8, 4), (23, 4, 9), (13, 11, 5)):
+        qkv = drawn(draw, T)
+        got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
+        assert_matches(got, want, f"with T = {T} and tiles of {block_q} × {block_k}, y")
+
+
+@check(
+    points=0.25, layer=Layer.GRADIENTS, hint="A tensor that is filled in place, detached or remade loses its gradient."
+)
+def test_gradients(attempt, reference, draw):
+    """lets gradients through y to q, k and v"""
+    qkv, names = drawn(draw, 13), ("args.0", "args.1", "args.2")
+    g = draw(B, NH, 13, HD_V)
+    got, want = (asked(each.asking(cotangent=(g, None)), qkv, 8, 4) for each in (attempt, reference))
+    try:
+        assert_gradients_match(got, want, *names, suspect_if_cut="gradient_cut")
+    except CheckFailed as fault:
+        if fault.suspect or got.reply.mutated:
+            raise
+
+        def with_them(others, q):
+            return asked(attempt, (q, *others.values()), 8, 4)["y"].output
+
+        cut = is_cut(with_them, dict(zip(names[1:], qkv[1:], strict=True)), qkv[0], g, got, want)
+        raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
+
+
+@check(
+    points=0.5, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
+)
+def test_not_materialised(attempt, draw):
+    """makes no tensor with two axes of length T"""
+    for T, block_q, block_k in ((31, 8, 4), (29, 4, 12)):  # primes: no product of other sizes is one of them
+        answer = asked(attempt.asking(watch=True), drawn(draw, T), block_q, block_k)
+        assert_shape(answer["y"], (B, NH, T, HD_V), "y")
+        assert_shape(answer["lse"], (B, NH, T), "lse")
+        square = any(shape.count(T) > 1 for shape in answer.reply.operations.shapes)
+        told = f"with tiles of {block_q} × {block_k}, a tensor with two axes of length T = {T} is made on the way"
+        expect(not square, f"{told}: the square is back", "materialised")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")
+def test_written_out(attempt, draw):
+    """online_softmax is written out"""
+    answer = attempt.asking(watch=True).call(ONLINE, draw(B, 23), 8)
+    assert_shape(answer, (B, 23))
+    called = SOFTMAX & set(answer.reply.operations.kernels)
+    expect(not called, "torch.softmax does the work: here the exponentials and their sum are yours", "delegated")
+
+
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="Names that end in _, and assignments such as q /= …, change the tensor itself.",
+)
+def test_leaves_its_arguments(attempt, draw):
+    """leaves scores, q, k and v as they were"""
+    assert_unmutated(attempt.call(ONLINE, draw(B, 13), 5), suspect="input_mutated")
+    assert_unmutated(asked(attempt, drawn(draw, 13), 8, 4), suspect="input_mutated")
+
+
+@check(
+    points=0.25,
+    layer=Layer.HYGIENE,
+    hint="A new tensor is float32 unless you say otherwise: full_like, or dtype=q.dtype.",
+)
+def test_dtype(attempt, draw):
+    """returns the dtype that it is given"""
+    scores, qkv, dtypes = draw(B, 13), drawn(draw, 13), ("float32", "float64")
+    for what, ask in (
+        (ONLINE, lambda each: each.call(ONLINE, scores, 5)),
+        (TILED, lambda each: asked(each, qkv, 8, 4)["y"]),
+    ):
+        answers = {dtype: ask(attempt.asking(dtype=dtype)) for dtype in dtypes}
+        raised = [dtype for dtype, answer in answers.items() if answer.raised is not None]
+        expect(len(raised) != 1, f"{what} raises an exception for {' '.join(raised)} alone", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            expect(answer.kind == "tensor", f"{what}: a tensor was expected; yours returned {answer.returned}")
+            told = f"{what}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
+            expect(answer.dtype == dtype, told, "hard_coded_dtype")
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint="Positions, −∞ and zeros that you make need a device: that of q.")
+def test_device(attempt, draw):
+    """stays on the device of its arguments"""
+    scores, qkv = draw(B, 13), drawn(draw, 13)
+    for what, ask in (
+        (ONLINE, lambda each, device: each.call(ONLINE, scores.to(device), 5)),
+        (TILED, lambda each, device: asked(each, [x.to(device) for x in qkv], 8, 4)["y"]),
+    ):
+        plain = ask(attempt, "cpu")
+        expect(plain.kind == "tensor", f"{what}: a tensor was expected; yours returned {plain.returned}")
+        told = f"{what}: the answer is on {plain.device}, not where its arguments are"
+        expect(plain.device == attempt.device, told, "hard_coded_device")
+        answer = ask(attempt.asking(watch=True), "meta")
+        operations = answer.reply.operations
+        mixed = operations is not None and operations.mixed
+        if answer.raised is None:
+            expect(answer.kind == "tensor", f"{what}: a tensor was expected; yours returned {answer.returned}")
+            told = f"{what}: the answer is on {answer.device}, whatever the device of its arguments"
+            expect(answer.device == "meta", told, "hard_coded_device")
+        else:
+            mixed = mixed or re.search(r"same device|expected device", answer.message) is not None
+        expect(not mixed, f"{what}: something stays on another device than its arguments", "hard_coded_device")

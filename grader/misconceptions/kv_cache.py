@@ -1,0 +1,198 @@
+"""Wrong attempts at attention with a cache, each an edit of the reference."""
+
+from manyheads.checks import edit
+
+# Lines of the reference.
+SUPER = "super().__init__()\n        if n_embd"
+REFUSED = "if n_embd % n_head != 0:"
+QKV_LAYER = "self.qkv = nn.Linear(n_embd, 3 * n_embd, bias=False)"
+PROJ_LAYER = "self.proj = nn.Linear(n_embd, n_embd, bias=False)"
+DEF = "def forward(self, x: torch.Tensor, cache=None):"
+SIZES = "B, T, C = x.shape"
+CUT = "q, k, v = self.qkv(x).split(C, dim=-1)"
+Q = "q = q.view(B, T, self.n_head, self.head_dim).transpose(1, 2)  # (B, nh, T, hd)"
+K = "k = k.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n"
+V = "v = v.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n"
+PAST = "past = 0 if cache is None else cache[0].shape[2]"
+TOO_LONG = "if past + T > self.block_size:"
+JOINED_IF = "if cache is not None:"
+JOINED_K = "k = torch.cat([cache[0], k], dim=2)  # (B, nh, past + T, hd)"
+JOINED_V = "v = torch.cat([cache[1], v], dim=2)"
+QUERY = "query = torch.arange(past, past + T, device=x.device)[:, None]  # (T, 1)"
+KEY = "key = torch.arange(past + T, device=x.device)  # (past + T,)"
+SCALE = "/ math.sqrt(self.head_dim)"
+MASK = ".masked_fill(key > query, -math.inf)"
+SOFTMAX = ".softmax(dim=-1)"
+MASKED = "weights = scores" + MASK
+GATHER = "y = weights @ v  # (B, nh, T, hd)"
+MERGE = "y = y.transpose(1, 2).reshape(B, T, C)  # (B, T, C)"
+PROJECTED = "self.proj(y), (k, v)"
+RETURNED = "return self.proj(y), (k, v)"
+
+STRAIGHT = "{0} = {0}.reshape(B, self.n_head, T, self.head_dim)"
+STRAIGHT_ALL = {K: STRAIGHT.format("k") + "\n", V: STRAIGHT.format("v") + "\n"}
+DEALT = "{0} = {0}.view(B, T, self.head_dim, self.n_head).permute(0, 3, 1, 2)"
+DEALT_ALL = {K: DEALT.format("k") + "\n", V: DEALT.format("v") + "\n"}
+SDPA = "y = nn.functional.scaled_dot_product_attention(q, k, v, {})"
+
+
+def fills(*pairs):
+    for id_, value in pairs:
+        yield id_, edit(MASK, f".masked_fill(key > query, {value})")
+
+
+def scales(*pairs):
+    for id_, scale in pairs:
+        yield id_, edit(SCALE, scale)
+
+
+def masks(*pairs):
+    for id_, mask in pairs:
+        yield id_, edit(MASK, mask)
+
+
+# What a call may see of its own chunk, and of the past.
+CACHE = (
+    ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]")),
+    ("cache_mask_top_left", edit(GATHER, SDPA.format("is_causal=True"))),
+    ("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)")),
+    ("cache_not_causal_in_chunk", edit(GATHER, SDPA.format("is_causal=cache is None"))),
+    ("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (T == past + T), -math.inf)")),
+    ("mask_missing", edit(MASK, "")),
+    ("mask_missing", edit(GATHER, SDPA.format("is_causal=False"))),
+    ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + (past > 0)")),
+    ("cache_mask_off_by_one", edit(QUERY, "query = torch.arange(past, past + T, device=x.device)[:, None] - (past > 0)")),
+    ("cache_mask_off_by_one", edit(QUERY, "query = torch.arange(past, past + T, device=x.device)[:, None] + (past > 0)")),
+    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=1)"})),
+    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=0)", {JOINED_V: "v = torch.cat([cache[1], v], dim=0)"})),
+    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=-1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=-1)"})),
+    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k])", {JOINED_V: "v = torch.cat([cache[1], v], dim=2)"})),
+    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -T:], v[:, :, -T:])")),
+    ("cache_overwritten", edit(RETURNED, "return self.proj(y), cache if cache is not None else (k, v)")),
+    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -max(past, T) :], v[:, :, -max(past, T) :])")),
+    ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -1:], v[:, :, -1:])")),
+    ("cache_ignored", edit(SIZES, "cache = None\n        " + SIZES)),
+    ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)", {JOINED_V: "v = torch.cat([v, cache[1]], dim=2)"})),
+    ("cache_order", edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)")),
+    ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)")),
+    ("cache_order", edit(JOINED_K, "k = torch.cat([cache[1], k], dim=2)", {JOINED_V: "v = torch.cat([cache[0], v], dim=2)"})),
+    ("cache_length_unchecked", edit(TOO_LONG, "if T > self.block_size:")),
+    ("cache_length_unchecked", edit(TOO_LONG, "if max(past, T) > self.block_size:")),
+    ("context_unchecked", edit(TOO_LONG, "if False:")),
+    ("context_unchecked", edit(TOO_LONG, "if past and past + T > self.block_size:")),
+    # Kept on the module, or in a default.
+    ("cache_shared", edit(SIZES, "cache = getattr(self, \"kept\", None)\n        " + SIZES, {
+        RETURNED: "self.kept = (k, v)\n        return self.proj(y), (k, v)"})),
+    ("cache_shared", edit(SIZES, "cache = cache or getattr(self, \"kept\", None)\n        " + SIZES, {
+        RETURNED: "self.kept = (k, v)\n        return self.proj(y), (k, v)"})),
+    ("cache_shared", edit(SIZES, "cache = None if cache is None else self.kept\n        " + SIZES, {
+        RETURNED: "self.kept = (k, v)\n        return self.proj(y), self.kept"})),
+    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
+        PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
+        JOINED_IF: "if cache:",
+        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"})),
+    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
+        PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
+        JOINED_IF: "if cache:",
+        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"})),
+    # Changed in place.
+    ("cache_changed", edit(PAST, "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0", {
+        JOINED_IF: "if cache:",
+        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"})),
+    ("cache_changed", edit(PAST, "cache = {\"parts\": []} if cache is None else cache\n        past = sum(p[0].shape[2] for p in cache[\"parts\"])", {
+        JOINED_IF: "cache[\"parts\"].append((k, v))\n        if True:",
+        JOINED_K: "k = torch.cat([p[0] for p in cache[\"parts\"]], dim=2)",
+        JOINED_V: "v = torch.cat([p[1] for p in cache[\"parts\"]], dim=2)",
+        RETURNED: "return self.proj(y), cache"})),
+    ("cache_changed", edit(PAST, "past = 0 if cache is None else cache[2]", {
+        JOINED_IF: "if cache is None:\n"
+        "            cache = [k.new_zeros(B, self.n_head, self.block_size, self.head_dim) for _ in \"kv\"]\n        if True:",
+        JOINED_K: "cache[0][:, :, past : past + T], cache[1][:, :, past : past + T] = k.detach(), v.detach()\n"
+        "            k = torch.cat([cache[0][:, :, :past], k], dim=2)",
+        JOINED_V: "v = torch.cat([cache[1][:, :, :past], v], dim=2)",
+        RETURNED: "return self.proj(y), (cache[0], cache[1], past + T)"})),
+    ("cache_changed", edit(RETURNED, "if cache is not None:\n            cache[0].zero_()\n        return self.proj(y), (k, v)")),
+)  # fmt: skip
+
+MUTANTS = (
+    *CACHE,
+    *scales(
+        ("scale_sqrt_c", "/ math.sqrt(C)"),
+        ("scale_missing", ""),
+        ("scale_no_sqrt", "/ self.head_dim"),
+        ("scale_multiplied", "* math.sqrt(self.head_dim)"),
+        ("scale_sqrt_heads", "/ math.sqrt(self.n_head)"),
+        ("scale_sqrt_tokens", "/ math.sqrt(T)"),
+        ("scale_sqrt_tokens", "/ math.sqrt(past + T)"),
+        ("scale_sqrt_tokens", "/ math.sqrt(self.block_size)"),
+        ("scale_constant", "/ 8"),
+        ("scale_constant", "/ 64"),
+        ("scale_constant", "/ 4"),
+    ),
+    ("scale_twice", edit(SCALE, "/ math.sqrt(self.head_dim) / math.sqrt(self.head_dim)")),
+    ("scale_after_softmax", edit(SCALE, "", {SOFTMAX: ".softmax(dim=-1) / math.sqrt(self.head_dim)"})),
+    ("scale_after_softmax", edit(SOFTMAX, ".softmax(dim=-1) / math.sqrt(self.head_dim)")),
+    ("softmax_query_axis", edit(SOFTMAX, ".softmax(dim=-2)")),
+    ("softmax_wrong_axis", edit(SOFTMAX, ".softmax(dim=1)")),
+    ("softmax_wrong_axis", edit(SOFTMAX, ".softmax(dim=0)")),
+    ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(2).softmax(-1).view(B, self.n_head, T, -1)")),
+    ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
+    *masks(
+        ("mask_reversed", ".masked_fill(key < query, -math.inf)"),
+        ("mask_excludes_self", ".masked_fill(key >= query, -math.inf)"),
+        ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
+        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
+        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
+    ),
+    ("mask_added", edit(MASKED, "weights = (scores + (key <= query))")),
+    ("mask_zero_fill", edit(MASKED, "weights = (scores * (key <= query))")),
+    ("mask_nan", edit(MASKED, "weights = (scores + (key > query) * -math.inf)")),
+    *fills(("mask_zero_fill", "0.0"), ("mask_zero_fill", "1e-9"), ("mask_weak_fill", "-1.0"), ("mask_weak_fill", "-10.0")),
+    ("mask_after_softmax", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, 0.0)")),
+    ("mask_nan", edit(MASK + SOFTMAX, ".softmax(dim=-1).masked_fill(key > query, -math.inf)")),
+    ("mask_sdpa_inverted", edit(GATHER, SDPA.format("key > query"))),
+    ("mask_not_sliced", edit(KEY, "key = torch.arange(self.block_size, device=x.device)", {
+        QUERY: "query = torch.arange(self.block_size, device=x.device)[:, None]"})),
+    ("mask_not_moved", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = torch.ones(block_size, block_size).triu(1).bool()", {
+        MASK: ".masked_fill(self.hidden[past : past + T, : past + T], -math.inf)"})),
+    ("mask_is_parameter", edit(QKV_LAYER, QKV_LAYER + "\n        self.hidden = nn.Parameter(torch.ones(block_size, block_size).triu(1), requires_grad=False)", {
+        MASK: ".masked_fill(self.hidden[past : past + T, : past + T] > 0, -math.inf)"})),
+    ("wrong_view", edit(Q, STRAIGHT.format("q"), STRAIGHT_ALL)),
+    ("wrong_view_both", edit(Q, STRAIGHT.format("q"), {**STRAIGHT_ALL, MERGE: "y = y.reshape(B, T, C)"})),
+    ("wrong_view_values", edit(V, STRAIGHT.format("v") + "\n")),
+    ("wrong_view_values", edit(K, STRAIGHT.format("k") + "\n")),
+    ("wrong_view_values", edit(Q, STRAIGHT.format("q"))),
+    ("merge_no_transpose", edit(MERGE, "y = y.reshape(B, T, C)")),
+    ("merge_wrong_axes", edit(MERGE, "y = y.permute(0, 2, 3, 1).reshape(B, T, C)")),
+    ("heads_interleaved", edit(Q, DEALT.format("q"), DEALT_ALL)),
+    ("heads_interleaved", edit(Q, DEALT.format("q"), {**DEALT_ALL, MERGE: "y = y.permute(0, 2, 3, 1).reshape(B, T, C)"})),
+    ("heads_reversed", edit(MERGE, "y = y.flip(1).transpose(1, 2).reshape(B, T, C)")),
+    ("heads_averaged", edit(MERGE, "y = y.mean(1).repeat(1, 1, self.n_head)")),
+    *(("qkv_order", edit(CUT, f"{order} = self.qkv(x).split(C, dim=-1)")) for order in ("k, q, v", "v, k, q", "q, v, k", "k, v, q", "v, q, k")),
+    ("qkv_packed_per_head", edit(CUT, "q, k, v = (part.flatten(2) for part in self.qkv(x).view(B, T, self.n_head, 3, self.head_dim).unbind(3))")),
+    ("values_wrong_source", edit(GATHER, "y = weights @ k")),
+    ("values_wrong_source", edit(V, "v = x.view(B, T, self.n_head, self.head_dim).transpose(1, 2)\n")),
+    ("proj_missing", edit(PROJECTED, "y, (k, v)")),
+    ("proj_twice", edit(PROJECTED, "self.proj(self.proj(y)), (k, v)")),
+    ("proj_transposed", edit(PROJECTED, "y @ self.proj.weight, (k, v)")),
+    ("proj_bias", edit(QKV_LAYER, "self.qkv = nn.Linear(n_embd, 3 * n_embd)")),
+    ("proj_bias", edit(PROJ_LAYER, "self.proj = nn.Linear(n_embd, n_embd)")),
+    ("view_not_contiguous", edit(MERGE, "y = y.transpose(1, 2).view(B, T, C)")),
+    ("divisibility_unchecked", edit(REFUSED, "if False:")),
+    ("super_init_missing", edit(SUPER, "if n_embd")),
+    ("params_extra", edit(QKV_LAYER, QKV_LAYER + "\n        self.scale = nn.Parameter(torch.ones(3))")),
+    ("params_not_registered", edit(PROJ_LAYER, "self.layers = [nn.Linear(n_embd, n_embd, bias=False)]", {
+        PROJECTED: "self.layers[0](y), (k, v)"})),
+    ("gradient_cut", edit(CUT, "q, k, v = self.qkv(x).detach().split(C, dim=-1)")),
+    ("gradient_cut", edit(GATHER, "y = weights.detach() @ v")),
+    ("gradient_cut", edit(PAST, "k, v = k.detach(), v.detach()\n        " + PAST)),
+    ("gradient_cut", edit(PROJECTED, "self.proj(y.data), (k, v)")),
+    ("input_mutated", edit(SIZES, SIZES + "\n        x *= 1.0\n        x += 1e-3")),
+    ("hard_coded_dtype", edit(CUT, "q, k, v = self.qkv(x).float().split(C, dim=-1)")),
+    ("hard_coded_dtype", edit(PROJECTED, "self.proj(y).float(), (k, v)")),
+    ("hard_coded_device", edit(QUERY, "query = torch.arange(past, past + T)[:, None]", {KEY: "key = torch.arange(past + T)"})),
+    ("hard_coded_device", edit(SIZES, "x = x.cpu()\n        " + SIZES)),
+    ("interface", edit(RETURNED, "return self.proj(y)")),
+    ("interface", edit(RETURNED, "return (k, v), self.proj(y)")),
+    ("interface", edit(RETURNED, "return self.proj(y), k, v")),
+)  # fmt: skip

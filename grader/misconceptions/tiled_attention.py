@@ -1,0 +1,300 @@
+"""Wrong attempts at tiled attention, each an edit of the reference."""
+
+from manyheads.checks import edit
+
+# Lines of the reference. First online_softmax.
+PIECES = "for piece in scores.split(block, dim=-1):  # (..., block), the last one may be shorter"
+ONLINE_HIGHER = "higher = torch.maximum(highest, piece.amax(-1, keepdim=True))"
+ONLINE_TOTAL = "total = total * (highest - higher).exp() + (piece - higher).exp().sum(-1, keepdim=True)"
+ONLINE_KEPT = ".sum(-1, keepdim=True)\n        highest = higher\n    parts"
+PARTS = "parts = [(piece - highest).exp() / total for piece in scores.split(block, dim=-1)]"
+WEIGHTS = "return torch.cat(parts, dim=-1)  # (..., T)"
+HIGHEST = "highest = torch.full_like(scores[..., :1], -math.inf)  # (..., 1)"
+ONLINE_BODY = HIGHEST + "\n    total = torch.zeros_like(highest)  # (..., 1)\n    " + PIECES
+
+# Then tiled_attention.
+SIZES = "T, hd = q.shape[-2:]"
+TOPS = "for top in range(0, T, block_q):"
+LEFTS = "for left in range(0, bottom, block_k):  # what lies further right is all future"
+ROWS = "rows = q[..., top : top + block_q, :] / math.sqrt(hd)"
+SCALE = "/ math.sqrt(hd)"
+KEYS = "keys, values = k[..., left : left + block_k, :], v[..., left : left + block_k, :]"
+QUERY = "query = torch.arange(top, bottom, device=q.device)[:, None]"
+KEY = "key = torch.arange(left, left + keys.shape[-2], device=q.device)"
+TILE = "tile = (rows @ keys.transpose(-2, -1)).masked_fill(key > query, -math.inf)"
+MASK = ".masked_fill(key > query, -math.inf)"
+START = "highest, total, gathered = torch.full_like(rows[..., :1], -math.inf), 0.0, 0.0"
+HIGHER = "higher = torch.maximum(highest, tile.amax(-1, keepdim=True))"
+BOTH = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
+TOTAL = "total = total * fix + shares.sum(-1, keepdim=True)"
+GATHERED = "gathered = gathered * fix + shares @ values"
+KEPT = "            highest = higher\n        answers"
+ANSWERS = "answers.append(gathered / total)"
+SUMS = "sums.append((highest + total.log()).squeeze(-1))"
+RETURNED = "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-1)"
+
+FUTURE_TOO = {LEFTS: "for left in range(0, T, block_k):"}
+SQUARE = "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()\n    "
+ALL_SCORES = "square = (q @ k.transpose(-2, -1)) / math.sqrt(hd)\n    "
+AFTER = "(rows @ keys.transpose(-2, -1))"
+
+
+def masks(*pairs):
+    """The same, with the tiles above the diagonal looked at, as whoever shows the future needs them."""
+    for id_, mask in pairs:
+        yield id_, edit(MASK, mask, FUTURE_TOO)
+
+
+def scales(*pairs):
+    for id_, scale in pairs:
+        yield id_, edit(SCALE, scale)
+
+
+def filled(*pairs):
+    for id_, value in pairs:
+        yield id_, edit(MASK, f".masked_fill(key > query, {value})")
+        yield id_, edit(MASK, f".masked_fill(key > query, {value})", FUTURE_TOO)
+
+
+NO_RESCALE = (
+    edit(TOTAL, "total = total + shares.sum(-1, keepdim=True)", {GATHERED: "gathered = gathered + shares @ values"}),
+    edit(GATHERED, "gathered = gathered + shares @ values"),
+    edit(TOTAL, "total = total + shares.sum(-1, keepdim=True)"),
+    edit("fix, shares = (highest - higher).exp()", "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"),
+    edit(ONLINE_TOTAL, "total = total + (piece - higher).exp().sum(-1, keepdim=True)"),
+    edit(ONLINE_TOTAL, ONLINE_TOTAL.replace("(highest - higher)", "(higher - highest)").replace(
+        ".exp() +", ".exp().nan_to_num(posinf=0.0) +")),
+    edit(BOTH, "fix, shares = highest - higher, (tile - higher).exp()", {
+        TOTAL: "total = total + shares.sum(-1, keepdim=True)",
+        GATHERED: "gathered = gathered + shares @ values",
+        HIGHER: "higher = tile.amax(-1, keepdim=True).clamp(min=-1e30)",
+    }),
+    edit(ONLINE_TOTAL, "total = total + (piece - higher).exp().sum(-1, keepdim=True)", {
+        ONLINE_HIGHER: "higher = piece.amax(-1, keepdim=True)"}),
+)  # fmt: skip
+
+NOT_CARRIED = (
+    edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
+    edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),
+    edit(ONLINE_HIGHER, "higher = piece.amax(-1, keepdim=True)", {ONLINE_TOTAL: "total = (piece - higher).exp().sum(-1, keepdim=True)"}),
+    edit(PARTS, PARTS.replace("(piece - highest)", "(piece - piece.amax(-1, keepdim=True))")),
+    edit(PARTS, "last = piece.amax(-1, keepdim=True)\n    " + PARTS.replace("(piece - highest)", "(piece - last)")),
+    edit(SUMS, "sums.append((tile.amax(-1, keepdim=True) + total.log()).squeeze(-1))"),
+)  # fmt: skip
+
+DIVIDED_EACH = (
+    edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = gathered * fix + shares @ values / total"}),
+    edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = (gathered * fix + shares @ values) / total"}),
+    edit(GATHERED, "gathered = gathered * fix + shares @ values / shares.sum(-1, keepdim=True).clamp(min=1e-30)"),
+    edit(ANSWERS, "answers.append(gathered)", {
+        GATHERED: "gathered = gathered + shares @ values / shares.sum(-1, keepdim=True).clamp(min=1e-30)"}),
+    edit(PARTS, "parts = [(piece - piece.amax(-1, keepdim=True)).exp() for piece in scores.split(block, dim=-1)]\n"
+         "    parts = [part / part.sum(-1, keepdim=True) for part in parts]"),
+    edit(PARTS, "parts = [part / part.sum(-1, keepdim=True) for part in "
+         "((piece - highest).exp() for piece in scores.split(block, dim=-1))]"),
+    edit(ANSWERS, "answers.append(gathered)"),
+    edit(PARTS, "parts = [(piece - highest).exp() for piece in scores.split(block, dim=-1)]"),
+)  # fmt: skip
+
+DIAGONAL_UNMASKED = (
+    edit(MASK, ""),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left == top:\n"
+         "                tile = tile.masked_fill(key > query, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left > top:\n"
+         "                tile = tile.masked_fill(key > query, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left >= top:\n"
+         "                tile = tile.masked_fill(key > query, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if top // block_q == left // block_k:\n"
+         "                tile = tile.masked_fill(key > query, -math.inf)"),
+    edit(MASK, ".masked_fill((key > query) & (left > top), -math.inf)", FUTURE_TOO),
+    edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
+    edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
+)  # fmt: skip
+
+MASK_LOCAL = (
+    edit(MASK, ".masked_fill(key - left > query - top, -math.inf)"),
+    edit(MASK, ".masked_fill(key - left > query, -math.inf)"),
+    edit(MASK, ".masked_fill(key > query - top, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left + keys.shape[-2] > top:\n"
+         "                tile = tile.masked_fill(key - left > query - top, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left == top or left + block_k > top:\n"
+         "                tile = tile.masked_fill(key - left > query - top, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left == top:\n"
+         "                tile = tile.masked_fill(key - left > query - top, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if top // block_q == left // block_k:\n"
+         "                tile = tile.masked_fill(key - left > query - top, -math.inf)"),
+    edit(TILE, "tile = rows @ keys.transpose(-2, -1)\n            if left >= top:\n"
+         "                tile = tile.masked_fill(key - left > query - top, -math.inf)"),
+)  # fmt: skip
+
+SKIPPED = (
+    edit(LEFTS, "for left in range(0, top + 1, block_k):"),
+    edit(LEFTS, "for left in range(0, max(top, 1), block_k):"),
+    edit(KEYS, "if left > 0 and left + block_k > bottom:\n                continue\n            " + KEYS),
+    edit(KEYS, "if left // block_k > top // block_q:\n                continue\n            " + KEYS),
+    edit(KEYS, "if left // block_k > top // block_q:\n                break\n            " + KEYS),
+    edit(LEFTS, "for left in range(0, bottom - 1 if bottom > 1 else 1, block_k):"),
+)
+
+RAGGED = (
+    edit(PIECES, "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:"),
+    edit(PIECES, "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):"),
+    edit(PARTS, PARTS.replace("in scores.split", "in scores[..., : scores.shape[-1] // block * block].split")),
+    edit(PIECES, "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]:", {
+        PARTS: PARTS.replace("for piece in scores.split(block, dim=-1)", "for piece in scores.split(block, dim=-1)[: scores.shape[-1] // block]")}),
+    edit(TOPS, "for top in range(0, T // block_q * block_q, block_q):"),
+    edit(TOPS, "for top in range(0, max(T // block_q, 1) * block_q, block_q):"),
+    edit(LEFTS, "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"),
+    edit(TOPS, "for top in range(0, T // block_q * block_q, block_q):", {
+        RETURNED: "rest = T - T // block_q * block_q\n"
+        "    answers.append(v.new_zeros(*v.shape[:-2], rest, v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n"
+        "    " + RETURNED}),
+    edit(SIZES, "T, hd = q.shape[-2:]\n    k, v = k[..., : max(T // block_k, 1) * block_k, :], v[..., : max(T // block_k, 1) * block_k, :]\n"
+         "    if k.shape[-2] < T:\n        bottom_of_keys = k.shape[-2]\n    else:\n        bottom_of_keys = T", {
+             LEFTS: "for left in range(0, min(bottom, bottom_of_keys), block_k):"}),
+)  # fmt: skip
+
+MATERIALISED = (
+    edit(SIZES, SIZES + "\n    " + SQUARE.rstrip(), {MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
+    edit(SIZES, SIZES + "\n    " + ALL_SCORES.rstrip(), {TILE: TILE.replace(
+        "(rows @ keys.transpose(-2, -1))", "square[..., top:bottom, left : left + block_k]")}),
+    edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
+         "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
+         "    return square.softmax(-1) @ v, square.logsumexp(-1)"),
+    edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
+         "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
+         "    return torch.cat(answers, dim=-2), square.logsumexp(-1)"),
+    edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
+         "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
+         "    return online_softmax(square, block_k) @ v, torch.cat(sums, dim=-1)"),
+)  # fmt: skip
+
+MUTANTS = (
+    *(("tile_no_rescale", each) for each in NO_RESCALE),
+    *(("tile_diagonal_unmasked", each) for each in DIAGONAL_UNMASKED[:1]),
+    ("mask_missing", edit(MASK, "", FUTURE_TOO)),
+    *(("tile_max_not_carried", each) for each in NOT_CARRIED),
+    *(("tile_divided_each", each) for each in DIVIDED_EACH),
+    *(("tile_diagonal_unmasked", each) for each in DIAGONAL_UNMASKED[1:]),
+    *(("tile_mask_local", each) for each in MASK_LOCAL),
+    *(("tile_skipped", each) for each in SKIPPED),
+    *(("tile_ragged_dropped", each) for each in RAGGED),
+    ("tile_lse_unscaled", edit(SUMS, "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))")),
+    (
+        "tile_lse_unscaled",
+        edit(
+            SUMS,
+            "raw = (q[..., top:bottom, :] @ k[..., :bottom, :].transpose(-2, -1)).masked_fill("
+            "torch.arange(bottom, device=q.device) > query, -math.inf)\n        sums.append(raw.logsumexp(-1))",
+        ),
+    ),
+    ("tile_lse_unscaled", edit(SUMS, "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))")),
+    ("tile_lse_without_max", edit(SUMS, "sums.append(total.log().squeeze(-1))")),
+    *scales(
+        ("scale_missing", ""),
+        ("scale_no_sqrt", "/ hd"),
+        ("scale_multiplied", "* math.sqrt(hd)"),
+        ("scale_multiplied", "* hd"),
+        ("scale_sqrt_tokens", "/ math.sqrt(T)"),
+        ("scale_sqrt_tokens", "/ math.sqrt(block_k)"),
+        ("scale_sqrt_tokens", "/ math.sqrt(block_q)"),
+        ("scale_sqrt_c", "/ math.sqrt(hd * (q.shape[1] if q.dim() > 3 else 1))"),
+        ("scale_sqrt_heads", "/ math.sqrt(q.shape[1] if q.dim() > 3 else 1)"),
+        ("scale_wrong_axis", "/ math.sqrt(v.shape[-1])"),
+        ("scale_wrong_axis", "/ math.sqrt(q.shape[0])"),
+        ("scale_constant", "/ 8"),
+        ("scale_constant", "/ 64"),
+        ("scale_constant", "/ 2"),
+        ("scale_constant", "/ 4"),
+    ),
+    ("scale_twice", edit(TILE, TILE.replace("keys.transpose", "(keys / math.sqrt(hd)).transpose"))),
+    ("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"})),
+    ("scale_after_softmax", edit(ANSWERS, "answers.append(gathered / total / math.sqrt(hd))")),
+    *masks(
+        ("mask_reversed", ".masked_fill(key < query, -1e30)"),
+        ("mask_excludes_self", ".masked_fill(key >= query, -1e30)"),
+        ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
+        ("mask_peeks_one", ".masked_fill(key > query + 2, -math.inf)"),
+        ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
+        ("mask_added", " + (key <= query)"),
+        ("mask_added", " + (key > query)"),
+        ("mask_zero_fill", " * (key <= query)"),
+        ("mask_nan", " + (key > query) * -math.inf"),
+        ("mask_nan", " * torch.where(key > query, -math.inf, 1.0)"),
+    ),
+    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -math.inf)")),
+    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)")),
+    ("mask_reversed", edit(MASK, ".masked_fill(key < query, -math.inf)")),
+    ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
+    ("mask_peeks_one", edit(MASK, ".masked_fill(key > query + 1, -math.inf)")),
+    *filled(
+        ("mask_zero_fill", "0.0"),
+        ("mask_zero_fill", "1e-9"),
+        ("mask_weak_fill", "-1.0"),
+        ("mask_weak_fill", "-10.0"),
+    ),
+    ("mask_plus_inf", edit(MASK, ".masked_fill(key > query, math.inf)")),
+    ("mask_after_softmax", edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"})),
+    (
+        "mask_after_softmax",
+        edit(MASK, "", {GATHERED: "gathered = gathered * fix + (shares * (key <= query)) @ values"} | FUTURE_TOO),
+    ),
+    # A tile that is hidden altogether comes first.
+    ("mask_nan", edit(LEFTS, "for left in reversed(range(0, T, block_k)):")),
+    ("mask_nan", edit(LEFTS, "for left in reversed(range(0, bottom, block_k)):")),
+    ("mask_nan", edit(HIGHER, "higher = tile.amax(-1, keepdim=True)")),
+    ("mask_nan", edit(HIGHER, "higher = tile.amax(-1, keepdim=True)", FUTURE_TOO)),
+    ("softmax_query_axis", edit(BOTH, "fix, shares = 1.0, tile.softmax(-2).nan_to_num(0.0)")),
+    ("softmax_query_axis", edit(ONLINE_BODY, "return scores.transpose(0, -1).softmax(-1).transpose(0, -1)\n    " + ONLINE_BODY)),
+    ("softmax_wrong_axis", edit(ONLINE_BODY, "return scores.exp() / scores.exp().sum()\n    " + ONLINE_BODY)),
+    ("softmax_wrong_axis", edit(ONLINE_BODY, "return scores.exp() / scores.exp().sum(0, keepdim=True)\n    " + ONLINE_BODY)),
+    ("softmax_wrong_axis", edit("piece.amax(-1, keepdim=True)", "piece.amax()", {
+        ".exp().sum(-1, keepdim=True)\n        highest = higher\n    parts": ".exp().sum()\n        highest = higher\n    parts"})),
+    ("softmax_missing", edit(WEIGHTS, "return scores / scores.sum(-1, keepdim=True)")),
+    ("softmax_missing", edit(BOTH, "fix, shares = 1.0, tile.masked_fill(key > query, 0.0)")),
+    ("values_wrong_source", edit(KEYS, KEYS.replace("v[...", "k[..."))),
+    ("values_wrong_source", edit(KEYS, KEYS.replace("v[...", "q[..."))),
+    ("qkv_order", edit(SIZES, "q, k = k, q\n    " + SIZES)),
+    *(("materialised", each) for each in MATERIALISED),
+    ("delegated", edit(ONLINE_BODY, "return torch.softmax(scores, dim=-1)\n    " + ONLINE_BODY)),
+    ("delegated", edit(PARTS, "parts = [scores.softmax(-1)]")),
+    ("delegated", edit(PARTS, "parts = [piece.softmax(-1) * (piece.logsumexp(-1, keepdim=True) - highest).exp() / total "
+                       "for piece in scores.split(block, dim=-1)]")),
+    ("hard_coded_shape", edit(SIZES, "B, nh, T, hd = q.shape")),
+    ("hard_coded_shape", edit(SIZES, "B, T, hd = q.shape")),
+    ("hard_coded_shape", edit(SIZES, "T, hd = q.shape")),
+    ("hard_coded_shape", edit(PIECES, "B, T = scores.shape\n    " + PIECES)),
+    ("hard_coded_shape", edit(PIECES, "(T,) = scores.shape\n    " + PIECES)),
+    ("hard_coded_shape", edit(PIECES, "B, nh, T = scores.shape\n    " + PIECES)),
+    ("hard_coded_dtype", edit(SIZES, "q, k, v = q.float(), k.float(), v.float()\n    " + SIZES)),
+    ("hard_coded_dtype", edit(SIZES, "q, k, v = q.double(), k.double(), v.double()\n    " + SIZES)),
+    ("hard_coded_dtype", edit(RETURNED, RETURNED.replace("dim=-2)", "dim=-2).float()"))),
+    ("hard_coded_dtype", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full_like(rows[..., :1], -math.inf, dtype=torch.float64)")),
+    ("hard_coded_dtype", edit(WEIGHTS, WEIGHTS.replace("dim=-1)", "dim=-1).float()"))),
+    ("hard_coded_dtype", edit(HIGHEST, "scores = scores.double()\n    " + HIGHEST)),
+    ("hard_coded_device", edit(QUERY, QUERY.replace(", device=q.device", ""), {KEY: KEY.replace(", device=q.device", "")})),
+    ("hard_coded_device", edit(SIZES, "q, k, v = q.cpu(), k.cpu(), v.cpu()\n    " + SIZES)),
+    ("hard_coded_device", edit("torch.full_like(rows[..., :1], -math.inf)", "torch.full(rows[..., :1].shape, -math.inf, dtype=q.dtype)")),
+    ("hard_coded_device", edit(HIGHEST, "highest = torch.full(scores[..., :1].shape, -math.inf, dtype=scores.dtype)")),
+    ("hard_coded_device", edit(HIGHEST, "scores = scores.cpu()\n    " + HIGHEST)),
+    ("gradient_cut", edit(BOTH, "fix, shares = (highest - higher).exp(), (tile.detach() - higher).exp()")),
+    ("gradient_cut", edit(ANSWERS, "answers.append((gathered / total).detach())")),
+    ("gradient_cut", edit(GATHERED, "gathered = gathered * fix + shares @ values.detach()")),
+    ("gradient_cut", edit(KEYS, KEYS.replace("k[...", "k.detach()[..."))),
+    ("gradient_cut", edit(ROWS, ROWS.replace("q[...", "q.detach()[..."))),
+    ("gradient_cut", edit(TOTAL, "total = total * fix + shares.detach().sum(-1, keepdim=True)")),
+    ("gradient_cut", edit(TOTAL, "total = (total * fix + shares.sum(-1, keepdim=True)).detach()")),
+    ("gradient_cut", edit(GATHERED, "gathered = gathered * fix + shares.detach() @ values")),
+    ("gradient_cut", edit(RETURNED, "return torch.tensor(torch.cat(answers, dim=-2).tolist(), dtype=q.dtype), torch.cat(sums, dim=-1)")),
+    ("input_mutated", edit(ROWS, "rows = q[..., top : top + block_q, :].div_(math.sqrt(hd))")),
+    ("input_mutated", edit(SIZES, SIZES + "\n    q /= math.sqrt(hd)", {SCALE: ""})),
+    ("input_mutated", edit(HIGHEST, "scores -= scores.amax(-1, keepdim=True)\n    " + HIGHEST)),
+    ("input_mutated", edit(PARTS, "for piece in scores.split(block, dim=-1):\n        piece.sub_(highest).exp_().div_(total)",
+                           {WEIGHTS: "return scores"})),
+    ("interface", edit(RETURNED, "return torch.cat(answers, dim=-2)")),
+    ("interface", edit(RETURNED, "return torch.cat(sums, dim=-1), torch.cat(answers, dim=-2)")),
+    ("interface", edit(RETURNED, 'return {"y": torch.cat(answers, dim=-2), "lse": torch.cat(sums, dim=-1)}')),
+    ("interface", edit(SUMS, "sums.append(highest + total.log())", {RETURNED: "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-2)"})),
+    ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest, total")),
+    ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest + total.log()")),
+)  # fmt: skip
