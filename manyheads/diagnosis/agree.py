@@ -23,7 +23,7 @@ def comparable(exchange: Exchange) -> bool:
     """
     call = exchange.call
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
-    return not (own_check or _is_on_meta_or_training(call) or _asks_for_a_gpu(call) or _has_its_own_weights(call))
+    return not (own_check or _is_on_meta_or_training(call) or _asks_for_a_gpu(call) or has_own_weights(call))
 
 
 def agree(a: Reply, b: Reply) -> bool:
@@ -65,7 +65,8 @@ def _is_on_meta_or_training(call: Call) -> bool:
     return any(b.training or b.device == "meta" for b in builds) or any(t.device.type == "meta" for t in tensors)
 
 
-def _has_its_own_weights(call: Call) -> bool:
+def has_own_weights(call: Call) -> bool:
+    """Whether a module that is built for the call has weights that nobody gave."""
     return any(isinstance(value, Build) and value.state is None for value in call.given)
 
 

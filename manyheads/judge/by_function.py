@@ -11,7 +11,7 @@ from ..checks.local import Replays
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..diagnosis import Bank
-from ..diagnosis.agree import agree, comparable
+from ..diagnosis.agree import agree
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import FunctionResult
 from .functions import (
@@ -71,8 +71,7 @@ def by_function(
     seen = seen_by_checks(names, outcomes, places, every, asked.rest)
     wrong = written_and_wrong(seen, asked.source)
     own = with_own_mistake(wrong, asked.source)
-    differing = [e for e in every if comparable(e) and not is_right(e)] if len(wrong) > 1 else []
-    ways = ways_of(bank, reference, replays, differing)
+    ways = ways_of(bank, reference, replays, every if len(wrong) > 1 else [], is_right)
     titles = {id_: text.title for id_, text in bank.texts.items()}
     proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *asked.rest])
     placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any, Generic, TypeVar
 
 from ..checks.explain import kind_of
 from ..checks.implementation import LocalRunner
 from ..checks.local import ReplayRunner, Replays
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
-from ..diagnosis.agree import agree
+from ..diagnosis.agree import agree, comparable
 from ..diagnosis.bank import Bank
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED
@@ -19,20 +20,41 @@ from ..submission.unwritten import UNTOUCHED
 LOOKED_AT = 4  # of the calls that a function answered wrongly
 A_NUMBER = 1.7  # for a family of mutants: where it shows itself does not depend on the number
 
-Shows = Callable[[str, str], bool]  # whether a misconception shows itself in a function
+Mutant = TypeVar("Mutant")
+Asked = TypeVar("Asked")
 
 
 @dataclass(frozen=True)
-class Ways:
-    """How a misconception shows itself in a function.
+class Ways(Generic[Mutant, Asked]):
+    """How misconceptions show themselves in functions.
 
-    alike: a mutant answers one of its wrong calls as the attempt did. wholly: one mutant answers all of them so.
-    wrongly: a mutant answers one of them wrongly: of two faults in one function neither answers as both do together.
+    mutants: of a misconception, by its id. wrong, right: the calls of a function that the attempt answered so, as far as
+    they can be compared. alike: whether a mutant answers a call as the attempt did. differs: whether it does so wrongly.
+    looked_at: at how many wrong calls to look, where one is enough.
     """
 
-    alike: Shows
-    wholly: Shows
-    wrongly: Shows
+    mutants: Callable[[str], Iterable[Mutant]]
+    wrong: Callable[[str], Sequence[Asked]]
+    right: Callable[[str], Sequence[Asked]]
+    alike: Callable[[Mutant, Asked], bool]
+    differs: Callable[[Mutant, Asked], bool]
+    looked_at: int | None = None
+
+    def is_seen(self, id_: str, function: str) -> bool:
+        """Whether a mutant answers one of the function's wrong calls as the attempt did."""
+        return any(self.alike(m, c) for m in self.mutants(id_) for c in self.wrong(function)[: self.looked_at])
+
+    def is_all(self, id_: str, function: str) -> bool:
+        """Whether one mutant answers every call of the function as the attempt did."""
+        wrong, right = self.wrong(function), self.right(function)
+        return bool(wrong) and any(
+            all(self.alike(m, c) for c in wrong) and not any(self.differs(m, c) for c in right)
+            for m in self.mutants(id_)
+        )
+
+    def can_show(self, id_: str, function: str) -> bool:
+        """Whether a mutant answers one of them wrongly: of two faults in one function neither answers as both do."""
+        return any(self.differs(m, c) for m in self.mutants(id_) for c in self.wrong(function)[: self.looked_at])
 
 
 def located(
@@ -40,7 +62,7 @@ def located(
     wrong: Sequence[str],
     own: Sequence[str],
     proven: Mapping[str, Set[str]],
-    ways: Ways,
+    ways: Ways[Any, Any],
 ) -> tuple[Diagnosed, ...]:
     """The same, each with its function, and with others that have the same mistake and no name yet.
 
@@ -57,11 +79,11 @@ def located(
     )
 
 
-def _is_also_in(id_: str, name: str, proven: Mapping[str, Set[str]], ways: Ways) -> bool:
-    return id_ != UNTOUCHED and (name in proven.get(id_, ()) or ways.wholly(id_, name))
+def _is_also_in(id_: str, name: str, proven: Mapping[str, Set[str]], ways: Ways[Any, Any]) -> bool:
+    return id_ != UNTOUCHED and (name in proven.get(id_, ()) or ways.is_all(id_, name))
 
 
-def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, Set[str]], ways: Ways) -> str:
+def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, Set[str]], ways: Ways[Any, Any]) -> str:
     if id_ == UNTOUCHED:
         return ""
     places = proven.get(id_, frozenset())
@@ -69,9 +91,9 @@ def _place(id_: str, wrong: Sequence[str], proven: Mapping[str, Set[str]], ways:
         return wrong[0]
     return next(
         chain(
-            (name for name in wrong if name in places or ways.alike(id_, name)),
+            (name for name in wrong if name in places or ways.is_seen(id_, name)),
             sorted(places),  # a name that the file does not have
-            (name for name in wrong if ways.wrongly(id_, name)),
+            (name for name in wrong if ways.can_show(id_, name)),
             wrong,
         ),
         "",
@@ -92,31 +114,26 @@ def proven_in(outcomes: Iterable[tuple[str, CheckOutcome]]) -> dict[str, set[str
     return found
 
 
-def ways_of(bank: Bank, reference: LocalRunner, replays: Replays, wrong: Sequence[Exchange]) -> Ways:
-    """How the bank's misconceptions show themselves in functions.
-
-    wrong: the calls that the attempt answered wrongly.
-    """
-
-    def of(function: str) -> list[Exchange]:
-        return [e for e in wrong if target_of(e.call) == function][:LOOKED_AT]
-
-    def pairs(id_: str, function: str) -> Iterator[tuple[Exchange, LocalRunner]]:
-        yield from ((e, mutant) for mutant in _mutants(bank, id_, replays) for e in of(function))
-
-    def alike(id_: str, function: str) -> bool:
-        return any(agree(e.reply, mutant.execute(e.call)) for e, mutant in pairs(id_, function))
-
-    def wholly(id_: str, function: str) -> bool:
-        calls = of(function)
-        return bool(calls) and any(
-            all(agree(e.reply, mutant.execute(e.call)) for e in calls) for mutant in _mutants(bank, id_, replays)
-        )
-
-    def wrongly(id_: str, function: str) -> bool:
-        return any(not agree(mutant.execute(e.call), reference.execute(e.call)) for e, mutant in pairs(id_, function))
-
-    return Ways(alike, wholly, wrongly)
+def ways_of(
+    bank: Bank,
+    reference: LocalRunner,
+    replays: Replays,
+    asked: Sequence[Exchange],
+    is_right: Callable[[Exchange], bool],
+) -> Ways[LocalRunner, Exchange]:
+    """How the bank's misconceptions show themselves in functions. asked: the calls, with the attempt's replies."""
+    calls: dict[tuple[str, bool], list[Exchange]] = {}
+    for exchange in asked:
+        if comparable(exchange):
+            calls.setdefault((target_of(exchange.call), is_right(exchange)), []).append(exchange)
+    return Ways(
+        mutants=lambda id_: _mutants(bank, id_, replays),
+        wrong=lambda function: calls.get((function, False), []),
+        right=lambda function: calls.get((function, True), []),
+        alike=lambda mutant, exchange: agree(exchange.reply, mutant.execute(exchange.call)),
+        differs=lambda mutant, e: not agree(mutant.execute(e.call), reference.execute(e.call)),
+        looked_at=LOOKED_AT,
+    )
 
 
 def _mutants(bank: Bank, id_: str, replays: Replays) -> Iterator[LocalRunner]:

@@ -33,15 +33,16 @@ def ask_the_rest(
         run: as the checks were run, with their transcript.
         names: the reference's.
     """
-    transcript = run.attempt.transcript
     failed = [o.id for o in outcomes if o.outcome != "passed"]
-    if run.attempt.device != "cpu" or len({target_of(e.call) for e in transcript}) < 2:
+    asked = [(e.check, target_of(e.call)) for e in run.attempt.transcript]
+    if not failed or run.attempt.device != "cpu" or len({target for _, target in asked}) < 2:
         return ()
     asks = checks.asks(file, replace(run, attempt=LocalRecordingRunner(names)), failed)
-    stopped_at = {e.check: target_of(e.call) for e in transcript if e.check in asks}
-    together = {
-        check: asks[check] | {target_of(e.call) for e in transcript if e.check == check} for check in stopped_at
-    }
+    stopped_at = {check: target for check, target in asked if check in asks}
+    together = {check: {*asks[check]} for check in stopped_at}
+    for check, target in asked:
+        if check in together:
+            together[check].add(target)
     unknown = {check: sorted(those - {*stopped_at.values()}) for check, those in together.items()}
 
     def alone(asked: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, CheckOutcome]]:

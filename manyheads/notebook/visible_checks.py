@@ -59,7 +59,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
 
 def _text(result: ExerciseResult, label: str) -> str:
     out = io.StringIO()
-    Console(file=out, width=WIDTH, highlight=False, color_system=None, force_jupyter=False).print(
+    Console(file=out, width=WIDTH, highlight=False, emoji=False, color_system=None, force_jupyter=False).print(
         exercise_report(result, label=label)
     )
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

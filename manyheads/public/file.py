@@ -14,8 +14,9 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from ..box.worker import wire
-from ..box.worker.messages import Build, Call
+from ..box.worker.messages import Call
 from ..course import CourseError
+from ..diagnosis.agree import has_own_weights
 from .aspects import Aspect
 from .compared import Expected
 from .fingerprint import Facet, ReplyFingerprint
@@ -97,10 +98,6 @@ class Content(_Model):
         return None if index is None else self.replies[call][index]
 
 
-def _has_own_weights(call: Call) -> bool:
-    return isinstance(call.subject, Build) and call.subject.state is None
-
-
 @dataclass(frozen=True)
 class Fingerprints:
     """Everything that a student's machine knows about the answers: the calls, the reference's outputs, and the content."""
@@ -114,7 +111,7 @@ class Fingerprints:
         """By call, what is compared with mutants: no numbers that depend on weights which nobody gave."""
         return {
             i: tuple(f for f in check.facets if f not in _OF_WEIGHTS)
-            if _has_own_weights(self.calls[i])
+            if has_own_weights(self.calls[i])
             else check.facets
             for check in reversed(self.content.checks)
             for i in check.calls

@@ -17,8 +17,7 @@ from .aspects import compare
 from .compared import Compared
 from .describe_exception import describe_exception
 from .diagnosis import differs
-from .file import Fingerprints, PublicCheck
-from .fingerprint import ReplyFingerprint
+from .file import Fingerprints, PublicCheck, RecordedMutant
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def functions_of(
     failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
     ways = _ways(fingerprints, seen)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
-    shown = {next((name for name in names if ways.alike(each.id, name)), "") for each in diagnosis.named}
+    shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
     found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
     wrong, proven = written_and_wrong(found, source), _proven(seen)
@@ -128,29 +127,26 @@ def _proven(seen: Mapping[int, Compared]) -> dict[str, set[str]]:
     return found
 
 
-def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways:
-    """How the recorded mutants show themselves in functions."""
-    content = fingerprints.content
-    facets = fingerprints.facets
-    wrong = {i: e for i, e in seen.items() if i in facets and differs(fingerprints, i, e.found)}
+def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways[RecordedMutant, int]:
+    """How the recorded mutants show themselves in functions. Calls are told by their numbers."""
+    content, facets = fingerprints.content, fingerprints.facets
+    calls: dict[tuple[str, bool], list[int]] = {}
+    for i, each in seen.items():
+        if i in facets:
+            calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
 
-    def of(function: str) -> dict[int, Compared]:
-        return {i: e for i, e in wrong.items() if target_of(e.call) == function}
+    def is_wrong(mutant: RecordedMutant, call: int) -> bool:
+        answer = content.answer(mutant, call)
+        return answer is not None and not answer.agrees(content.right(call), facets[call])
 
-    def answers(id_: str, index: int) -> list[ReplyFingerprint]:
-        """The wrong ones of these mutants to this call."""
-        known = [content.answer(mutant, index) for mutant in content.mutants if mutant.id == id_]
-        return [a for a in known if a is not None and not a.agrees(content.right(index), facets[index])]
+    def alike(mutant: RecordedMutant, call: int) -> bool:
+        answer = content.answer(mutant, call)
+        return answer is not None and is_wrong(mutant, call) and answer.agrees(seen[call].found, facets[call])
 
-    def alike(id_: str, function: str) -> bool:
-        return any(a.agrees(e.found, facets[i]) for i, e in of(function).items() for a in answers(id_, i))
-
-    def wholly(id_: str, function: str) -> bool:
-        own = of(function)
-        mutants = [mutant for mutant in content.mutants if mutant.id == id_]
-        return bool(own) and any(
-            all((a := content.answer(m, i)) is not None and a.agrees(e.found, facets[i]) for i, e in own.items())
-            for m in mutants
-        )
-
-    return Ways(alike, wholly, lambda id_, function: any(answers(id_, i) for i in of(function)))
+    return Ways(
+        mutants=lambda id_: [mutant for mutant in content.mutants if mutant.id == id_],
+        wrong=lambda function: calls.get((function, False), []),
+        right=lambda function: calls.get((function, True), []),
+        alike=alike,
+        differs=is_wrong,
+    )

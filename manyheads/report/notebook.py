@@ -125,6 +125,7 @@ def _console() -> Console:
         record=True,
         width=WIDTH,
         highlight=False,
+        emoji=False,
         force_terminal=True,
         force_jupyter=False,
         color_system="truecolor",
