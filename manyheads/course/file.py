@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
+from .measured import Measurement, refuse_unknown
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -91,6 +92,12 @@ class ExerciseRow(_Model):
     )
 
     train: Trainable | None = Field(None, description="the module that `course train` trains")
+    bench: tuple[Measurement, ...] = Field((), description="what `course bench` measures")
+
+    @model_validator(mode="after")
+    def _can_be_measured(self) -> ExerciseRow:
+        refuse_unknown(self.bench, self.shapes)
+        return self
 
 
 class AssignmentRow(_Model):

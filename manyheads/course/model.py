@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..box.worker.form import Form
 from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .measured import Measurement
 from .neighbours import with_neighbours
 from .shapes import Signature, parse_signature
 
@@ -60,6 +61,11 @@ class Exercise:
     def train(self) -> Trainable | None:
         """The module that `course train` trains, where there is one."""
         return self.row.train
+
+    @property
+    def bench(self) -> tuple[Measurement, ...]:
+        """What `course bench` measures of it."""
+        return self.row.bench
 
     @property
     def shapes(self) -> tuple[str, ...]:

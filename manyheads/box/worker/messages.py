@@ -191,6 +191,21 @@ class TraceCall:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """Repeat the last step of a call and measure it, to show the student what it costs. The answer is a Reply.
+
+    memory: its output is the most bytes that the step's tensors hold at once; else the ms of each run, the first one left out.
+    enough: ms to spend on the runs, of which there are at least `fewest` and at most `most`.
+    """
+
+    call: Call
+    memory: bool = False
+    enough: float = 0.0
+    fewest: int = 3
+    most: int = 50
+
+
+@dataclass(frozen=True)
 class TrainPlan:
     """How a small language model is built and trained. seed: chooses the text that is read at each step."""
 
@@ -247,4 +262,4 @@ class Batch:
 
 
 Training = InitModel | TrainSteps | Evaluate | Generate
-Message = Load | Call | TraceCall | Training
+Message = Load | Call | TraceCall | Measure | Training
