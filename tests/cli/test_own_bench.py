@@ -33,6 +33,9 @@ BENCH = """
 """
 
 
+pytestmark = pytest.mark.journey  # processes that compute
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A student's folder: two exercises, of which the second can be measured and is not begun."""

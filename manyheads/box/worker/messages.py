@@ -255,11 +255,38 @@ class Generate:
 
 
 @dataclass(frozen=True)
+class Decode:
+    """Write `count` tokens after the prompt, one at a time, and say what the model said.
+
+    cached: each token is fed once, with what the attention handed back before; else the whole text is, for every token.
+    The answer is a Reply with three outputs: the tokens, the logits (count, V), and the ms that each token took.
+    """
+
+    prompt: Tensor
+    count: int
+    seed: int = 0
+    temperature: float = 1.0  # 0: the most probable token
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class ReadWeights:
+    """The answer is a Reply whose output is every parameter of the model, by name, as one row of numbers."""
+
+
+@dataclass(frozen=True)
+class LoadWeights:
+    """Put such a row into the model. The answer is a Reply whose output is 1; or 0 where the row has another length."""
+
+    weights: Tensor
+
+
+@dataclass(frozen=True)
 class Batch:
     """`count` messages follow. Their answers are sent together: one length for all of them, then each with its own."""
 
     count: int
 
 
-Training = InitModel | TrainSteps | Evaluate | Generate
+Training = InitModel | TrainSteps | Evaluate | Generate | Decode | ReadWeights | LoadWeights
 Message = Load | Call | TraceCall | Measure | Training
