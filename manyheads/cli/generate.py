@@ -33,14 +33,14 @@ def generate(
     course: CourseOption = None,
     *,
     prompt: Annotated[str, typer.Option(help="What the text begins with.")] = "Alice ",
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="How many characters to write.")] = 240,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="How many characters to write.")] = 120,
     temperature: Annotated[float, typer.Option(min=0, help="0: always the most probable character.")] = 0.8,
     seed: Annotated[int, typer.Option(help="Another one draws another text.")] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Train anew, so many steps.")] = None,
 ) -> None:
     """Let a language model write with your own cache, and check that it writes the same without.
 
-    The first time it learns, which takes a minute or two; then its weights are kept in plots/.
+    The first time it learns, which takes about a minute; then its weights are kept in plots/.
 
     Example: `course generate --prompt "The queen " --temperature 0.5`
     """

@@ -130,9 +130,9 @@ def test_nothing_written_is_said(run_course: Run, folder: Path) -> None:
         (("--prompt", "é"), "course: the model has never seen 'é'. Next: course generate --prompt 'Alice '\n"),
         (("--prompt", ""), "course: a prompt has at least one character. Next: course generate --prompt 'Alice '\n"),
         (
-            ("--max-new-tokens", "251"),
-            "course: 6 characters and 251 new ones are more than the 256 that the model knows. "
-            "Next: course generate with --max-new-tokens 250\n",
+            ("--max-new-tokens", "123"),
+            "course: 6 characters and 123 new ones are more than the 128 that the model knows. "
+            "Next: course generate with --max-new-tokens 122\n",
         ),
         (("causal_mask",), f"course: causal_mask has no cache to write with. Next: course generate {EXERCISE.id}\n"),
     ],
