@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.columns import Columns
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.padding import Padding
@@ -53,12 +54,12 @@ def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> Render
         first = f"{numbered[row.first[0]][0]}: {row.first[1]}" if row.first else ""
         cells = (_score(row.cells.get(name)) for name in numbered)
         table.add_row(escape(row.student), *cells, total, Text(first, no_wrap=True, overflow="ellipsis"))
-    legend = "   ".join(" ".join(each) for each in numbered.values())
+    legend = Columns([Text(" ".join(each), style="dim") for each in numbered.values()], padding=(0, 3))
     every = [cell for row in rows for cell in row.cells.values()]
     more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in every)
     more += [f"{EXCUSED} excused"] * any(cell.excused for cell in every)
     marks = "   ".join([_MARK_LEGEND, *more])
-    return Group(heading(title), table, Text(f"{legend}\n{marks}\n", style="dim"), _misconceptions(rows))
+    return Group(heading(title), table, legend, Text(f"{marks}\n", style="dim"), _misconceptions(rows))
 
 
 def heading(title: str) -> RenderableType:

@@ -162,7 +162,7 @@ def _smaller(example: Example) -> Iterator[Example]:
     for count in range(2, example.axes.sizes["B"] + 1):
 
         def cut(name: str, value: object, count: int = count) -> object:
-            shape = shapes.get(name)
+            shape = shapes.get(name) if isinstance(value, Tensor) else None  # an optional argument may be None
             return value if shape is None else cast(Tensor, value).narrow(shape.index(batch), 0, count)
 
         args = tuple(cut(name, value) for name, value in zip(names, example.call.args, strict=False))

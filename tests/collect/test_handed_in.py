@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -32,6 +33,13 @@ submission_2:
     :sid: bela
   :created_at: 2026-11-20 10:11:12
 """
+
+
+@pytest.fixture(scope="session")
+def course(course: Course) -> Course:
+    """The real course's first assignment, so that no time needs to name one."""
+    only = course.file.assignments[:1]
+    return replace(course, file=course.file.model_copy(update={"assignments": only}))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from manyheads.report.aggregate import class_view
+from manyheads.report.labels import Labels
 from manyheads.report.rows import row_of
 from manyheads.report.terminal import class_table, exercise_report, exercise_view
 from manyheads.report.words import points
@@ -239,6 +240,21 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score() -> None:
         [student, *["2.25"] * 8, "18/24"] for student in ("a_long_login_of_a_student", "ada")
     ]
     assert all(len(line.rstrip()) <= 80 and "…" in line for line in lines)
+
+
+def test_below_the_class_no_exercises_title_is_cut_in_two() -> None:
+    titles = {
+        f"part_{i}": (f"{i:02d}", title)
+        for i, title in enumerate(["One", "The second part of all that there is"] * 4, 1)
+    }
+    parts = [exercise(check("split", 3, 3), id_=id_) for id_ in titles]
+    table = text(class_table([row_of(graded("ada", *parts))], Labels(exercises=titles)), width=80)
+    below = table[table.index("ada") :]
+    assert all(" ".join(each) in line for each in titles.values() for line in [_line_with(below, each[0])])
+
+
+def _line_with(shown: str, start: str) -> str:
+    return next(line for line in shown.splitlines() if f"{start} " in line)
 
 
 @pytest.mark.parametrize(

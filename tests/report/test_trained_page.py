@@ -46,7 +46,7 @@ def test_it_shows_each_head_the_curve_and_the_text_at_every_width(browser: Brows
     ]
     shown = str(browser.js("document.body.innerText"))
     assert MARKUP in shown
-    assert "2 of 8 done." in shown
+    assert "2 of 14 done." in shown
     assert "✓ The two curves are one." in shown
     assert browser.js("document.documentElement.scrollWidth <= innerWidth")
     assert browser.js("[...document.querySelectorAll('.heads .scroll')].every(e => e.scrollWidth <= e.clientWidth)")

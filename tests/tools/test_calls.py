@@ -20,6 +20,7 @@ from manyheads.tools.calls import Example, examples
 
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",
+    "shown": "(x: (B, T, C), keep: (B, T) | None) -> (B, T, C)",
     "Module": "(n_embd: nh * hd, n_head: nh)(x: (B, T, C)) -> (B, T, C)",
 }
 
@@ -74,6 +75,12 @@ def test_a_smaller_batch_may_be_easier_to_tell_apart() -> None:
     x = example.call.args[0]
     assert isinstance(x, Tensor)
     assert torch.equal(example.expected, x.unflatten(-1, (2, -1)).transpose(1, 2))
+
+
+def test_an_argument_that_is_left_out_has_no_batch_to_cut() -> None:
+    x = torch.rand(4, 5, 7)
+    (example,) = chosen((Call("shown", (x, None)), x))
+    assert (example.call.args[1], example.expected.shape) == (None, (2, 5, 7))
 
 
 @pytest.mark.parametrize(
