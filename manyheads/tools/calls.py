@@ -118,7 +118,16 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
     ambiguity, unusual = example.axes.ambiguity, Layer.VALUES not in layers
     heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
     names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
-    return (not example.compares_values, by_head and not heads, Layer.FINITE in layers, *names, _elements(example.call))
+    last = (_left_out(example), _elements(example.call))
+    return (not example.compares_values, by_head and not heads, Layer.FINITE in layers, *names, *last)
+
+
+def _left_out(example: Example) -> int:
+    """How many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
+    named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    names = [p.name for p in example.signature.call] if example.signature else []
+    given = {**dict(zip(names, example.call.args, strict=False)), **example.call.kwargs}
+    return sum(given.get(name) is None for name in named)
 
 
 def _is_extreme(call: Call) -> bool:
