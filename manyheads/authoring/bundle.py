@@ -70,9 +70,15 @@ def _attention_lines(course: Course) -> str:
         return ""
     lines = {
         f"train {able}": "your own attention learns to write, in a minute; --page: with its heads, on a page",
+        **_generate_line(course),
         "bench --quick": "attention by hand against SDPA on your machine, beside the lesson's figures",
     }
     return "".join(f"    .venv/bin/course {f'{command:<15}'} # {says}\n" for command, says in lines.items())
+
+
+def _generate_line(course: Course) -> dict[str, str]:
+    able = any(each.generate is not None for each in course.exercises)
+    return {} if not able else {"generate": "it writes with your own cache, and without: the same text, in less time"}
 
 
 def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:

@@ -51,7 +51,7 @@ class Keys:
         """The part of the key that all attempts at an exercise share."""
         if exercise.id not in self._exercises:
             names = [exercise.assignment.id, exercise.stem]
-            row = exercise.row.model_dump_json(exclude={"title", "why"})
+            row = exercise.row.model_dump_json(exclude={"title", "why", "bench", "generate"})
             root, files = self.course.root, graded_from(exercise)
             made_from = (f"{path.relative_to(root).as_posix()} {_digest(path)}" for path in files)
             self._exercises[exercise.id] = hash_of([self.run, *names, row, *made_from])

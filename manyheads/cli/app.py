@@ -16,6 +16,7 @@ from .compare import compare
 from .doctor import doctor
 from .export import export
 from .feedback import feedback
+from .generate import generate
 from .grade import grade
 from .hint import hint
 from .init import init, new
@@ -37,7 +38,7 @@ INSTRUCTORS = (
     f"Example: `course status` (students), `course collect DOWNLOAD`, then\n`course grade submitted` (instructors). {EACH}"
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "For students": (status, check, hint, trace, plot, train, bench),
+    "For students": (status, check, hint, trace, plot, train, generate, bench),
     "To grade a class": (collect, grade, overrides, report, compare, similar, export, feedback, resolve),
     "To make a course": (init, new, release, verify),
     "For everybody": (doctor,),

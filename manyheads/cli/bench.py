@@ -1,4 +1,4 @@
-"""`course bench`: attention by hand against SDPA, timed here and beside the lesson's figures."""
+"""`course bench`: attention by hand against SDPA, beside the lesson's figures; or what course.yaml says of some exercises."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 
 from ..box.names import Device
-from ..errors import CourseFault
 from ..tools.bench import FULL, QUICK, BenchEffort, settings
 from .console import open_console
+from .options import CourseOption, course_of
 from .picture import write_picture
 
 if TYPE_CHECKING:
@@ -19,16 +19,21 @@ if TYPE_CHECKING:
 
 
 def bench(
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.CPU,
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[ASSIGNMENT|EXERCISE]", help="Measure your own code [default: attention itself]."),
+    ] = None,
+    course: CourseOption = None,
     *,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.CPU,
     out: Annotated[Path | None, typer.Option("--out", help="Also draw it, to this PNG.")] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="The lesson's first row alone, T = 256: a few seconds.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="The smallest sizes alone: a few seconds.")] = False,
 ) -> None:
-    """Time attention by hand against SDPA, beside the lesson's own figures. On a CPU that takes minutes.
+    """Time attention by hand against SDPA, beside the lesson's own figures; or measure what exercises of yours cost.
 
-    Example: `course bench --out bench.png`
+    On a CPU the first takes minutes, the second one.
+
+    Example: `course bench attention_in_practice --out bench.png`
     """
     from ..report.bench import bench_report
     from ..report.bench_picture import need_matplotlib, png
@@ -36,6 +41,11 @@ def bench(
     if out is not None:
         need_matplotlib()
     console = open_console()
+    if what is not None:
+        from .own_bench import own_bench
+
+        own_bench(console, course_of(course), what, device, out, quick=quick)
+        return
     measured = _measured(console, device, QUICK if quick else FULL)
     console.print(bench_report(measured), soft_wrap=True)
     if out is not None:
@@ -45,13 +55,10 @@ def bench(
 
 def _measured(console: Console, device: Device, effort: BenchEffort) -> Bench:
     """Measure, and show what is being measured. Raises CourseFault if there is no such device."""
-    import torch
-
     from ..report.bench import title_of
-    from ..tools.measure import measure
+    from ..tools.measure import measure, need_device
 
-    if device is Device.CUDA and not torch.cuda.is_available():
-        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
+    need_device(device)
     with console.status("measuring") as status:
 
         def tell(setting: BenchSetting) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
 from .console import open_console
+from .learning import show_learning
 from .options import CourseOption, course_of, exercise_named
 from .own import done_exercises, from_here, own_attempt
 from .picture import write_picture
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..training.curve import Curve
 
 PROMPT, CHARACTERS = "Alice ", 240
-_LINE_EVERY = 100  # steps between two lines without a terminal
 
 
 def train(
@@ -47,7 +46,8 @@ def train(
     loaded = course_of(course)
     wanted = exercise_named(loaded, exercise, "train")
     if wanted.train is None:
-        raise CourseError(f"{wanted.id} has no module to train. Next: {_another(loaded)}")
+        following = _another(loaded) if wanted.generate is None else f"course generate {wanted.id}"
+        raise CourseError(f"{wanted.id} has no module to train. Next: {following}")
     from ..box.forked import open_own_box
 
     console = open_console()
@@ -105,7 +105,7 @@ def _learned(
     total = min(steps or plan.steps, plan.steps)
     try:
         with own_training_run(box, course.limits.for_worker(), source, attention_of(trainable), text, plan) as run:
-            curve = _shown(console, run.train(total), reference, total)
+            curve = show_learning(console, run.train(total), total, reference)
             return curve, run.generate(PROMPT, CHARACTERS)
     except TrainingStopped as stopped:
         console.print(f"✗ {stopped}", style="bold red", soft_wrap=True, markup=False)
@@ -129,25 +129,6 @@ def _another(course: Course) -> str:
     """The command for the first exercise that has a module to train."""
     able = [e.id for e in course.exercises if e.train is not None]
     return f"course train {able[0]}" if able else "course status"
-
-
-def _shown(console: Console, learning: Iterator[Curve], reference: Curve, total: int) -> Curve:
-    """Show the progress. Returns the whole curve. Raises TrainingStopped."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"))
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=total)
-        said = 0
-        for curve in learning:
-            losses = f"loss {curve.recent():.2f}, the reference {reference.recent(curve.steps):.2f}"
-            bar.update(task, completed=curve.steps, description=losses)
-            if not console.is_terminal and curve.steps // _LINE_EVERY > said:
-                said = curve.steps // _LINE_EVERY
-                console.print(f"step {curve.steps} of {total}: {losses}", soft_wrap=True)
-    return curve
 
 
 def _draw(console: Console, path: Path, curve: Curve, reference: Curve, title: str) -> None:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
+from .measured import Measurement, refuse_unknown
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -68,13 +69,18 @@ class LatePolicy(_Model):
     at_most: Share = Field("100%", description="however late it is")
 
 
-class Trainable(_Model):
-    """A module (B, T, C) -> (B, T, C) that attends causally, for `course train` to put into a language model."""
+class AttentionModule(_Model):
+    """A class that attends causally, to be put into a language model."""
 
     module: str = Field(min_length=1, description="the class")
     arguments: dict[str, Literal["C", "nh", "T"]] = Field(
         description="the constructor's, by name: C channels, nh heads, T the most tokens"
     )
+
+
+class Trainable(AttentionModule):
+    """A module (B, T, C) -> (B, T, C), for `course train`."""
+
     shown_with: dict[str, bool] = Field({}, description="attributes with which `course plot` can see its weights")
 
 
@@ -91,6 +97,27 @@ class ExerciseRow(_Model):
     )
 
     train: Trainable | None = Field(None, description="the module that `course train` trains")
+    generate: AttentionModule | None = Field(
+        None,
+        description="the module with which `course generate` writes: it returns a pair (y, cache), the cache opaque",
+    )
+    bench: tuple[Measurement, ...] = Field((), description="what `course bench` measures")
+
+    @model_validator(mode="after")
+    def _can_be_measured(self) -> ExerciseRow:
+        refuse_unknown(self.bench, self.shapes)
+        return self
+
+    @model_validator(mode="after")
+    def _can_generate(self) -> ExerciseRow:
+        if self.generate is not None:
+            listed = self.shapes.get(self.generate.module, ())
+            form = parse_signature(listed if isinstance(listed, str) else listed[0]).form if listed else None
+            if form is None or [part.kind for part in form.parts] != ["tensor", "opaque"]:
+                raise ValueError(
+                    f"generate: {self.generate.module} should have shapes that return (y: (…), cache: opaque)"
+                )
+        return self
 
 
 class AssignmentRow(_Model):

@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
-from .file import AssignmentRow, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .file import AssignmentRow, AttentionModule, CourseFile, CourseLimits, ExerciseRow, Trainable
+from .measured import Measurement
 from .neighbours import with_neighbours
 from .shapes import Signature, parse_signature
 
@@ -60,6 +61,16 @@ class Exercise:
     def train(self) -> Trainable | None:
         """The module that `course train` trains, where there is one."""
         return self.row.train
+
+    @property
+    def generate(self) -> AttentionModule | None:
+        """The module with which `course generate` writes, where there is one."""
+        return self.row.generate
+
+    @property
+    def bench(self) -> tuple[Measurement, ...]:
+        """What `course bench` measures of it."""
+        return self.row.bench
 
     @property
     def shapes(self) -> tuple[str, ...]:

@@ -37,10 +37,15 @@ def bench_report(bench: Bench) -> RenderableType:
 
 def heading(bench: Bench) -> str:
     """What was measured, and on a second line the machine."""
-    threads = f"{bench.threads} thread{'s' * (bench.threads != 1)}"
-    where = bench.machine if bench.device == "cuda" else f"{bench.machine}, {threads}"
+    where = where_measured(bench.device, bench.machine, bench.threads, bench.torch)
     what = f"Attention itself, causal: B = {BATCH}, {HEADS} heads, head_dim {HEAD_DIM}"
-    return f"{what}\n{bench.device}: {where}; torch {bench.torch}"
+    return f"{what}\n{where}"
+
+
+def where_measured(device: str, machine: str, threads: int, torch: str) -> str:
+    """The machine. threads: of the CPU. torch: its version."""
+    used = "" if device == "cuda" else f", {threads} thread{'s' * (threads != 1)}"
+    return f"{device}: {machine}{used}; torch {torch}"
 
 
 def title_of(setting: BenchSetting) -> str:

@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ..training.curve import Curve
+from ..training.decoded import Decoded
 from ..training.verdict import TrainingVerdict, choices
 
 WIDTH, FOLD = 40, 76  # columns of a sparkline, and of the generated text
@@ -40,10 +41,20 @@ def meaning(curve: Curve) -> list[str]:
     ]
 
 
-def written_report(text: str) -> RenderableType:
+def written_report(text: str, heading: str = "It writes:") -> RenderableType:
     """The generated text, indented and wrapped."""
     lines = [part for line in text.splitlines() for part in wrap(line, FOLD)]
-    return Group(Text("It writes:"), *(Text(f"  {line}") for line in lines))
+    return Group(Text(heading), *(Text(f"  {line}") for line in lines))
+
+
+def cache_report(found: TrainingVerdict, cached: Decoded, whole: Decoded) -> RenderableType:
+    """Whether the cache changes what is written, and what it saves."""
+    mark, style = ("✓", "bold green") if found.well else ("✗", "bold red")
+    took = (
+        f"A token takes {cached.time:.2g} ms with the cache and {whole.time:.2g} ms without (medians); "
+        f"at the end of the text {cached.time_at_end:.2g} and {whole.time_at_end:.2g}."
+    )
+    return Group(Text(f"{mark} {found.sentence}", style=style), Text(took))
 
 
 def spark(losses: Sequence[float], low: float, high: float) -> str:

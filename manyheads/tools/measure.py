@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..errors import CourseFault
 from .bench import BATCH, HEAD_DIM, HEADS, Bench, BenchRow, BenchSetting, Measured
 from .memory import free_memory, peak_of
 
@@ -47,12 +48,23 @@ def measure(
     on_gpu = device == "cuda"
     return Bench(
         device,
-        torch.cuda.get_device_name() if on_gpu else _processor(),
+        machine_name(device),
         0 if on_gpu else torch.get_num_threads(),
         torch.__version__,
         tuple(rows),
         apart,
     )
+
+
+def need_device(device: str) -> None:
+    """Raise CourseFault if there is no such device."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise CourseFault("this machine has no CUDA device that torch can use. Next: course bench --device cpu")
+
+
+def machine_name(device: str) -> str:
+    """The name of the GPU, or of the processor."""
+    return torch.cuda.get_device_name() if device == "cuda" else _processor()
 
 
 def _row(setting: BenchSetting, device: str, enough: float) -> tuple[BenchRow, float]:

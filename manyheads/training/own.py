@@ -10,6 +10,7 @@ import torch
 
 from ..box.connection import AttemptEnded, Connection
 from ..box.level import Box
+from ..box.worker.form import Form
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call, Load, TrainPlan
 from ..checks.sanitize import kind_name, sanitize
@@ -23,14 +24,23 @@ _TRIAL = (2, 5)  # the sequences and tokens of a trial call
 
 @contextmanager
 def own_training_run(
-    box: Box, limits: Limits, source: AttemptSource, attention: Build, text: TrainingText, plan: TrainPlan
+    box: Box,
+    limits: Limits,
+    source: AttemptSource,
+    attention: Build,
+    text: TrainingText,
+    plan: TrainPlan,
+    form: Form | None = None,
 ) -> Iterator[TrainingRun]:
-    """A model that is ready to train, with the attempt's module in each block. Raises TrainingStopped."""
+    """A model that is ready to train, with the attempt's module in each block. Raises TrainingStopped.
+
+    form: of what the module returns, its output first; None: the output alone.
+    """
     connection = box.attempt(replace(limits, seconds_per_attempt=SECONDS))
     seconds = limits.seconds_per_call
     try:
         _load(connection, source, box.start_seconds + seconds)
-        _try(connection, attention, plan, seconds)
+        _try(connection, attention, plan, seconds, form)
         run = TrainingRun(lambda message: connection.ask(message, seconds), text, plan)
         run.build(attention)
         yield run
@@ -47,20 +57,23 @@ def _load(connection: Connection, source: AttemptSource, seconds: float) -> None
         raise TrainingStopped(exception_sentence(raised, f"while {sanitize(source.name)} was imported"))
 
 
-def _try(connection: Connection, attention: Build, plan: TrainPlan, seconds: float) -> None:
+def _try(connection: Connection, attention: Build, plan: TrainPlan, seconds: float, form: Form | None) -> None:
     """Call the module once, so that a wrong shape is reported as such, not as an error of the model around it."""
     shape = (*_TRIAL, plan.n_embd)
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     try:
-        reply = connection.ask(Call(replace(attention, training=False), args=(x,), dtype="float32"), seconds)
+        reply = connection.ask(
+            Call(replace(attention, training=False), args=(x,), dtype="float32", returns=form), seconds
+        )
     except AttemptEnded as ended:
         raise TrainingStopped(f"{ended} That was in {attention.target}.") from None
     if reply.raised is not None:
         raise TrainingStopped(exception_sentence(reply.raised, f"in {attention.target}"))
     tensor = reply.outputs[0].tensor if reply.outputs else None
     if tensor is None:
-        kind = kind_name(reply.outputs[0].kind) if reply.outputs else "nothing"
-        raise TrainingStopped(f"{attention.target} returns {kind}; a tensor (B, T, C) is asked.")
+        kind = kind_name(reply.outputs[0].came) if reply.outputs else "nothing"
+        asked = "a tensor (B, T, C)" if form is None else f"a pair ({', '.join(form.names)})"
+        raise TrainingStopped(f"{attention.target} returns {kind}; {asked} is asked.")
     if tensor.shape != shape:
         raise TrainingStopped(
             f"{attention.target} returns the shape {tuple(tensor.shape)}; (B, T, C) = {shape} is asked."

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..box.worker.messages import TrainPlan
 from ..course import CourseError
-from ..course.file import Trainable
+from ..course.file import AttentionModule
 from .curve import Curve
 from .text import TrainingText
 
@@ -57,7 +57,7 @@ def random_sample() -> tuple[float, ...]:
     return (*normal[:4].tolist(), *(float(number) for number in whole))
 
 
-def setup_of(trainable: Trainable, text: TrainingText, plan: TrainPlan) -> str:
+def setup_of(trainable: AttentionModule, text: TrainingText, plan: TrainPlan) -> str:
     """A hash of everything that determines a curve, except the module's code and torch."""
     content = json.dumps(
         [trainable.model_dump(include={"module", "arguments"}), text.vocabulary, asdict(plan)], sort_keys=True

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Raised, Reply
-from ..box.worker.messages import Build, Evaluate, Generate, InitModel, Training, TrainPlan, TrainSteps
+from ..box.worker.messages import (
+    Build,
+    Decode,
+    Evaluate,
+    Generate,
+    InitModel,
+    LoadWeights,
+    ReadWeights,
+    Training,
+    TrainPlan,
+    TrainSteps,
+)
 from ..box.worker.training import Trainer
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from .curve import Curve
+from .decoded import Decoded
 from .plan import EVALUATE_EVERY
 from .text import TrainingText
 
@@ -64,12 +76,35 @@ class TrainingRun:
     def generate(self, prompt: str, count: int) -> str:
         """The text that the model generates after the prompt."""
         found = self._asked(Generate(self.text.encode(prompt), count), "while it generated text", (count,))
-        if not bool(((found >= 0) & (found < len(self.text.vocabulary))).all()):
-            raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
+        self._refuse_unknown(found)
         return self.text.decode(found.long())
+
+    def weights(self) -> Tensor:
+        """Every parameter of the model, as one row of numbers."""
+        return self._answers(ReadWeights(), "when its weights were read", [None])[0]
+
+    def load(self, weights: Tensor) -> bool:
+        """Put such a row into the model; False, and nothing is done, where it is of another model."""
+        return bool(self._asked(LoadWeights(weights), "when its weights were put in", ()))
+
+    def decode(self, message: Decode) -> Decoded:
+        """Write as the message says."""
+        count, vocabulary = message.count, len(self.text.vocabulary)
+        at = f"while it wrote {'with' if message.cached else 'without'} the cache"
+        ids, logits, ms = self._answers(message, at, [(count,), (count, vocabulary), (count,)])
+        self._refuse_unknown(ids)
+        return Decoded(ids.long(), logits.double(), tuple(ms.tolist()))
+
+    def _refuse_unknown(self, ids: Tensor) -> None:
+        if not bool(((ids >= 0) & (ids < len(self.text.vocabulary))).all()):
+            raise TrainingStopped("The attempt sent characters that are not in the vocabulary.")
 
     def _asked(self, message: Training, at: str, shape: tuple[int, ...]) -> Tensor:
         """Send a message. Returns the reply's tensor, which must have this shape."""
+        return self._answers(message, at, [shape])[0]
+
+    def _answers(self, message: Training, at: str, shapes: Sequence[tuple[int, ...] | None]) -> list[Tensor]:
+        """Send a message. Returns the reply's tensors, which must have these shapes; None: one axis of any size."""
         try:
             reply = self.ask(message)
         except AttemptEnded as ended:
@@ -77,11 +112,15 @@ class TrainingRun:
         if reply.raised is not None:
             raise TrainingStopped(exception_sentence(reply.raised, at))
         if isinstance(message, InitModel):
-            return self.text.ids[:0]
-        tensor = reply.outputs[0].tensor if len(reply.outputs) == 1 else None
-        if tensor is None or tensor.shape != shape or tensor.is_complex():
+            return [self.text.ids[:0]]
+        found = [output.tensor for output in reply.outputs if output.tensor is not None]
+        fits = [
+            not tensor.is_complex() and (tensor.dim() == 1 if shape is None else tensor.shape == shape)
+            for tensor, shape in zip(found, shapes, strict=False)
+        ]
+        if len(found) != len(shapes) or not all(fits):
             raise TrainingStopped(f"The attempt sent something that is not an answer, {at}.")
-        return tensor
+        return found
 
     def _refuse_nan(self, curve: Curve, count: int) -> None:
         for step, loss in enumerate(curve.losses[-count:], curve.steps - count + 1):

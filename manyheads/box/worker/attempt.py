@@ -15,7 +15,8 @@ from dataclasses import replace
 from . import wire
 from .answers import STOPPED_LIMIT, Raised, Reply, Traced
 from .execute import execute, raised_by
-from .messages import Batch, Call, Load, TraceCall, Training
+from .measuring import measure
+from .messages import Batch, Call, Load, Measure, TraceCall, Training
 from .printed import redirected
 from .tracing import trace
 from .training import Trainer
@@ -55,6 +56,8 @@ class _Attempt:
             reply = execute(self._namespace, message, self._name)
         elif isinstance(message, TraceCall):
             reply = trace(self._namespace, message, self._name)
+        elif isinstance(message, Measure):
+            reply = measure(self._namespace, message, self._name)
         elif isinstance(message, Training):
             reply = self._trainer.answer(self._namespace, message, self._name)
         else:

@@ -191,6 +191,21 @@ class TraceCall:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """Repeat the last step of a call and measure it, to show the student what it costs. The answer is a Reply.
+
+    memory: its output is the most bytes that the step's tensors hold at once; else the ms of each run, the first one left out.
+    enough: ms to spend on the runs, of which there are at least `fewest` and at most `most`.
+    """
+
+    call: Call
+    memory: bool = False
+    enough: float = 0.0
+    fewest: int = 3
+    most: int = 50
+
+
+@dataclass(frozen=True)
 class TrainPlan:
     """How a small language model is built and trained. seed: chooses the text that is read at each step."""
 
@@ -240,11 +255,38 @@ class Generate:
 
 
 @dataclass(frozen=True)
+class Decode:
+    """Write `count` tokens after the prompt, one at a time, and say what the model said.
+
+    cached: each token is fed once, with what the attention handed back before; else the whole text is, for every token.
+    The answer is a Reply with three outputs: the tokens, the logits (count, V), and the ms that each token took.
+    """
+
+    prompt: Tensor
+    count: int
+    seed: int = 0
+    temperature: float = 1.0  # 0: the most probable token
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class ReadWeights:
+    """The answer is a Reply whose output is every parameter of the model, by name, as one row of numbers."""
+
+
+@dataclass(frozen=True)
+class LoadWeights:
+    """Put such a row into the model. The answer is a Reply whose output is 1; or 0 where the row has another length."""
+
+    weights: Tensor
+
+
+@dataclass(frozen=True)
 class Batch:
     """`count` messages follow. Their answers are sent together: one length for all of them, then each with its own."""
 
     count: int
 
 
-Training = InitModel | TrainSteps | Evaluate | Generate
-Message = Load | Call | TraceCall | Training
+Training = InitModel | TrainSteps | Evaluate | Generate | Decode | ReadWeights | LoadWeights
+Message = Load | Call | TraceCall | Measure | Training

@@ -25,9 +25,15 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(channels, 4 * channels), nn.GELU(), nn.Linear(4 * channels, channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norm_1(x))  # (B, T, C)
+        return self.step(x)[0]
+
+    def step(self, x: Tensor, cache: object = None) -> tuple[Tensor, object]:
+        """Also what the attention handed back for the next tokens, if it did."""
+        given = self.attention(self.norm_1(x)) if cache is None else self.attention(self.norm_1(x), cache)
+        y, cache = given if isinstance(given, tuple | list) else (given, None)
+        x = x + y  # (B, T, C)
         change: Tensor = self.mlp(self.norm_2(x))  # (B, T, C)
-        return x + change
+        return x + change, cache
 
 
 class LanguageModel(nn.Module):
@@ -42,11 +48,21 @@ class LanguageModel(nn.Module):
         self.head = nn.Linear(channels, vocabulary, bias=False)
 
     def forward(self, ids: Tensor) -> Tensor:
-        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]  # (B, T) -> (B, T, C)
-        for block in self.blocks:
-            x = block(x)  # (B, T, C)
+        return self.step(ids, 0, [None] * len(self.blocks))[0]
+
+    def step(self, ids: Tensor, past: int, caches: Sequence[object]) -> tuple[Tensor, list[object]]:
+        """The logits of the tokens that come after `past` others, and what each block hands back for the next ones.
+
+        caches: what each block handed back for those others; None where there are none, or all are fed again.
+        """
+        x = self.tokens(ids) + self.positions.weight[past : past + ids.shape[1]]  # (B, T) -> (B, T, C)
+        handed_back = []
+        for block, cache in zip(self.blocks, caches, strict=True):
+            assert isinstance(block, Block)
+            x, cache = block.step(x, cache)  # (B, T, C)
+            handed_back.append(cache)
         logits: Tensor = self.head(self.norm(x))  # (B, T, V)
-        return logits
+        return logits, handed_back
 
 
 @torch.no_grad()

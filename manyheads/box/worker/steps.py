@@ -45,12 +45,12 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
             if not fits(results[-1], form):
                 break
             read += outputs_of(results[-1], form)
-        args = [_handed_on(value, results, form) for value in step.args]
-        kwargs: Mapping[str, object] = {name: _handed_on(value, results, form) for name, value in step.kwargs.items()}
+        args = [handed_on(value, results, form) for value in step.args]
+        kwargs: Mapping[str, object] = {name: handed_on(value, results, form) for name, value in step.kwargs.items()}
         results.append(subject(*args, **kwargs))
     return Run(form, results, read, len(steps))
 
 
-def _handed_on(value: object, results: Sequence[object], form: Form) -> object:
+def handed_on(value: object, results: Sequence[object], form: Form) -> object:
     """The value; for a part of what an earlier step returned, that part itself."""
     return part_at(results[value.step], form, value.path) if isinstance(value, Returned) else value

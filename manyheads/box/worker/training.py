@@ -13,8 +13,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .answers import Output, Reply, dtype_name
+from .decoding import all_weights, choose, decode, load_weights
 from .execute import raised_by
-from .messages import Evaluate, Generate, InitModel, Training, TrainPlan, TrainSteps
+from .messages import (
+    Decode,
+    Evaluate,
+    Generate,
+    InitModel,
+    LoadWeights,
+    ReadWeights,
+    Training,
+    TrainPlan,
+    TrainSteps,
+)
 from .model import LanguageModel, initialise
 from .modules import build_module
 
@@ -25,7 +36,7 @@ _STRIDE = 1_000_003  # the distance between the step seeds of two runs
 
 
 class Trainer:
-    """Answers InitModel, then TrainSteps, Evaluate and Generate in any order."""
+    """Answers InitModel, then all else in any order."""
 
     def __init__(self) -> None:
         self._study: _Study | None = None
@@ -52,6 +63,12 @@ class Trainer:
             return (_output(torch.tensor([self._ready().step() for _ in range(message.steps)])),)
         if isinstance(message, Evaluate):
             return (_output(self._ready().evaluate()),)
+        if isinstance(message, Decode):
+            return tuple(map(_output, decode(self.model, message)))
+        if isinstance(message, ReadWeights):
+            return (_output(all_weights(self.model)),)
+        if isinstance(message, LoadWeights):
+            return (_output(torch.tensor(float(load_weights(self.model, message.weights)))),)
         return (_output(self._ready().generate(message)),)
 
     def _ready(self) -> _Study:
@@ -107,8 +124,7 @@ class _Study:
         ids = message.prompt.long()
         for _ in range(message.count):
             logits = self.model(ids[None, -self._plan.block_size :])[0, -1]  # (V,)
-            drawn = torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)
-            ids = torch.cat([ids, drawn])
+            ids = torch.cat([ids, choose(logits, TEMPERATURE, generator)])
         return ids[len(message.prompt) :]
 
 

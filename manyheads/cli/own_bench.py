@@ -1,0 +1,104 @@
+"""`course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+from ..box.names import Device
+from ..course import Course, CourseError, Exercise
+from .options import exercise_named
+from .own import done_exercises, own_or_reference
+from .picture import write_picture
+
+if TYPE_CHECKING:
+    from ..box.level import Box
+    from ..course.measured import Measurement
+    from ..tools.own_bench import MeasuredExercise
+
+
+def own_bench(console: Console, course: Course, what: str, device: Device, out: Path | None, *, quick: bool) -> None:
+    """Measure what course.yaml says of the exercises that are written, and show it. Raises CourseFault."""
+    exercises = _exercises_of(course, what)
+    measured = _measured(console, course, exercises, device, quick=quick)
+    if not measured:
+        console.print(f"Nothing of {what} is written yet: there is nothing to measure.", soft_wrap=True, markup=False)
+        console.print(f"Next: fill the first stub of {exercises[0].stem}, then: course check {exercises[0].id}")
+        raise typer.Exit(1)
+    import torch
+
+    from ..report.bench import where_measured
+    from ..report.own_bench import own_bench_report
+    from ..report.own_bench_picture import png
+    from ..tools.measure import machine_name
+
+    where = where_measured(device, machine_name(device), 1, torch.__version__)
+    console.print(own_bench_report(where, measured), soft_wrap=True)
+    _tell_the_rest(console, course, exercises, measured)
+    if out is not None:
+        write_picture(out, png(where, measured))
+        console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
+    if any(point.instead for each in measured for points in each.lines.values() for point in points):
+        raise typer.Exit(1)
+
+
+def _exercises_of(course: Course, what: str) -> list[Exercise]:
+    """Those that are meant and have something to measure. Raises CourseError."""
+    named = [each for each in course.assignments if what.casefold() in (each.id, each.title.casefold())]
+    meant = list(named[0].exercises) if named else [exercise_named(course, what, "bench")]
+    found = [each for each in meant if each.bench]
+    if not found:
+        able = next((each.id for each in course.exercises if each.bench), None)
+        raise CourseError(f"{what} has nothing to measure. Next: course bench{f' {able}' if able else ''}")
+    return found
+
+
+def _measured(
+    console: Console, course: Course, exercises: list[Exercise], device: Device, *, quick: bool
+) -> list[MeasuredExercise]:
+    found: list[MeasuredExercise] = []
+    with _box(device) as box:  # before this process runs a torch operation, because the box may fork it
+        from ..tools.own_bench import FULL, QUICK, measure_exercise
+
+        with console.status("measuring") as status:
+
+            def tell(measurement: Measurement, value: int) -> None:
+                status.update(f"measuring {measurement.title}, {measurement.label or measurement.over} {value}")
+
+            for exercise in exercises:
+                source, is_reference = own_or_reference(course, exercise)
+                if source is not None:
+                    limits, effort = course.limits.for_worker(device), QUICK if quick else FULL
+                    found += measure_exercise(box, limits, exercise, source, effort, tell, is_reference=is_reference)
+    return found
+
+
+def _box(device: Device) -> Box:
+    """A box for one's own code. A GPU cannot be used in a fork of a process that knows it. Raises CourseFault."""
+    if device is Device.CPU:
+        from ..box.forked import open_own_box
+
+        return open_own_box()
+    from ..box.process import ProcessBox
+    from ..tools.measure import need_device
+
+    need_device(device)
+    return ProcessBox()
+
+
+def _tell_the_rest(
+    console: Console, course: Course, exercises: list[Exercise], measured: list[MeasuredExercise]
+) -> None:
+    """What is not in the tables, and whose numbers may be those of a mistake."""
+    own = {each.exercise for each in measured if not each.is_reference}
+    unwritten = [each.id for each in exercises if each not in {one.exercise for one in measured}]
+    unchecked = [each.id for each in exercises if each in own - done_exercises(course)]
+    if unwritten:
+        console.print(f"Not written yet: {', '.join(unwritten)}.", soft_wrap=True, markup=False)
+    if unchecked:
+        listed = ", ".join(unchecked)
+        console.print(f"Not checked as right, so read with care: {listed}.", soft_wrap=True, markup=False)
+        console.print(f"Next: course check {unchecked[0]}", soft_wrap=True, markup=False)
