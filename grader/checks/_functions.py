@@ -94,9 +94,10 @@ def keeps_the_device(
 
 
 def treats_leading_alone(attempt, name, tensors, others, shape):
-    """What stands last of two leading dimensions, (5, 3, …), gives the same as when it stands alone.
+    """What stands last of two leading dimensions gives the same as when it stands alone.
 
-    Both are asked before either is looked at: an attempt that raises at any number of dimensions has fixed none.
+    Both are asked before either is looked at, and with as many queries as keys: an attempt that raises whatever it is
+    asked has fixed no shape, and a mutant that raises at some calls must not stand for it.
     """
     whole = attempt.call(name, *tensors, *others)
     alone = attempt.call(name, *(t[-1, -1].clone() for t in tensors), *others)

@@ -241,10 +241,10 @@ def test_same_scores(attempt, draw):
 def test_leading_dimensions(attempt, draw):
     """treats every leading index as if it stood alone"""
     s = sizes_of(draw)
-    q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.T, s.hd)
-    here, there = places(draw, s.U), places(draw, s.T)
+    q, k = draw(s.B, s.H, s.U, s.hd), draw(s.B, s.H, s.U, s.hd)
+    here, there = places(draw, s.U), places(draw, s.U)
     treats_leading_alone(attempt, "rotate", (q,), (here,), (s.B, s.H, s.U, s.hd))
-    treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.T))
+    treats_leading_alone(attempt, "rotary_scores", (q, k), (here, there), (s.B, s.H, s.U, s.U))
 
 
 @check(points=0.25, layer=Layer.GRADIENTS)

@@ -218,9 +218,11 @@ def test_decoding(attempt, reference, draw):
         args = (*qkv(draw, s, queries, s.T), window)
         got, want = (c.call("local_attention", *args) for c in (attempt, reference))
         assert_matches(got, want, f"{what}, the output of local_attention")
-    args = (*qkv(draw, s, s.T, 47), s.U)
+    args = (*qkv(draw, s, s.T, 47, 2, s.H), s.U)
     assert_matches(
-        attempt.call("local_attention", *args), reference.call("local_attention", *args), "for 47 keys, the output"
+        attempt.call("local_attention", *args),
+        reference.call("local_attention", *args),
+        "for 47 keys and two leading dimensions, the output",
     )
 
 
@@ -228,8 +230,8 @@ def test_decoding(attempt, reference, draw):
 def test_leading_dimensions(attempt, draw):
     """treats every leading index as if it stood alone"""
     s = sizes_of(draw)
-    args = qkv(draw, s, s.U, s.T, s.B, s.H)
-    treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.U, s.hv))
+    args = qkv(draw, s, s.T, s.T, s.B, s.H)
+    treats_leading_alone(attempt, "local_attention", args, (s.W,), (s.B, s.H, s.T, s.hv))
 
 
 @check(points=0.25, layer=Layer.GRADIENTS)
