@@ -41,7 +41,7 @@ def tiled_attention() -> str:
             drawn.cell(80 + n * 56, foot + 26 + i * 24, 52, 22, "s2" if is_new else "s4", number(float(step[i])))
             if is_new:
                 drawn.frame(80 + n * 56, foot + 26 + i * 24, 52, 22)
-    drawn.text(8, foot + 142, "Framed: a new maximum, and all that was summed", "small", "start")
+    drawn.text(8, foot + 142, "Framed: a new maximum. All that was summed", "small", "start")
     drawn.text(8, foot + 159, "before is multiplied by exp(old − new).", "small", "start")
     return drawn.svg(foot + 170)
 

@@ -218,7 +218,9 @@ def test_gradients(attempt, reference, draw):
         def with_them(others, q):
             return asked(attempt, (q, *others.values()), 8, 4)["y"].output
 
-        cut = is_cut(with_them, dict(zip(names[1:], qkv[1:], strict=True)), qkv[0], g, got, want)
+        # A detached maximum is right where it cancels. In wrong values it may not: that follows from these.
+        wrong = moved(got["y"].output.flatten(0, 1), want["y"].output.flatten(0, 1)).max() > 1e-5
+        cut = not wrong and is_cut(with_them, dict(zip(names[1:], qkv[1:], strict=True)), qkv[0], g, got, want)
         raise CheckFailed(str(fault), "gradient_cut" if cut else "") from None
 
 
@@ -227,13 +229,19 @@ def test_gradients(attempt, reference, draw):
 )
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
-    for T, block_q, block_k in ((31, 8, 4), (29, 4, 12)):  # primes: no product of other sizes is one of them
+    for T, block_q, block_k in ((31, 8, 4), (37, 4, 12)):  # primes: no product of other sizes is one of them
         answer = asked(attempt.asking(watch=True), drawn(draw, T), block_q, block_k)
         assert_shape(answer["y"], (B, NH, T, HD_V), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
-        square = any(shape.count(T) > 1 for shape in answer.reply.operations.shapes)
-        told = f"with tiles of {block_q} × {block_k}, a tensor with two axes of length T = {T} is made on the way"
-        expect(not square, f"{told}: the square is back", "materialised")
+        squares = [each for each in answer.reply.operations.shapes if is_square(each, T, block_q, block_k)]
+        told = f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape {squares and tuple(squares[0])} is made"
+        expect(not squares, f"{told} on the way: the square is back", "materialised")
+
+
+def is_square(shape, T, *blocks):
+    """Whether two axes are T long, as they are or filled up to whole blocks, or one axis holds both."""
+    long = {T, T + 1, *(-(-T // block) * block for block in blocks)}
+    return sum(size in long for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")

@@ -55,6 +55,8 @@ def masks(*pairs):
 CACHE = (
     ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None]")),
     ("cache_mask_top_left", edit(GATHER, SDPA.format("is_causal=True"))),
+    ("cache_mask_top_left", edit(GATHER, SDPA.format("is_causal=T > 1"))),
+    ("cache_mask_top_left", edit(QUERY, "query = torch.arange(T, device=x.device)[:, None] + (past if T == 1 else 0)")),
     ("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (past == 0), -math.inf)")),
     ("cache_not_causal_in_chunk", edit(GATHER, SDPA.format("is_causal=cache is None"))),
     ("cache_not_causal_in_chunk", edit(MASK, ".masked_fill((key > query) & (T == past + T), -math.inf)")),
@@ -135,6 +137,7 @@ MUTANTS = (
     ("softmax_query_axis", edit(SOFTMAX, ".softmax(dim=-2)")),
     ("softmax_wrong_axis", edit(SOFTMAX, ".softmax(dim=1)")),
     ("softmax_wrong_axis", edit(SOFTMAX, ".softmax(dim=0)")),
+    ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(0, 1).softmax(0).unflatten(0, (B, self.n_head))")),
     ("softmax_wrong_axis", edit(SOFTMAX, ".flatten(2).softmax(-1).view(B, self.n_head, T, -1)")),
     ("softmax_missing", edit(MASK + SOFTMAX, ".masked_fill(key > query, 0.0)")),
     *masks(
@@ -144,6 +147,7 @@ MUTANTS = (
         ("mask_peeks_one", ".masked_fill(key > query + 1, -math.inf)"),
         ("mask_plus_inf", ".masked_fill(key > query, math.inf)"),
     ),
+    ("mask_excludes_self", edit(MASK + SOFTMAX, ".masked_fill(key >= query, -math.inf).softmax(dim=-1).nan_to_num()")),
     ("mask_added", edit(MASKED, "weights = (scores + (key <= query))")),
     ("mask_zero_fill", edit(MASKED, "weights = (scores * (key <= query))")),
     ("mask_nan", edit(MASKED, "weights = (scores + (key > query) * -math.inf)")),

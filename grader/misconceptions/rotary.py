@@ -1,59 +1,10 @@
 """Wrong attempts at rotary positions: one implementation whose knobs turn one fault each."""
 
-import math
-
 import torch
 
 from ._masking import SCALES_TRIED, each
-
-# The speeds of the pairs, from (pair: 0 … hd/2 − 1, hd, base).
-SPEEDS = {
-    "right": lambda pair, hd, base: base ** (-2 * pair / hd),
-    "no_two": lambda pair, hd, base: base ** (-pair / hd),
-    "twice": lambda pair, hd, base: base ** (-4 * pair / hd),
-    "positive": lambda pair, hd, base: base ** (2 * pair / hd),
-    "no_width": lambda pair, hd, base: base ** (-2 * pair),
-    "from_one": lambda pair, hd, base: base ** (-2 * (pair + 1) / hd),
-    "to_the_end": lambda pair, hd, base: base ** (-pair / max(hd // 2 - 1, 1)),
-    "one_speed": lambda pair, hd, base: base ** (0 * pair),
-    "slow_first": lambda pair, hd, base: base ** (-2 * pair.flip(0) / hd),
-    "linear": lambda pair, hd, base: 1 / (1 + 2 * pair / hd * base),
-    "natural": lambda pair, hd, base: torch.exp(-2 * pair / hd),
-    "over_base": lambda pair, hd, base: 1 / base * (2 * pair / hd),
-    "degrees": lambda pair, hd, base: base ** (-2 * pair / hd) * math.pi / 180,
-    "turns": lambda pair, hd, base: base ** (-2 * pair / hd) * 2 * math.pi,
-    "half_turns": lambda pair, hd, base: base ** (-2 * pair / hd) * math.pi,
-}
-
-# The positions that are used, from those that are given.
-POSITIONS = {
-    "given": lambda positions: positions,
-    "counted": lambda positions: torch.arange(len(positions), device=positions.device),
-    "counted_from_first": lambda positions: positions[:1] + torch.arange(len(positions), device=positions.device),
-    "from_first": lambda positions: positions - positions[:1],
-    "from_one": lambda positions: positions + 1,
-    "sorted": lambda positions: positions.sort().values,
-    "counted_down": lambda positions: torch.arange(len(positions), device=positions.device).flip(0),
-}
-
-# What each channel's partner is, with its sign.
-PARTNERS = {
-    "pairs": lambda x: torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2),
-    "halves": lambda x: torch.cat([-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1),
-}
-SPREAD = {
-    "pairs": lambda angle: angle.repeat_interleave(2, -1),
-    "halves": lambda angle: torch.cat([angle, angle], -1),
-}
-
-# How channel and partner are added up, (x, partner, cos, sin).
-SIGNS = {
-    "right": lambda x, y, cos, sin: x * cos + y * sin,
-    "backwards": lambda x, y, cos, sin: x * cos - y * sin,
-    "plus": lambda x, y, cos, sin: x * cos + flipped(y, 0) * sin,
-    "minus": lambda x, y, cos, sin: x * cos + flipped(y, 1) * sin,
-    "sin_cos": lambda x, y, cos, sin: x * sin + y * cos,
-}
+from ._rotation import SPEEDS, turned
+from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
 
 # The rows of pairs_to_halves, from (weight, n_head).
 ROWS = {
@@ -74,75 +25,7 @@ ROWS = {
     ),
 }
 
-# What q kᵀ is multiplied by. A number stands for itself.
-SCALES = {
-    "sqrt_hd": lambda q, k: q.shape[-1] ** -0.5,
-    "missing": lambda q, k: 1.0,
-    "hd": lambda q, k: 1 / q.shape[-1],
-    "times_sqrt_hd": lambda q, k: q.shape[-1] ** 0.5,
-    "sqrt_c": lambda q, k: (q.shape[-1] * (q.shape[-3] if q.dim() > 3 else 1)) ** -0.5,
-    "sqrt_heads": lambda q, k: (q.shape[-3] if q.dim() > 3 else 1) ** -0.5,
-    "sqrt_axis_1": lambda q, k: q.shape[1] ** -0.5,
-    "sqrt_axis_0": lambda q, k: q.shape[0] ** -0.5,
-    "sqrt_pairs": lambda q, k: (q.shape[-1] // 2) ** -0.5,
-    "sqrt_queries": lambda q, k: q.shape[-2] ** -0.5,
-    "sqrt_keys": lambda q, k: k.shape[-2] ** -0.5,
-    "rounded_down": lambda q, k: 1 / math.floor(q.shape[-1] ** 0.5),
-    "rounded": lambda q, k: 1 / round(q.shape[-1] ** 0.5),
-    "rounded_up": lambda q, k: 1 / math.ceil(q.shape[-1] ** 0.5),
-}
-PRODUCTS = {
-    "any": lambda q, k: q @ k.mT,
-    "T": lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
-    "transpose_12": lambda q, k: q @ k.transpose(1, 2),
-    "transpose_23": lambda q, k: q @ k.transpose(2, 3),
-    "bmm": lambda q, k: torch.bmm(q, k.mT),
-    "unpack_3": lambda q, k: unpacked(q, 3) @ k.mT,
-    "unpack_4": lambda q, k: unpacked(q, 4) @ k.mT,
-}
-ANSWERS = {
-    "tuple": lambda out: (out, out),
-    "list": lambda out: out.tolist(),
-    "numpy": lambda out: out.detach().cpu().numpy(),
-    "none": lambda out: None,
-}
 FUNCTIONS = ("rotate", "rotary_scores", "pairs_to_halves")
-
-
-def flipped(partner, which):
-    """The partners of neighbouring pairs with the sign of the first (0) or second (1) turned over."""
-    sign = torch.ones(partner.shape[-1], dtype=partner.dtype, device=partner.device)
-    sign[which::2] = -1
-    return partner * sign
-
-
-def unpacked(t, axes):
-    """`B, T, C = t.shape`: any other number of axes is a ValueError."""
-    if t.dim() != axes:
-        raise ValueError(f"not enough values to unpack (expected {axes}, got {t.dim()})")
-    return t
-
-
-def regrouped(x, how):
-    """Pairs laid out as halves, or halves as pairs."""
-    if how == "halves":
-        return torch.cat([x[..., 0::2], x[..., 1::2]], -1)
-    if how == "pairs":
-        return torch.stack(x.chunk(2, -1), -1).flatten(-2)
-    return x
-
-
-def turned(x, positions, base, *, layout, spread, written, speed, place, sign, per_channel=None):
-    """x turned, with these faults."""
-    hd = x.shape[-1]
-    pair = torch.arange(hd // 2, device=x.device, dtype=torch.float64)
-    angle = POSITIONS[place](positions)[:, None] * SPEEDS[speed](pair, hd, base)
-    spread_out = SPREAD[spread or layout](angle)
-    if per_channel is not None:
-        channel = torch.arange(hd, device=x.device, dtype=torch.float64)
-        spread_out = POSITIONS[place](positions)[:, None] * base ** (-per_channel * channel / hd)
-    cos, sin = spread_out.cos().to(x.dtype), spread_out.sin().to(x.dtype)
-    return regrouped(SIGNS[sign](x, PARTNERS[layout](x), cos, sin), written)
 
 
 def make(
@@ -227,8 +110,7 @@ def make(
         if "k" in own_turns:
             mine = {"place": k_place or own["place"], "sign": k_sign or own["sign"]}
             k = turned(k, k_positions, used, **(own | mine))
-        factor = SCALES[scale](q, k) if isinstance(scale, str) else scale
-        out = PRODUCTS[product](*((k, q) if swapped else (q, k))) * factor
+        out = PRODUCTS[product](*((k, q) if swapped else (q, k))) * scaled(scale, q, k)
         for name, t in given.items():
             if name in mutate:
                 t.mul_(2.0)
@@ -280,8 +162,6 @@ def _turns(id_, **faults):
         yield id_, {**faults, **{f"own_{knob}": RIGHT[knob] for knob in faults}}
 
 
-CONSTANTS = (8, 64, 2, 4, 1 / 8, 1 / 2, 16, 3, 6, 10, 32, 128, 512, 768, 64**2, 100, 1000)
-
 MUTANTS = (
     *_turns("rope_halves", layout="halves"),
     *_turns("rope_mixed_layouts", spread="halves"),
@@ -297,6 +177,8 @@ MUTANTS = (
     *_turns("rope_sign", sign="minus"),
     ("rope_sign", {"k_sign": "backwards"}),
     *_turns("rope_sin_cos", sign="sin_cos"),
+    *_turns("rope_overwritten", sign="first_overwritten"),
+    *_turns("rope_overwritten", sign="second_overwritten"),
     ("rope_missing", {"turns": "", "own_turns": ""}),
     ("rope_missing", {"turns": ""}),
     *each("rope_missing", "own_turns", "q", "k", ""),

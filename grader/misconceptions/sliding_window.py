@@ -5,6 +5,7 @@ import math
 import torch
 
 from ._masking import FILLS_TRIED, INF, LOW_FILLS, ROUNDED_SCORES, SCALES_TRIED, each, hidden, weighed
+from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
 PAST = {
@@ -46,60 +47,19 @@ TYPES = {
     "additive_finite": lambda mask: torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, -1e9),
 }
 
-# What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
-SCALES = {
-    "sqrt_hd": lambda q, k, v: q.shape[-1] ** -0.5,
-    "missing": lambda q, k, v: 1.0,
-    "hd": lambda q, k, v: 1 / q.shape[-1],
-    "times_sqrt_hd": lambda q, k, v: q.shape[-1] ** 0.5,
-    "sqrt_c": lambda q, k, v: (q.shape[-1] * (q.shape[-3] if q.dim() > 3 else 1)) ** -0.5,
-    "sqrt_heads": lambda q, k, v: (q.shape[-3] if q.dim() > 3 else 1) ** -0.5,
-    "sqrt_axis_1": lambda q, k, v: q.shape[1] ** -0.5,
-    "sqrt_axis_0": lambda q, k, v: q.shape[0] ** -0.5,
-    "sqrt_queries": lambda q, k, v: q.shape[-2] ** -0.5,
-    "sqrt_keys": lambda q, k, v: k.shape[-2] ** -0.5,
-    "sqrt_values": lambda q, k, v: v.shape[-1] ** -0.5,
-    "rounded_down": lambda q, k, v: 1 / math.floor(q.shape[-1] ** 0.5),
-    "rounded": lambda q, k, v: 1 / round(q.shape[-1] ** 0.5),
-    "rounded_up": lambda q, k, v: 1 / math.ceil(q.shape[-1] ** 0.5),
-}
-
-# How keys meet queries; all but the first know one number of axes only.
-PRODUCTS = {
-    "any": lambda q, k: q @ k.mT,
-    "T": lambda q, k: q @ k.permute(*reversed(range(k.dim()))),
-    "transpose_01": lambda q, k: q @ k.transpose(0, 1),
-    "transpose_12": lambda q, k: q @ k.transpose(1, 2),
-    "transpose_23": lambda q, k: q @ k.transpose(2, 3),
-    "bmm": lambda q, k: torch.bmm(q, k.mT),
-    "unpack_3": lambda q, k: unpacked(q, 3) @ k.mT,
-    "unpack_4": lambda q, k: unpacked(q, 4) @ k.mT,
-}
 ROLES = {name: tuple("qkv".index(c) for c in name) for name in ("qkv", "qvk", "kqv", "kvq", "vqk", "vkq", "qkk", "qkq")}
-ANSWERS = {
-    "tuple": lambda out: (out, out),
-    "list": lambda out: out.tolist(),
-    "numpy": lambda out: out.detach().cpu().numpy(),
-    "none": lambda out: None,
-}
 FUNCTIONS = ("window_mask", "local_attention")
 
 
-def unpacked(t, axes):
-    """`B, T, C = t.shape`: any other number of axes is a ValueError."""
-    if t.dim() != axes:
-        raise ValueError(f"not enough values to unpack (expected {axes}, got {t.dim()})")
-    return t
-
-
-def table(T_q, T_k, window, past, future, align, rows, mirrored, inverted, blocks, device):
+def table(T_q, T_k, window, past, future, align, past_align, rows, mirrored, inverted, blocks, fixed, device):
     """(T_q, T_k): who may see whom, with these faults."""
     key = torch.arange(T_k if rows != "queries" else T_q, device=device)
     count = {"queries": T_q, "keys": T_k}.get(rows, T_q)
     first = 0 if rows in ("queries", "keys") else ALIGN[align](T_q, T_k)
+    window, later = fixed or window, ALIGN[past_align](T_q, T_k) - first if past_align != "as_align" else 0
     query = torch.arange(first, first + count, device=device)[:, None]
     behind = key - query if mirrored else query - key
-    seen = PAST[past](behind, window) & FUTURE[future](behind, window)
+    seen = PAST[past](behind + later, window) & FUTURE[future](behind, window)
     if blocks:
         seen = (query // window == key // window) & FUTURE[future](behind, window)
     return ~seen if inverted else seen
@@ -113,6 +73,8 @@ def make(
     own_future=None,
     align="last",
     own_align=None,
+    past_align="as_align",  # where the query stands that the far past is cut off from, if elsewhere
+    own_past_align=None,
     rows="both",  # "queries", "keys": a square of that size
     own_rows=None,
     mirrored=False,
@@ -121,6 +83,8 @@ def make(
     own_inverted=None,
     blocks=False,
     own_blocks=None,
+    fixed=0,  # a window that is written into the code
+    own_fixed=None,
     mask_type=None,
     unchecked=(),  # "window", "queries", or both: what window_mask does not refuse; "later": it fails further down
     hide=-INF,  # a number to fill in, or a name of _masking.hidden
@@ -143,9 +107,10 @@ def make(
 ):
     """The exercise's names, with these faults; the defaults are right."""
     drawn = {"past": past, "future": future, "align": align, "rows": rows}
-    drawn |= {"mirrored": mirrored, "inverted": inverted, "blocks": blocks}
+    drawn |= {"mirrored": mirrored, "inverted": inverted, "blocks": blocks, "past_align": past_align, "fixed": fixed}
     own = {"past": own_past, "future": own_future, "align": own_align, "rows": own_rows}
     own |= {"mirrored": own_mirrored, "inverted": own_inverted, "blocks": own_blocks}
+    own |= {"past_align": own_past_align, "fixed": own_fixed}
     own = drawn | {name: value for name, value in own.items() if value is not None}
 
     def lose(name, t):
@@ -172,7 +137,7 @@ def make(
         q, k, v = ((q, k, v)[i] for i in ROLES[roles])
         device = "cpu" if "local_attention" in fixed_device else q.device
         seen = table(q.shape[-2], k.shape[-2], window, **own, device=device)
-        factor = SCALES[scale](q, k, v) if isinstance(scale, str) else scale
+        factor = scaled(scale, q, k, v)
         scores = ROUNDED_SCORES[scores_rounded](PRODUCTS[product](q, k) * (1.0 if scale_after else factor))
         scores = lose("scores", scores)
         weights = weighed(hidden(scores, ~seen if true_hidden else seen, hide), seen, hide, softmax)
@@ -195,7 +160,7 @@ def make(
 
 
 RIGHT = {"past": "window", "future": "none", "align": "last", "rows": "both"}
-RIGHT |= {"mirrored": False, "inverted": False, "blocks": False}
+RIGHT |= {"mirrored": False, "inverted": False, "blocks": False, "past_align": "as_align", "fixed": 0}
 
 
 def _bands(id_, **faults):
@@ -206,8 +171,8 @@ def _bands(id_, **faults):
 
 
 WEAK = (-10.0, -1.0, -20.0, -5.0, -2.0, -3.0, -50.0, -30.0, -15.0, -40.0, -25.0, -9.0, -8.0, -4.0, -6.0, -7.0, -12.0)
-CONSTANTS = (8, 64, 2, 4, 1 / 8, 1 / 2, 16, 3, 6, 10, 32, 128, 512, 768, 64**2, 100, 1000)
 FINITE = ({"hide": -1e9}, {"nan": "zero"})  # what a row that sees nobody becomes
+SPLIT = ({"align": "top_left", "past_align": "last"}, {"own_align": "top_left", "own_past_align": "last"})
 
 MUTANTS = (
     *_bands("window_missing", past="unlimited"),
@@ -223,6 +188,9 @@ MUTANTS = (
     *_bands("window_top_left", align="top_left"),
     *_bands("window_top_left", past="unlimited", align="top_left"),
     *(("window_top_left", {knob: "top_left", **row}) for knob in ("align", "own_align") for row in FINITE),
+    *_bands("window_top_left", past_align="top_left"),
+    *_bands("window_top_left", align="top_left", past_align="last"),
+    *(("window_top_left", {**edges, **row}) for edges in SPLIT for row in FINITE),
     *_bands("window_misplaced", align="one_early"),
     *(("window_misplaced", {knob: "one_early", **row}) for knob in ("align", "own_align") for row in FINITE),
     *_bands("window_misplaced", align="one_late"),
@@ -234,6 +202,7 @@ MUTANTS = (
     *_bands("window_square", rows="keys", past="unlimited"),
     *_bands("window_blocks", blocks=True),
     *_bands("window_blocks", blocks=True, future="all"),
+    *(m for window in (3, 2, 4, 5, 8, 16, 32) for m in _bands("window_fixed", fixed=window)),
     *_bands("mask_reversed", mirrored=True),
     *_bands("mask_reversed", inverted=True),
     *(("mask_reversed", {knob: True, "hide": -1e9}) for knob in ("inverted", "own_inverted")),
@@ -266,6 +235,9 @@ MUTANTS = (
     *each("softmax_query_axis", "softmax", "queries", "queries_by_hand"),
     *each("softmax_wrong_axis", "softmax", "heads", "batch", "square", "everything"),
     *each("softmax_query_axis", "softmax", "queries", hide=-1e9),
+    *each("softmax_wrong_axis", "softmax", "heads", "batch", hide=-1e9),
+    *each("softmax_wrong_axis", "softmax", "heads", "batch", nan="zero"),
+    *each("scores_ignored", "scale", "nothing"),
     *each("softmax_missing", "softmax", "missing", "missing_zero_filled", "sum", "sum_zero_filled", "exp", "sigmoid"),
     *each("values_wrong_source", "roles", "qkk", "qkq"),
     *each("qkv_order", "roles", "kqv", "qvk", "vkq", "kvq", "vqk"),

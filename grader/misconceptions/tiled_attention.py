@@ -23,6 +23,7 @@ QUERY = "query = torch.arange(top, bottom, device=q.device)[:, None]"
 KEY = "key = torch.arange(left, left + keys.shape[-2], device=q.device)"
 TILE = "tile = (rows @ keys.transpose(-2, -1)).masked_fill(key > query, -math.inf)"
 MASK = ".masked_fill(key > query, -math.inf)"
+FINITE = ".masked_fill(key > query, -1e30)"
 START = "highest, total, gathered = torch.full_like(rows[..., :1], -math.inf), 0.0, 0.0"
 HIGHER = "higher = torch.maximum(highest, tile.amax(-1, keepdim=True))"
 BOTH = "fix, shares = (highest - higher).exp(), (tile - higher).exp()"
@@ -94,6 +95,14 @@ DIVIDED_EACH = (
          "((piece - highest).exp() for piece in scores.split(block, dim=-1))]"),
     edit(ANSWERS, "answers.append(gathered)"),
     edit(PARTS, "parts = [(piece - highest).exp() for piece in scores.split(block, dim=-1)]"),
+    edit(GATHERED, "gathered = gathered * fix + shares @ values / shares.sum(-1, keepdim=True)"),
+    edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"}),
+    # Means of the tiles' answers: of all, or pair by pair.
+    *(edit(MASK, fill, {GATHERED: "gathered = gathered + tile.softmax(-1).nan_to_num() @ values",
+                        ANSWERS: "answers.append(gathered / len(range(0, bottom, block_k)))"}) for fill in (MASK, FINITE)),
+    *(edit(MASK, fill, {GATHERED: "answer = tile.softmax(-1).nan_to_num() @ values\n"
+                        "            gathered = answer if left == 0 else (gathered + answer) / 2",
+                        ANSWERS: "answers.append(gathered)"}) for fill in (MASK, FINITE)),
 )  # fmt: skip
 
 DIAGONAL_UNMASKED = (
@@ -154,10 +163,48 @@ RAGGED = (
              LEFTS: "for left in range(0, min(bottom, bottom_of_keys), block_k):"}),
 )  # fmt: skip
 
+WHOLE_BLOCKS = (
+    edit(PIECES, "for piece in scores.unflatten(-1, (-1, block)).unbind(-2):"),
+    edit(TOPS, "q.unflatten(-2, (-1, block_q))\n    " + TOPS),
+    edit(TOPS, "k.unflatten(-2, (-1, block_k))\n    " + TOPS),
+    edit(TOPS, "q.unflatten(-2, (-1, block_q)), k.unflatten(-2, (-1, block_k))\n    " + TOPS),
+    *(
+        edit(
+            line,
+            f"if {length} % {block} != 0:\n        raise {kind}(block)\n    {line}".replace("(block)", f"({block})"),
+        )
+        for kind in ("ValueError", "AssertionError")
+        for line, length, block in (
+            (PIECES, "scores.shape[-1]", "block"),
+            (TOPS, "T", "block_q"),
+            (TOPS, "T", "block_k"),
+        )
+    ),
+    *(
+        edit(TOPS, f"if T % block_q or T % block_k:\n        raise {kind}(T)\n    {TOPS}")
+        for kind in ("ValueError", "AssertionError")
+    ),
+)
+
+PADDING = "scores = torch.nn.functional.pad(scores, (0, -scores.shape[-1] % block))"
+PADDING_COUNTED = (
+    edit(
+        HIGHEST,
+        f"length = scores.shape[-1]\n    {PADDING}\n    {HIGHEST}",
+        {WEIGHTS: "return torch.cat(parts, dim=-1)[..., :length]"},
+    ),
+)
+
 MATERIALISED = (
     edit(SIZES, SIZES + "\n    " + SQUARE.rstrip(), {MASK: ".masked_fill(~seen[top:bottom, left : left + block_k], -math.inf)"}),
     edit(SIZES, SIZES + "\n    " + ALL_SCORES.rstrip(), {TILE: TILE.replace(
         "(rows @ keys.transpose(-2, -1))", "square[..., top:bottom, left : left + block_k]")}),
+    # Filled up to whole blocks; and as one long axis.
+    edit(SIZES, SIZES + "\n    filled_q, filled_k = (torch.nn.functional.pad(x, (0, 0, 0, -T % block)) "
+         "for x, block in ((q, block_q), (k, block_k)))\n    square = filled_q @ filled_k.transpose(-2, -1) / math.sqrt(hd)",
+         {TILE: TILE.replace(AFTER, "square[..., top:bottom, left : left + keys.shape[-2]]")}),
+    edit(SIZES, SIZES + "\n    places = torch.arange(T * T, device=q.device)\n    seen = places % T <= places // T",
+         {MASK: ".masked_fill(~seen[query * T + key], -math.inf)"}),
     edit(RETURNED, "hidden = torch.arange(T, device=q.device) > torch.arange(T, device=q.device)[:, None]\n"
          "    square = (q @ k.transpose(-2, -1) / math.sqrt(hd)).masked_fill(hidden, -math.inf)\n"
          "    return square.softmax(-1) @ v, square.logsumexp(-1)"),
@@ -179,6 +226,8 @@ MUTANTS = (
     *(("tile_mask_local", each) for each in MASK_LOCAL),
     *(("tile_skipped", each) for each in SKIPPED),
     *(("tile_ragged_dropped", each) for each in RAGGED),
+    *(("tile_ragged_refused", each) for each in WHOLE_BLOCKS),
+    *(("tile_padding_counted", each) for each in PADDING_COUNTED),
     ("tile_lse_unscaled", edit(SUMS, "sums.append(((highest + total.log()) * math.sqrt(hd)).squeeze(-1))")),
     (
         "tile_lse_unscaled",
@@ -190,6 +239,8 @@ MUTANTS = (
     ),
     ("tile_lse_unscaled", edit(SUMS, "sums.append((highest * math.sqrt(hd) + total.log()).squeeze(-1))")),
     ("tile_lse_without_max", edit(SUMS, "sums.append(total.log().squeeze(-1))")),
+    ("tile_lse_without_log", edit(SUMS, "sums.append((highest + total).squeeze(-1))")),
+    ("tile_lse_without_log", edit(SUMS, "sums.append((total * highest.exp()).squeeze(-1))")),
     *scales(
         ("scale_missing", ""),
         ("scale_no_sqrt", "/ hd"),
@@ -224,6 +275,8 @@ MUTANTS = (
     ),
     ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -math.inf)")),
     ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)")),
+    ("mask_excludes_self", edit(MASK, ".masked_fill(key >= query, -1e30)", {BOTH: BOTH.replace(
+        "(tile - higher).exp()", "(tile - higher).exp() * (key < query)"), ANSWERS: "answers.append((gathered / total).nan_to_num())"})),
     ("mask_reversed", edit(MASK, ".masked_fill(key < query, -math.inf)")),
     ("mask_reversed", edit(MASK, ".masked_fill(key <= query, -math.inf)", FUTURE_TOO)),
     ("mask_peeks_one", edit(MASK, ".masked_fill(key > query + 1, -math.inf)")),

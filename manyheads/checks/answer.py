@@ -59,14 +59,16 @@ class Answer:
         found = self._found()
         for out in found:
             if out.tensor is None:
-                got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
-                raise CheckFailed(f"a tensor was expected{self._where()}; yours returned {got}")
+                raise CheckFailed(self._no_tensor(out))
         return [wide(out.tensor) for out in found if out.tensor is not None]
 
     @property
     def dtype(self) -> str:
-        """The dtype of the output as the attempt returned it, for example "float32"."""
-        return self._found()[0].dtype or self._found()[0].kind
+        """The dtype of the output as the attempt returned it, for example "float32". Raises CheckFailed if it has none."""
+        found = self._found()[0]
+        if found.dtype is None:
+            raise CheckFailed(self._no_tensor(found))
+        return found.dtype
 
     @property
     def device(self) -> str:
@@ -124,6 +126,10 @@ class Answer:
         if not self.form.is_leaf or self.form.kind == "opaque":
             raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
         return list(self.reply.outputs[self.place :: len(self.call.steps) * self.call.form.count])
+
+    def _no_tensor(self, out: Output) -> str:
+        got = "one on the meta device, without numbers" if out.device == "meta" else kind_name(out.kind)
+        return f"a tensor was expected{self._where()}; yours returned {got}"
 
     @property
     def place(self) -> int:

@@ -40,10 +40,10 @@ def assert_matches(got: Answer | Tensor, want: Answer | Tensor, what: str = "") 
     error = difference(mine, expected)
     if error > TOLERANCE:
         where, count = _where(mine, expected)
-        raise CheckFailed(
-            f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most at {where}{_by(error)}",
-            expected=(*expected.shape, expected.numel()),
-        )
+        told = f"{what} {_shape(mine.shape)}: {count} of {mine.numel()} values differ, the most at {where}{_by(error)}"
+        if not mine.dim():
+            told = f"{what} is a single number, and not the one that is due{_by(error)}"
+        raise CheckFailed(told, expected=(*expected.shape, expected.numel()))
 
 
 def _assert_leaf(mine: Answer, due: Answer) -> None:

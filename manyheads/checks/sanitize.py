@@ -6,11 +6,19 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+import torch
+
 from ..box.worker.form import OPAQUE, Form
 
 LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
     "tensor NoneType tuple list dict set str bytes bool int float complex ndarray function module generator type".split()
+)
+_LAYOUTS, _DTYPES = ([v for v in vars(torch).values() if isinstance(v, kind)] for kind in (torch.layout, torch.dtype))
+_OTHER_TENSORS = (
+    frozenset(  # what the worker calls a tensor that is not sent, word for word: its type's name is no word
+        f"{layout} {dtype} tensor".replace("torch.", "") for layout in _LAYOUTS for dtype in _DTYPES
+    )
 )
 
 
@@ -27,9 +35,9 @@ def kind_name(kind: str) -> str:
         return "None: is a return missing at its end?"
     if kind == OPAQUE:
         return "a part that nobody looks at"
-    if re.fullmatch(r"(tuple|list) of \d", kind):  # one digit: an attempt chose it, knowing its hidden inputs
+    if re.fullmatch(r"(tuple|list) of [0-9]", kind):  # one digit: an attempt chose it, knowing its hidden inputs
         return f"a {kind}{' or more' if kind.endswith('9') else ''}"
-    if kind in _KINDS or re.fullmatch(r"(sparse_\w+|strided|mkldnn|jagged) \w+ tensor", kind):
+    if kind in _KINDS or kind in _OTHER_TENSORS:
         return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     return "an object of another type"
 

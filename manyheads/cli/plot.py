@@ -34,7 +34,7 @@ def plot(
     from ..tools.sentence import every_band
 
     console = open_console()
-    shown = every_band(seen.examples, seen.followed.traced)
+    shown = every_band(seen.followed.shown)
     for line in summary(shown):
         console.print(line, soft_wrap=True, markup=False)
     if seen.followed.ended:

@@ -39,9 +39,7 @@ def trace(
 
     console = open_console()
     lines = Source(tuple(seen.source.source.splitlines()))
-    explanations = [
-        explained(example, traced, lines) for example, traced in zip(seen.examples, seen.followed.traced, strict=False)
-    ]
+    explanations = [explained(example, traced, lines) for example, traced in seen.followed.shown]
     for each in explanations:
         console.print(trace_report(each), soft_wrap=True)
     if seen.followed.ended:
@@ -60,7 +58,6 @@ class FollowedAttempt:
 
     exercise: Exercise
     source: AttemptSource
-    examples: list[Example]
     followed: Followed
 
 
@@ -89,9 +86,8 @@ def follow_own_attempt(
         if by_head:
             sentence = sentence_examples(exercise) if function is None else []
             chosen = with_heads([*chosen, *sentence], read(exercise.heads))
-        return FollowedAttempt(
-            exercise, source, chosen, follow(box, course.limits.for_worker(), source, chosen, crop, times)
-        )
+        followed = follow(box, course.limits.for_worker(), source, chosen, crop, times)
+        return FollowedAttempt(exercise, source, followed)
 
 
 def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, command: str) -> None:

@@ -122,7 +122,7 @@ def _heads(box: Box, course: Course, exercise: Exercise, source: AttemptSource) 
     from ..tools.sentence import every_band, sentence_examples
 
     chosen = with_heads(sentence_examples(exercise), read(exercise.heads))
-    return every_band(chosen, follow(box, course.limits.for_worker(), source, chosen, TABLES, TIMES).traced)
+    return every_band(follow(box, course.limits.for_worker(), source, chosen, TABLES, TIMES).shown)
 
 
 def _another(course: Course) -> str:

@@ -20,10 +20,10 @@ from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
 from .causes import can_cause
 from .diagnosis import Diagnosis
-from .equal_sizes import WRONG_AXIS, how_it_fails, without_wrong_axis, works_where_sizes_are_equal
+from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without_wrong_axis
 from .own_sizes import works_for_its_own_sizes
 from .proven import MUTATED, proven_by
-from .search import Fault, explain_values
+from .search import CONFIRMED_PAIRS, Fault, explain_values
 from .sizes import has_fixed_size
 from .table import Table
 
@@ -67,17 +67,21 @@ def diagnose(
     proven = {o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, mutates) for o in failed}
     transcript = [e for e in transcript if comparable(e) and target_of(e.call) not in unwritten]
     exchanges = _to_explain(failed, proven, transcript)
-    failing = ""
+    failing, equal, wrong_axis = "", EqualSizes(), False
     try:
         if takes_another_order(subject, reference, _of_failed(failed, transcript)):
             return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
         failing = how_it_fails(reference, exchanges)
         # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
-        wrong_axis = failing == "raised" and works_where_sizes_are_equal(subject, reference, exchanges)
-        values = explain_values(bank, table(), subject, reference, exchanges) if exchanges and not wrong_axis else ()
+        if failing == "raised":
+            equal = ask_where_sizes_are_equal(subject, reference, exchanges)
+            exchanges = [*equal.answers, *exchanges]
+        pairs = 0 if equal.works else CONFIRMED_PAIRS  # who is right as soon as two sizes are equal has one fault
+        values = explain_values(bank, table(), subject, reference, exchanges, pairs) if exchanges else ()
         if values is None and failing == "shape":
-            wrong_axis = works_where_sizes_are_equal(subject, reference, exchanges)
-            values = () if wrong_axis else None
+            equal = ask_where_sizes_are_equal(subject, reference, exchanges)
+        wrong_axis = values is None and equal.works
+        values = () if wrong_axis else values
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
         if values is None:
@@ -86,7 +90,7 @@ def diagnose(
         values, wrong_axis = None, False
     if not mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
-    if failing == "raised" and values:
+    if failing == "raised" and values and not equal.works:
         values = without_wrong_axis(values)
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]

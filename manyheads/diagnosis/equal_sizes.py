@@ -1,19 +1,21 @@
 """Find sizes that are read off the wrong axis: call the attempt where two of its axes have the same size.
 
-An attempt that is right there, and raises wherever all sizes differ, takes one of the two for the other.
+An attempt that is right there, and raises wherever all sizes differ, takes one of the two for the other. What it answers
+there says more: exceptions many mistakes have in common, and fewer the sizes at which there is an answer, and which one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from ..checks.explain import is_refusal
+from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import Runner
 from ..checks.recording import BatchRunner, Exchange, replies_of
 from .agree import agree
@@ -46,22 +48,46 @@ def how_it_fails(reference: Runner, exchanges: Sequence[Exchange]) -> Literal[""
     return found
 
 
-def works_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:
-    """Whether the attempt is right where two axes of its tensors are equally long, and not where all sizes differ.
+@dataclass(frozen=True)
+class EqualSizes:
+    """What an attempt that raises answers at other sizes, and whether it is right where some two axes are equally long.
 
-    Only calls that raise while they compute, or answer in another shape, are tried. Raises AttemptEnded.
+    answers: exchanges of no check, any of which a mutant must answer as the attempt did.
+    """
+
+    works: bool = False
+    answers: tuple[Exchange, ...] = ()
+
+
+def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> EqualSizes:
+    """Ask the attempt where two axes of its tensors are equally long, and where all sizes differ, which must be wrong.
+
+    Only calls that raise while they compute, or answer in another shape, are tried, and nothing more is asked after one
+    that works. Raises AttemptEnded.
     """
     wrong = [e for e in exchanges if e.reply.raised is None or e.reply.raised.stage == "call"]
+    asked: list[Exchange] = []
+    works = False
     for layout in templates(reference, wrong):
-        apart = [layout.at(others(layout, (), skip)) for skip in DRAWS]
-        if any(_right(subject, reference, apart)):
+        apart = _asked(subject, [layout.at(others(layout, (), skip)) for skip in DRAWS])
+        if any(_right(reference, apart)):
             continue
+        asked += apart
         pairs = list(combinations(_axes_of_tensors(layout), 2))
         for skip in DRAWS:
-            pairs = _working(subject, reference, layout, pairs, skip)
-        if pairs:
-            return True
-    return False
+            pairs, tied = _working(subject, reference, layout, pairs, skip)
+            asked += tied
+        works = bool(pairs)
+        if works:
+            break
+    return EqualSizes(works, tuple(e for e in asked if _says_something(e, reference)))
+
+
+def _says_something(exchange: Exchange, reference: Runner) -> bool:
+    """Whether a mutant can be held to this reply: to a call that is allowed, with no exception of a kind of its own."""
+    raised = exchange.reply.raised
+    known = raised is None or is_refusal(raised) or kind_of(raised) is not None
+    return known and reference.execute(exchange.call).raised is None
 
 
 def without_wrong_axis(values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
@@ -80,17 +106,18 @@ def without_wrong_axis(values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
 
 def _working(
     subject: BatchRunner, reference: Runner, layout: Layout, pairs: Sequence[tuple[int, int]], skip: int
-) -> list[tuple[int, int]]:
-    """The pairs of axes with which the attempt is right where both have one size, in one way or the other.
+) -> tuple[list[tuple[int, int]], list[Exchange]]:
+    """The pairs of axes with which the attempt is right where both have one size, in one way or the other; and all answers.
 
     Where it is right, too, when the two sizes change places, the size of one of them decides, not that they are equal.
     """
     ways = [(pair, layout.at(sizes)) for pair in pairs for sizes in _tied(layout, pair, skip)]
-    right = _right(subject, reference, [call for _, call in ways])
-    works = {pair for (pair, _), is_right in zip(ways, right, strict=True) if is_right}
+    tied = _asked(subject, [call for _, call in ways])
+    works = {pair for (pair, _), is_right in zip(ways, _right(reference, tied), strict=True) if is_right}
     found = [pair for pair in pairs if pair in works]
-    swapped = _right(subject, reference, [layout.at(_exchanged(layout, pair, skip)) for pair in found])
-    return [pair for pair, is_right in zip(found, swapped, strict=True) if not is_right]
+    swapped = _asked(subject, [layout.at(_exchanged(layout, pair, skip)) for pair in found])
+    left = [pair for pair, is_right in zip(found, _right(reference, swapped), strict=True) if not is_right]
+    return left, [*tied, *swapped]
 
 
 def _axes_of_tensors(layout: Layout) -> list[int]:
@@ -120,7 +147,12 @@ def _exchanged(layout: Layout, pair: tuple[int, int], skip: int) -> Axes:
     return sizes | {one: sizes[other], other: sizes[one]}
 
 
-def _right(subject: BatchRunner, reference: Runner, calls: Sequence[Call]) -> list[bool]:
+def _asked(subject: BatchRunner, calls: Sequence[Call]) -> list[Exchange]:
+    """The calls, of no check, with the attempt's replies."""
+    return [Exchange("", call, reply) for call, reply in zip(calls, replies_of(subject, calls), strict=True)]
+
+
+def _right(reference: Runner, exchanges: Sequence[Exchange]) -> list[bool]:
     """Whether the attempt answers each call as the reference does, which answers it."""
-    found = zip(replies_of(subject, calls), map(reference.execute, calls), strict=True)
+    found = [(e.reply, reference.execute(e.call)) for e in exchanges]
     return [mine.raised is None and right.raised is None and agree(mine, right) for mine, right in found]

@@ -36,7 +36,9 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     found: list[set[str]] = []
     for call in calls:
         outputs = reference.execute(call).outputs
-        if outputs and call.form.is_leaf:
+        if not outputs:  # a call that only builds has no form of several parts
+            continue
+        if call.form.is_leaf:
             return (frozenset({outputs[0].kind}),)
         found = found or [set() for _ in range(call.form.count)]
         for kinds, output in zip(cycle(found), outputs, strict=False):

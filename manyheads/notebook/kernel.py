@@ -8,9 +8,10 @@ from __future__ import annotations
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from ..box.worker.answers import Traced
 from ..box.worker.messages import TraceCall
 from ..box.worker.tracing import trace
 from ..checks.cast import cast
+from ..checks.implementation import LocalRunner
 from ..course import Course, Exercise, find_course, load_course
 from ..course.named import exercises_called, unknown
 from ..course.secret import FOLDER
@@ -26,6 +28,7 @@ from ..errors import CourseFault
 from ..public.file import Fingerprints, read
 from ..tools.calls import Example
 from ..tools.source import Source
+from ..tools.telling import most_telling
 
 CellName = Callable[[str], str | None]
 
@@ -108,13 +111,30 @@ def source_of(namespace: Mapping[str, object]) -> str:
     return "\n".join(texts)
 
 
-def trace_in_kernel(
-    namespace: Mapping[str, object], example: Example, cells: Cells, crop: tuple[int, ...] = (), times: int = 1
-) -> Traced:
-    """Trace an example with the names that are defined in this kernel."""
-    message = TraceCall(cast(example.call, "float32"), crop, times)
+def traced_in_kernel(
+    namespace: Mapping[str, object],
+    wanted: Sequence[Example],
+    cells: Cells,
+    crop: tuple[int, ...] = (),
+    times: int = 1,
+) -> list[tuple[Example, Traced]]:
+    """Trace each example, or one in its place that is wrong, with the names that are defined in this kernel."""
+    runner = LocalRunner(namespace)
     with preserved_rng_state():
-        return trace(namespace, message, _file_of(namespace.get(example.target)), cells.line_of)
+        with redirect_stdout(StringIO()):  # a function is called several times until a call is wrong
+            telling = [most_telling(example, runner.execute) for example in wanted]
+        return [
+            (
+                example,
+                trace(
+                    namespace,
+                    TraceCall(cast(example.call, "float32"), crop, times),
+                    _file_of(namespace.get(example.target)),
+                    cells.line_of,
+                ),
+            )
+            for example in telling
+        ]
 
 
 def _file_of(target: object) -> str:

@@ -27,7 +27,7 @@ from ..tools.crops import TABLES, TIMES
 from ..tools.hints import next_hint
 from ..tools.sentence import every_band, sentence_examples
 from ..tools.trace import explained
-from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, trace_in_kernel
+from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, traced_in_kernel
 
 _OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
 _CROP = (6, 5)  # numbers of a table: fewer than on a terminal, for a notebook's column is narrower
@@ -93,10 +93,7 @@ class Magics:
         names = [word for word in words if not word.startswith("--")]
         crop = _CROP if len(names) < len(words) else ()
         cells = self._cells()
-        traced = [
-            (example, trace_in_kernel(self._shell.user_ns, example, cells, crop))
-            for example in _chosen(found, names, "trace")
-        ]
+        traced = traced_in_kernel(self._shell.user_ns, _chosen(found, names, "trace"), cells, crop)
         source = cells.source()
         reports = [trace_report(explained(example, each, source)) for example, each in traced]
         return shown(hanging(*reports, Text(LEGEND, "bright_black")))
@@ -106,10 +103,7 @@ class Magics:
         sentence = [] if names else sentence_examples(found.exercise)
         recorded = read(found.exercise.heads)
         chosen = with_heads([*_chosen(found, names, "plot", by_head=True), *sentence], recorded)
-        every = every_band(
-            chosen, [trace_in_kernel(self._shell.user_ns, example, cells, TABLES, TIMES) for example in chosen]
-        )
-        return shown(pictured(every))
+        return shown(pictured(every_band(traced_in_kernel(self._shell.user_ns, chosen, cells, TABLES, TIMES))))
 
     def _result(self, found: NotebookExercise) -> ExerciseResult:
         names = self._shell.user_ns

@@ -13,6 +13,7 @@ from typing import Literal
 from ..box.worker.answers import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape
+from ..checks.explain import kind_of
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from .compared import Compared, first_of
@@ -47,7 +48,7 @@ def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
         _relation(_RELATIONS[aspect], calls)
         return
     for each in calls:
-        if aspect in ("answered", "refused") or (each.right.raised is None and each.reply.raised is None):
+        if aspect in _OF_WHAT_RAISED or (each.right.raised is None and each.reply.raised is None):
             _OF_ONE_CALL[aspect](each)
 
 
@@ -139,11 +140,14 @@ def _mutated(each: Compared) -> None:
 
 
 def _device(each: Compared) -> None:
-    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
+    """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it.
+
+    Who looks at numbers raises there, and may: only an exception about two devices is held against an attempt.
+    """
     if not any(output.shape is not None and not output.projections for output in each.right.outputs):
         return
-    seen = each.reply.operations
-    if seen is not None and seen.mixed:
+    seen, kind = each.reply.operations, each.reply.raised and kind_of(each.reply.raised)
+    if (seen is not None and seen.mixed) or (kind and kind.misconception == "hard_coded_device"):
         raise CheckFailed("tensors on two devices meet; one of them was made on a fixed device, or taken to one")
     for output in each.reply.outputs:
         if output.device not in (None, "meta"):
@@ -175,6 +179,7 @@ def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Compared]) 
         raise CheckFailed(evidence)
 
 
+_OF_WHAT_RAISED: tuple[Aspect, ...] = ("answered", "refused", "device")  # asked of calls that raised, too
 _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "zeros": zeros_missed,
     "stays": moves_too_much,

@@ -21,6 +21,7 @@ from ..public.heads import Heads, key_of
 from .axes import SAME, Axes, axes_of
 
 _LARGE = 6.0
+INSTEAD = 8  # how many substitutes an example has
 SHOWN = 3  # how many calls of a sequence a title names
 AnyExample = TypeVar("AnyExample", bound="Example")
 AnyValue = TypeVar("AnyValue")
@@ -34,6 +35,7 @@ class Example:
     heads: the attention weights of the reference's heads, if they are recorded.
     others: of a call that returns several outputs, what is expected of all but the first.
     place: which output of the reply it is. label: what a student calls it; "" for the only one.
+    instead: other calls of the same function and setting, the next easiest first.
     """
 
     call: Call
@@ -45,6 +47,7 @@ class Example:
     others: tuple[Example, ...] = field(default=(), kw_only=True)
     place: int = field(default=0, kw_only=True)
     label: str = field(default="", kw_only=True)
+    instead: tuple[Example, ...] = field(default=(), kw_only=True)
 
     @property
     def every(self) -> tuple[Example, ...]:
@@ -86,17 +89,23 @@ def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = 
 
     by_head: prefer calls in which heads are an axis, for pictures; else calls whose sizes are easiest to distinguish.
     """
-    best: dict[tuple[str, str], tuple[tuple[int, ...], Example]] = {}
+    found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
     for index, example in _all(exercise, fingerprints):
-        key = (example.target, _setting(example.call))
-        rank = _rank(example, {check.layer for check in fingerprints.content.checks if index in check.calls}, by_head)
-        if key not in best or rank < best[key][0]:
-            best[key] = (rank, example)
-    order = list(exercise.shapes) or [target for target, _ in best]
-    return sorted(
-        (example for _, example in best.values()),
-        key=lambda example: (order.index(example.target), _setting(example.call)),
-    )
+        layers = {check.layer for check in fingerprints.content.checks if index in check.calls}
+        rank, best = _rank(example, layers, by_head), found.setdefault((example.target, _setting(example.call)), {})
+        if index not in best or rank < best[index][0]:
+            best[index] = (rank, example)
+    order = list(exercise.shapes) or [target for target, _ in found]
+    return [
+        _easiest(list(best.values()))
+        for _, best in sorted(found.items(), key=lambda each: (order.index(each[0][0]), each[0][1]))
+    ]
+
+
+def _easiest(ranked: Sequence[tuple[tuple[int, ...], Example]]) -> Example:
+    """The one of the lowest rank, with the next ones as its substitutes."""
+    first, *others = (example for _, example in sorted(ranked, key=lambda each: each[0]))
+    return replace(first, instead=tuple(others[:INSTEAD]))
 
 
 def with_heads(chosen: Sequence[AnyExample], recorded: Mapping[str, Heads]) -> list[AnyExample]:
@@ -109,7 +118,16 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
     ambiguity, unusual = example.axes.ambiguity, Layer.VALUES not in layers
     heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
     names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
-    return (not example.compares_values, by_head and not heads, Layer.FINITE in layers, *names, _elements(example.call))
+    last = (_left_out(example), _elements(example.call))
+    return (not example.compares_values, by_head and not heads, Layer.FINITE in layers, *names, *last)
+
+
+def _left_out(example: Example) -> int:
+    """How many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
+    named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    names = [p.name for p in example.signature.call] if example.signature else []
+    given = {**dict(zip(names, example.call.args, strict=False)), **example.call.kwargs}
+    return sum(given.get(name) is None for name in named)
 
 
 def _is_extreme(call: Call) -> bool:

@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from ..box.connection import AttemptEnded
 from ..box.level import Box
 from ..box.traces import read_traced
-from ..box.worker.answers import Traced
+from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Load, TraceCall
+from ..box.worker.messages import Call, Load, TraceCall
 from ..checks.cast import cast
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..submission import AttemptSource
 from .calls import Example
+from .telling import most_telling
 
 
 @dataclass(frozen=True)
 class Followed:
-    """The traced calls, in their order. `ended`: one sentence that says why the attempt ended early, if it did."""
+    """The traced calls, in their order, with the examples that were shown. `ended`: why the attempt ended early, if it did."""
 
-    traced: tuple[Traced, ...]
+    shown: tuple[tuple[Example, Traced], ...]
     ended: str = ""
 
 
@@ -34,10 +35,14 @@ def follow(
     crop: tuple[int, ...] = (),
     times: int = 1,
 ) -> Followed:
-    """Trace each example in float32. `crop` and `times` are those of TraceCall."""
-    traced: list[Traced] = []
+    """Trace each example in float32, or one in its place that the attempt gets wrong. `crop`, `times`: see TraceCall."""
+    shown: list[tuple[Example, Traced]] = []
     connection = box.attempt(limits)
     at = "while it was imported"
+
+    def ask(call: Call) -> Reply:
+        return connection.ask(call, limits.seconds_per_call)
+
     try:
         load = Load(source.source, source.name, source.cells)
         raised = connection.ask(load, box.start_seconds + limits.seconds_per_call).raised
@@ -46,10 +51,11 @@ def follow(
             return Followed((), f"{source.name} cannot be imported: it {explain(raised)}. Python says: {own}")
         for example in wanted:
             at = f"in {example.target}"
-            message = TraceCall(cast(example.call, "float32"), crop, times)
-            traced.append(connection.ask_for(read_traced, message, limits.seconds_per_call))
+            telling = most_telling(example, ask)
+            message = TraceCall(cast(telling.call, "float32"), crop, times)
+            shown.append((telling, connection.ask_for(read_traced, message, limits.seconds_per_call)))
     except AttemptEnded as ended:
-        return Followed(tuple(traced), f"{ended} That was {at}.")
+        return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:
         connection.close()
-    return Followed(tuple(traced))
+    return Followed(tuple(shown))

@@ -77,7 +77,7 @@ class Painter:
     def _draw(self, source: AttemptSource, chosen: Sequence[Example]) -> tuple[Band, ...]:
         followed = follow(self._box, self._course.limits.for_worker(), source, chosen, TABLES, TIMES)
         try:
-            return tuple(most_informative(all_bands(chosen, followed.traced)))
+            return tuple(most_informative(all_bands(followed.shown)))
         except (RuntimeError, ValueError, TypeError, IndexError):  # tensors that cannot be drawn
             return ()
 

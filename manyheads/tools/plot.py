@@ -61,10 +61,10 @@ def is_none(apart: Tensor) -> bool:
     return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
 
 
-def all_bands(chosen: Sequence[Example], traced: Sequence[Traced]) -> list[Band]:
-    """The bands of all examples, with fewer heads of each if there are many."""
-    heads = HEADS if len(chosen) < 4 else 2
-    return [band for example, each in zip(chosen, traced, strict=False) for band in bands(example, each, heads)]
+def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
+    """The bands of all traced examples, with fewer heads of each if there are many."""
+    heads = HEADS if len(shown) < 4 else 2
+    return [band for example, traced in shown for band in bands(example, traced, heads)]
 
 
 def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:

@@ -57,18 +57,16 @@ def _examples(exercise: Exercise, recorded: Recorded) -> Iterator[SentenceExampl
                 break
 
 
-def every_band(chosen: Sequence[Example], traced: Sequence[Traced]) -> list[Band]:
-    """The bands of all examples, those for the sentence last."""
-    pairs = list(zip(chosen, traced, strict=False))
-    plain = [(example, each) for example, each in pairs if not isinstance(example, SentenceExample)]
-    shown = all_bands([example for example, _ in plain], [each for _, each in plain])
+def every_band(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
+    """The bands of all traced examples, those for the sentence last."""
+    plain = [(example, traced) for example, traced in shown if not isinstance(example, SentenceExample)]
     of_sentence = [
         band
-        for example, each in pairs
+        for example, traced in shown
         if isinstance(example, SentenceExample)
-        for band in sentence_bands(example, each)
+        for band in sentence_bands(example, traced)
     ]
-    return [*shown, *of_sentence]
+    return [*all_bands(plain), *of_sentence]
 
 
 def sentence_bands(example: SentenceExample, traced: Traced) -> list[Band]:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from ..box.worker.answers import Output, Step, TensorInfo, Traced
+from ..box.worker.answers import Step, TensorInfo, Traced
 from ..checks.answer import Answer
 from ..checks.explain import explain
 from ..checks.failed import CheckFailed
 from ..checks.sanitize import sanitize
-from ..public.fingerprint import tensor_fingerprint
 from .axes import Axes
 from .calls import Example
 from .fold import Item, Loop, fold
 from .origins import OriginPicture, origins
+from .returned import returned
 from .source import Source, printable
 from .view_warning import view_warning
 
@@ -90,27 +90,12 @@ def explained(example: Example, traced: Traced, source: Source) -> Explained:
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:
         return replace(found, returned=f"returns something else: {failed}")
-    told = [_returned(each, traced.reply.outputs[each.place]) for each in example.every]
+    told = [returned(each, traced.reply.outputs[each.place]) for each in example.every]
     said = "; ".join(f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True))
     first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
     has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
     picture = origins(example, first) if first is not None and has_picture else None
     return replace(found, returned=f"returns {said}", right=right, picture=picture)
-
-
-def _returned(example: Example, output: Output) -> tuple[str, bool]:
-    """What is said of one output, and whether it is right."""
-    if output.tensor is None:
-        return f"{output.kind}, not a tensor", False
-    shape, wanted = (example.axes.shape(each.shape) for each in (output.tensor, example.expected))
-    if output.tensor.shape != example.expected.shape:
-        return f"{shape}; {wanted} is asked", False
-    what = shape if output.tensor.dim() else f"{float(output.tensor):.3g}"
-    if not example.compares_values:
-        return what, True
-    alike = output.tensor.is_floating_point() == example.expected.is_floating_point()
-    right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
-    return f"{what}: {'the right numbers' if right else 'the right shape, other numbers'}", right
 
 
 def _entries(

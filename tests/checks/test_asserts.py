@@ -62,6 +62,11 @@ def test_it_does_not_match(got, says):
         assert_matches(answered(got), ONES)
 
 
+def test_a_single_number_is_told_without_a_place():
+    with pytest.raises(CheckFailed, match="a single number, and not the one that is due"):
+        assert_matches(answered(torch.tensor(2.0)), torch.tensor(3.0))
+
+
 def test_evidence_shows_no_expected_value():
     with pytest.raises(CheckFailed) as caught:
         assert_matches(answered(ONES), torch.full((2, 3), 41.625, dtype=torch.float64))

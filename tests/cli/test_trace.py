@@ -126,5 +126,5 @@ def test_code_that_does_not_answer_gives_one_sentence(
     followed: Callable[[str], Followed], source: str, says: str
 ) -> None:
     seen = followed(source)
-    assert seen.traced == ()
+    assert seen.shown == ()
     assert seen.ended.startswith(says)

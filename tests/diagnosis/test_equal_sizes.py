@@ -9,7 +9,7 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.recording import Exchange
-from manyheads.diagnosis.equal_sizes import works_where_sizes_are_equal
+from manyheads.diagnosis.equal_sizes import ask_where_sizes_are_equal
 
 REFERENCE = """
 def summed(x):
@@ -41,4 +41,4 @@ def test_right_where_two_axes_are_equally_long(body: str, expected: bool) -> Non
     )
     calls = [Call("summed", (torch.randn(sizes).double(),)) for sizes in ((4, 9, 12), (5, 8, 13))]
     exchanges = [Exchange("check", call, subject.execute(call)) for call in calls]
-    assert works_where_sizes_are_equal(subject, reference, exchanges) is expected
+    assert ask_where_sizes_are_equal(subject, reference, exchanges).works is expected

@@ -112,6 +112,7 @@ EARNS = {
         r"yours returned an object of another type",
         "not a tensor, and its name is not shown",
     ),
+    "inputs_in_a_layouts_name": (0, r"yours returned an object of another type", "only torch's own layouts are named"),
     "inputs_in_the_exceptions_name": (0, r"raised Exception on line 6", "only names that Python itself has are shown"),
     "inputs_in_the_exceptions_text": (
         0,

@@ -73,6 +73,7 @@ def half_detached(x: Tensor) -> Tensor:
 CALL = Call("f", (X,))
 GRADIENT = Call("f", (X,), cotangent=torch.ones(2, 2, dtype=torch.float64))
 ON_META = Call("f", (X.to("meta"),))
+WATCHED = Call("f", (X.to("meta"),), watch=True)
 BUILD = Call(Build("Layer"), only_build=True)
 ONE_CALL = [
     ("answered", doubled, breaks, CALL, "KeyError"),
@@ -85,6 +86,7 @@ ONE_CALL = [
     ("values", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
     ("dtype", doubled, lambda x: x.float(), CALL, "should be float64; yours is float32"),
     ("device", doubled, lambda x: torch.ones(2, 2), ON_META, "the output is on cpu wherever the arguments are"),
+    ("device", doubled, lambda x: x + torch.ones(2, 2), WATCHED, "tensors on two devices meet"),
     ("parameters", Layer, WithBias, BUILD, "parameters too many: .'W.bias'.; parameters missing: none"),
     ("parameters", Layer, Wider, BUILD, "other shapes than asked for"),
     ("mutated", doubled, in_place, CALL, "changed in place"),
@@ -112,6 +114,10 @@ def test_an_aspect_fails_what_differs_in_it(
     compare(aspect, [compared(right, right, call)])
     with pytest.raises(CheckFailed, match=evidence):
         compare(aspect, [compared(right, wrong, call)])
+
+
+def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
+    compare("device", [compared(doubled, lambda x: x * x.sum().item(), WATCHED)])
 
 
 @pytest.mark.parametrize("aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"])

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.answer import Answer
+from manyheads.checks.failed import CheckFailed
 from manyheads.checks.sanitize import kind_name
 from tests.structures.conftest import Graded
 
@@ -102,5 +107,21 @@ def test_a_state_that_is_too_large_costs_its_own_checks(scored: Graded) -> None:
     assert {check.outcome for check in result.checks} <= {"error", "crashed", "failed"}
 
 
-def test_a_length_that_is_a_message_is_not_told() -> None:
-    assert kind_name("tuple of 57") == "an object of another type"
+@pytest.mark.parametrize(
+    "kind",
+    ["tuple of 57", "tuple of \u0669", "list of \U0001d7d7", "sparse_31415 float32 tensor", "strided a_secret tensor"],
+)
+def test_a_name_that_is_a_message_is_not_told(kind: str) -> None:
+    assert kind_name(kind) == "an object of another type"
+
+
+@pytest.mark.parametrize("kind", ["sparse_coo float32 tensor", "strided complex64 tensor", "jagged float32 tensor"])
+def test_a_tensor_of_another_layout_is_told(kind: str) -> None:
+    assert kind_name(kind) == f"a {kind}"
+
+
+@pytest.mark.parametrize("tensor", [None, torch.ones(1)], ids=["a type named after a dtype", "a forged reply"])
+def test_what_has_no_dtype_cannot_name_one(tensor: torch.Tensor | None) -> None:
+    answer = Answer(Call("f"), Reply((Output("float32", tensor, shape=(1,)),)))
+    with pytest.raises(CheckFailed, match="a tensor was expected; yours returned an object of another type"):
+        assert answer.dtype

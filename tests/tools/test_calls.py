@@ -83,6 +83,12 @@ def test_an_argument_that_is_left_out_has_no_batch_to_cut() -> None:
     assert (example.call.args[1], example.expected.shape) == (None, (2, 5, 7))
 
 
+def test_a_call_with_all_its_tensors_comes_before_one_that_leaves_one_out() -> None:
+    x = torch.rand(4, 5, 7)
+    (example,) = chosen((Call("shown", (x,)), x), (Call("shown", (x, torch.ones(4, 5) > 0)), x))
+    assert len(example.call.args) == 2
+
+
 @pytest.mark.parametrize(
     ("other", "options"),
     [

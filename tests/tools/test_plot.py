@@ -22,7 +22,7 @@ def causal_weights(scores): return mask_scores(scores, causal_mask(scores.shape[
 @pytest.fixture
 def drawn(follow_source: FollowSource) -> list[Band]:
     followed = follow_source("causal_mask", ZEROS, by_head=True, crop=TABLES, times=TIMES)
-    return all_bands([example for example, _ in followed], [traced for _, traced in followed])
+    return all_bands(followed)
 
 
 def test_a_band_for_each_function_and_each_head(drawn: list[Band]) -> None:
@@ -72,16 +72,14 @@ def test_hidden_in_both_is_no_difference_and_in_one_only_is_none_that_can_be_dra
 def test_where_there_is_nothing_to_compare_it_says_why(follow_source: FollowSource, body: str, note: str) -> None:
     source = f"def causal_mask(T, device=None): {body}\nimport torch\n" + ZEROS.split("bool).tril()\n")[1]
     followed = follow_source("causal_mask", source, by_head=True)
-    band = all_bands([followed[0][0]], [followed[0][1]])[0]
+    band = all_bands(followed[:1])[0]
     assert [panel.note for panel in band.panels] == ["", note, ""]
     assert summary([band]) == [f"causal_mask(T=9): {note}"]
 
 
 def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> None:
     followed = follow_source("attention_scores", by_head=True)
-    titles = [
-        band.title for band in all_bands([example for example, _ in followed], [traced for _, traced in followed])
-    ]
+    titles = [band.title for band in all_bands(followed)]
     assert [title for title in titles if title.startswith("attend(")] == [
         "attend(q, k, v), head 0",
         "attend(q, k, v), head 1",

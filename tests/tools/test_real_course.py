@@ -50,7 +50,7 @@ def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None
 @pytest.mark.parametrize("id_", IDS)
 def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands([example for example, _ in followed], [traced for _, traced in followed])
+    shown = all_bands(followed)
     assert shown
     assert {line.rpartition(": ")[2] for line in summary(shown)} == {"as expected"}
 
@@ -69,7 +69,7 @@ def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) 
 )
 def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
     followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands([example for example, _ in followed], [traced for _, traced in followed])
+    shown = all_bands(followed)
     titles = [band.title.split(" in ")[0] for band in shown if " in " in band.title]
     assert titles == ["mask", *["scores", "weights"] * heads]
 
@@ -79,5 +79,5 @@ def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSour
 def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source: FollowSource, path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     followed = follow_source(path.parent.name, source, by_head=True, crop=TABLES, times=TIMES)
-    shown = all_bands([example for example, _ in followed], [traced for _, traced in followed])
+    shown = all_bands(followed)
     assert [band.title for band in shown if band.differs] == []

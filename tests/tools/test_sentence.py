@@ -36,7 +36,8 @@ def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list
 
 
 def drawn(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> list[Band]:
-    return every_band(*looked(id_, source, monkeypatch))
+    examples, traced = looked(id_, source, monkeypatch)
+    return every_band(list(zip(examples, traced, strict=True)))
 
 
 @pytest.mark.parametrize("id_", TRAINED)

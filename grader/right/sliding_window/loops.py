@@ -8,14 +8,14 @@ def window_mask(T_q, T_k, window, device=None):
         raise ValueError("the window must be positive, not %d" % window)
     if T_k < T_q:
         raise ValueError("more queries (%d) than keys (%d)" % (T_q, T_k))
-    rows = []
+    table = []
     for i in range(T_q):
         position = T_k - T_q + i
-        row = []
+        line = []
         for j in range(T_k):
-            row.append(j <= position and position - j <= window - 1)
-        rows.append(row)
-    return torch.tensor(rows, dtype=torch.bool, device=device)
+            line.append(j <= position and position - j <= window - 1)
+        table.append(line)
+    return torch.tensor(table, dtype=torch.bool, device=device)
 
 
 def local_attention(q, k, v, window):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Path = tuple[int, ...]  # the place of a part in its form, then the place of a part in that part, …
-_MISFIT = re.compile(r"in place of (\d{1,2}): (.+)", re.DOTALL)
+_MISFIT = re.compile(r"in place of ([0-9]{1,2}): (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

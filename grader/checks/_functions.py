@@ -1,0 +1,107 @@
+"""What checks of functions share: types, dtypes, devices, refusals and gradients, asked of one function after the other.
+
+`calls` are the functions of an exercise by name, each with its arguments by name.
+"""
+
+import re
+from collections.abc import Mapping
+
+import torch
+
+from manyheads.checks import CheckFailed, assert_gradients_match, assert_refused, assert_shape, assert_unmutated, expect
+from manyheads.checks.asserts import TOLERANCE, difference
+
+BROKE_LATER = {"RuntimeError", "EinopsError", "IndexError"}
+TWO_DEVICES = re.compile(r"same device|expected device|cross-device|CUDA|NVIDIA")
+
+
+def same(got, want):
+    """Whether two tensors agree as assert_matches understands it."""
+    return got.shape == want.shape and difference(got, want) <= TOLERANCE
+
+
+def is_refused(answer, what, numbers):
+    """The call is refused with a ValueError, and not by an error further down."""
+    if answer.raised is not None and BROKE_LATER & set(answer.raised.bases):
+        told = f"{what} ends in an error further down: check first, and raise a ValueError that names the {numbers}"
+        raise CheckFailed(told, "argument_unchecked")
+    assert_refused(answer, what, suspect="argument_unchecked")
+
+
+def gives_one_tensor(attempt, name, kwargs, shape):
+    """Asked by name, the function returns one tensor of this shape."""
+    answer = attempt.call(name, **kwargs)
+    expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
+    assert_shape(answer, shape, f"the output of {name}")
+
+
+def lets_gradients_through(attempt, reference, draw, name, kwargs, tensors):
+    """The gradients of these arguments, the first ones, are those of the reference."""
+    args = list(kwargs.values())
+    g = draw(*reference.call(name, *args).output.shape)
+    got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
+    assert_shape(got, g.shape, f"the output of {name}")
+    for i, argument in enumerate(tensors):
+        if got.gradient(f"args.{i}") is None:
+            moved = attempt.call(name, *args[:i], args[i].roll(1, -1) + draw(*args[i].shape), *args[i + 1 :])
+            cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
+            evidence = f"{name}: no gradient reaches {argument}" + ", though the output depends on it" * cut
+            raise CheckFailed(evidence, "gradient_cut" if cut else "")
+    assert_gradients_match(got, want, *(f"args.{i}" for i in range(len(tensors))))
+
+
+def leave_their_arguments(attempt, calls):
+    """No function writes into an argument."""
+    for name, kwargs in calls.items():
+        assert_unmutated(attempt.call(name, *kwargs.values()), suspect="input_mutated")
+
+
+def keep_the_dtype(attempt, calls):
+    """float32 in, float32 out, and float64 likewise."""
+    for name, kwargs in calls.items():
+        args = list(kwargs.values())
+        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
+        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
+        if not works:
+            answers["float64"].must_return()
+        expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
+        for dtype, answer in answers.items():
+            if answer.kind == "tensor":
+                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
+                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
+
+
+def on_meta(args):
+    return [a.to("meta") if isinstance(a, torch.Tensor) else a for a in args]
+
+
+def keeps_the_device(
+    attempt, name, there, here, asked="the arguments are", devices: tuple[Mapping, Mapping] = ({}, {})
+):
+    """The function computes where it is asked to; there: its arguments on meta, here: those with numbers."""
+    answer = attempt.asking(watch=True).call(name, *there, **devices[0])
+    seen = answer.reply.operations
+    mixed = TWO_DEVICES.search(answer.message) or (
+        seen is not None and seen.mixed
+    )  # not every operation raises at that
+    met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
+    expect(not mixed, met, "hard_coded_device")
+    if answer.raised is None:
+        on = answer.device or "meta"
+        expect(on == "meta", f"{name}: the output is on {on} wherever {asked}", "hard_coded_device")
+        return
+    attempt.call(name, *here, **devices[1]).must_return()  # meta has no numbers: who looks at them may raise
+
+
+def treats_leading_alone(attempt, name, tensors, others, shape):
+    """What stands last of two leading dimensions gives the same as when it stands alone.
+
+    Both are asked before either is looked at, and with as many queries as keys: an attempt that raises whatever it is
+    asked has fixed no shape, and a mutant that raises at some calls must not stand for it.
+    """
+    whole = attempt.call(name, *tensors, *others)
+    alone = attempt.call(name, *(t[-1, -1].clone() for t in tensors), *others)
+    assert_shape(whole, shape, f"the output of {name}")
+    assert_shape(alone, shape[2:], f"the output of {name}, without leading dimensions,")
+    what = f"{name}: what stands last of the leading dimensions gives something else when it stands alone"
+    expect(same(alone.output, whole.output[-1, -1]), what)

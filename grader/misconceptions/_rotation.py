@@ -1,0 +1,94 @@
+"""How turning pairs of channels goes wrong: in speeds, positions, layouts and signs."""
+
+import math
+
+import torch
+
+# The speeds of the pairs, from (pair: 0 … hd/2 − 1, hd, base).
+SPEEDS = {
+    "right": lambda pair, hd, base: base ** (-2 * pair / hd),
+    "no_two": lambda pair, hd, base: base ** (-pair / hd),
+    "twice": lambda pair, hd, base: base ** (-4 * pair / hd),
+    "positive": lambda pair, hd, base: base ** (2 * pair / hd),
+    "no_width": lambda pair, hd, base: base ** (-2 * pair),
+    "from_one": lambda pair, hd, base: base ** (-2 * (pair + 1) / hd),
+    "to_the_end": lambda pair, hd, base: base ** (-pair / max(hd // 2 - 1, 1)),
+    "one_speed": lambda pair, hd, base: base ** (0 * pair),
+    "slow_first": lambda pair, hd, base: base ** (-2 * pair.flip(0) / hd),
+    "linear": lambda pair, hd, base: 1 / (1 + 2 * pair / hd * base),
+    "natural": lambda pair, hd, base: torch.exp(-2 * pair / hd),
+    "over_base": lambda pair, hd, base: 1 / base * (2 * pair / hd),
+    "degrees": lambda pair, hd, base: base ** (-2 * pair / hd) * math.pi / 180,
+    "turns": lambda pair, hd, base: base ** (-2 * pair / hd) * 2 * math.pi,
+    "half_turns": lambda pair, hd, base: base ** (-2 * pair / hd) * math.pi,
+    "turned_twice": lambda pair, hd, base: base ** (-2 * pair / hd) * 2,
+    "half_as_far": lambda pair, hd, base: base ** (-2 * pair / hd) / 2,
+}
+
+# The positions that are used, from those that are given.
+POSITIONS = {
+    "given": lambda positions: positions,
+    "counted": lambda positions: torch.arange(len(positions), device=positions.device),
+    "counted_from_first": lambda positions: positions[:1] + torch.arange(len(positions), device=positions.device),
+    "from_first": lambda positions: positions - positions[:1],
+    "from_one": lambda positions: positions + 1,
+    "sorted": lambda positions: positions.sort().values,
+    "counted_down": lambda positions: torch.arange(len(positions), device=positions.device).flip(0),
+}
+
+# What each channel's partner is, with its sign.
+PARTNERS = {
+    "pairs": lambda x: torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2),
+    "halves": lambda x: torch.cat([-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1),
+}
+SPREAD = {
+    "pairs": lambda angle: angle.repeat_interleave(2, -1),
+    "halves": lambda angle: torch.cat([angle, angle], -1),
+}
+
+# How channel and partner are added up, (x, partner, cos, sin).
+SIGNS = {
+    "right": lambda x, y, cos, sin: x * cos + y * sin,
+    "backwards": lambda x, y, cos, sin: x * cos - y * sin,
+    "plus": lambda x, y, cos, sin: x * cos + flipped(y, 0) * sin,
+    "minus": lambda x, y, cos, sin: x * cos + flipped(y, 1) * sin,
+    "sin_cos": lambda x, y, cos, sin: x * sin + y * cos,
+    "first_overwritten": lambda x, y, cos, sin: overwritten(x, y, cos, sin, 0),
+    "second_overwritten": lambda x, y, cos, sin: overwritten(x, y, cos, sin, 1),
+}
+
+
+def flipped(partner, which):
+    """The partners of neighbouring pairs with the sign of the first (0) or second (1) turned over."""
+    sign = torch.ones(partner.shape[-1], dtype=partner.dtype, device=partner.device)
+    sign[which::2] = -1
+    return partner * sign
+
+
+def overwritten(x, partner, cos, sin, which):
+    """The first (0) or second (1) channel of each pair is written before the other one is made of it."""
+    written, sign = (x * cos + partner * sin)[..., which::2], 1 - 2 * which
+    other = x[..., 1 - which :: 2] * cos[..., ::2] + sign * written * sin[..., ::2]
+    return torch.stack([other, written] if which else [written, other], -1).flatten(-2)
+
+
+def regrouped(x, how):
+    """Pairs laid out as halves, or halves as pairs."""
+    if how == "halves":
+        return torch.cat([x[..., 0::2], x[..., 1::2]], -1)
+    if how == "pairs":
+        return torch.stack(x.chunk(2, -1), -1).flatten(-2)
+    return x
+
+
+def turned(x, positions, base, *, layout, spread, written, speed, place, sign, per_channel=None):
+    """x turned, with these faults."""
+    hd = x.shape[-1]
+    pair = torch.arange(hd // 2, device=x.device, dtype=torch.float64)
+    angle = POSITIONS[place](positions)[:, None] * SPEEDS[speed](pair, hd, base)
+    spread_out = SPREAD[spread or layout](angle)
+    if per_channel is not None:
+        channel = torch.arange(hd, device=x.device, dtype=torch.float64)
+        spread_out = POSITIONS[place](positions)[:, None] * base ** (-per_channel * channel / hd)
+    cos, sin = spread_out.cos().to(x.dtype), spread_out.sin().to(x.dtype)
+    return regrouped(SIGNS[sign](x, PARTNERS[layout](x), cos, sin), written)
