@@ -64,21 +64,18 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
 
 
 def _attention_lines(course: Course) -> str:
-    """The README's lines about `course train` and `course bench`, where there is an attention to train."""
+    """The README's lines about `course train`, `generate` and `bench`, as far as there is something for them."""
+    lines = {}
     able = next((f"{each.number:02d}" for each in course.exercises if each.train is not None), None)
-    if able is None:
-        return ""
-    lines = {
-        f"train {able}": "your own attention learns to write, in a minute; --page: with its heads, on a page",
-        **_generate_line(course),
-        "bench --quick": "attention by hand against SDPA on your machine, beside the lesson's figures",
-    }
+    if able is not None:
+        lines[f"train {able}"] = "your own attention learns to write, in a minute; --page: with its heads, on a page"
+        lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
+    if any(each.generate is not None for each in course.exercises):
+        lines["generate"] = "it writes with your own cache, and without: the same text, in less time"
+    measured = next((each.id for each in course.assignments if any(e.bench for e in each.exercises)), None)
+    if measured is not None:
+        lines[f"bench {measured}"] = "what your own code costs while one size grows; --out bench.png"
     return "".join(f"    .venv/bin/course {f'{command:<15}'} # {says}\n" for command, says in lines.items())
-
-
-def _generate_line(course: Course) -> dict[str, str]:
-    able = any(each.generate is not None for each in course.exercises)
-    return {} if not able else {"generate": "it writes with your own cache, and without: the same text, in less time"}
 
 
 def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:

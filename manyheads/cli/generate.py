@@ -65,7 +65,12 @@ def generate(
         if is_reference:
             console.print(f"Nothing of {wanted.id} is written here: the reference does it.", markup=False)
         cached, whole = _written(console, box, loaded, _Job(wanted, wanted.generate, source, text), message, steps)
-    _show(console, loaded, wanted, prompt + text.decode(cached.ids), cached, whole)
+    well = _show(console, prompt + text.decode(cached.ids), cached, whole)
+    right = well and (is_reference or wanted in done_exercises(loaded))
+    following = f"bench {wanted.id}" if right and wanted.bench else "status" if right else f"check {wanted.id}"
+    console.print(f"Next: course {following}", markup=False)
+    if not well:
+        raise typer.Exit(1)
 
 
 @dataclass(frozen=True)
@@ -151,17 +156,12 @@ def _train_or_load(
         console.print(f"{path} cannot be written ({error.strerror}): it will learn anew.", soft_wrap=True, markup=False)
 
 
-def _show(console: Console, course: Course, exercise: Exercise, text: str, cached: Decoded, whole: Decoded) -> None:
-    """The text, whether the cache changes it, what it saves, and what to do next. Exits with status 1 if it changes it."""
+def _show(console: Console, text: str, cached: Decoded, whole: Decoded) -> bool:
+    """The text, whether the cache changes it, and what it saves. Returns whether it changes nothing."""
     from ..report.training import cache_report, written_report
     from ..training.decoded import compare
 
     found = compare(cached, whole)
     console.print(written_report(text, "It writes, with the cache:"))
     console.print(cache_report(found, cached, whole), soft_wrap=True)
-    if found.well and exercise in done_exercises(course):
-        console.print(f"Next: course bench {exercise.id}" if exercise.bench else "Next: course status")
-    else:
-        console.print(f"Next: course check {exercise.id}")
-    if not found.well:
-        raise typer.Exit(1)
+    return found.well

@@ -55,9 +55,9 @@ def remarks(each: MeasuredExercise) -> Iterator[str]:
     """What grew how far, how it was measured, and what is missing."""
     values = [point.value for point in next(iter(each.lines.values()))]
     grown = [(name, growth(points)) for name, points in each.lines.items()]
-    said = "; ".join(f"{name}: {times(factor)}" for name, factor in grown if factor is not None)
+    said = ", ".join(f"{name} {times(factor)}" for name, factor in grown if factor is not None)
     if said:
-        yield f"{_label(each)} from {values[0]} to {values[-1]}, {times(values[-1] / values[0])}. {said}."
+        yield f"{_label(each)}: from {values[0]} to {values[-1]}, {times(values[-1] / values[0])}; {said}."
     runs = [point.runs for points in each.lines.values() for point in points if point.runs]
     if runs:
         counted = str(min(runs)) if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"

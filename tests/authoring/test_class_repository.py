@@ -121,11 +121,13 @@ def test_the_readme_names_every_command_of_a_student_and_answers_their_questions
     readme = bundle(load_course(REPOSITORY), [], "@school")["README.md"].decode()
     for command in ("check --watch", "status", "hint 01", "trace 01", "plot 01", "train 05", "bench --quick"):
         assert f"    .venv/bin/course {command} " in readme, command
+    for command in ("generate", "bench attention_in_practice"):
+        assert f"    .venv/bin/course {command} " in readme, command
     assert "**Script or notebook, and what if I did both?**" in readme
     assert "An answer has 5 s and an exercise 20 s" in readme
     without_attention = (whole / "README.md").read_text()
     assert "course plot 01 " in without_attention
-    assert "course train" not in without_attention
+    assert not any(f"course {command}" in without_attention for command in ("train", "generate", "bench"))
 
 
 def test_no_exercise_of_the_real_course_is_named_by_the_templates() -> None:

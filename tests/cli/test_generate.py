@@ -113,7 +113,7 @@ def test_the_output_alone_is_said_to_lack_the_cache(run_course: Run, folder: Pat
     done = run_course(*SHORT, cwd=folder)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-2:] == [
-        "✗ CachedSelfAttention returns tensor; a pair (y, cache) is asked.",
+        "✗ CachedSelfAttention returns a tensor; a pair (y, cache) is asked.",
         f"Next: course check {EXERCISE.id}",
     ]
 

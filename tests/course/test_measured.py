@@ -74,3 +74,26 @@ def test_a_mistake_is_named_when_the_file_is_read(tmp_path: Path, right: str, wr
     with pytest.raises(CourseError) as raised:
         load_course(tmp_path)
     assert says in str(raised.value)
+
+
+WRITES = ROW.replace(
+    'mean: ["(x', 'Cached: "(C)(x: (B, T, C), past: opaque) -> (y: (B, T, C), past: opaque)"\n          mean: ["(x'
+) + ("        generate: {module: Cached, arguments: {C: C}}\n")
+
+
+def test_what_writes_with_a_cache_returns_one(tmp_path: Path) -> None:
+    (tmp_path / "course.yaml").write_text(WRITES)
+    module = load_course(tmp_path).exercises[0].generate
+    assert module is not None
+    assert (module.module, module.arguments) == ("Cached", {"C": "C"})
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("-> (y: (B, T, C), past: opaque)", "-> (B, T, C)"), ("module: Cached", "module: mean"), ("Cached, ", "Nobody, ")],
+)
+def test_what_returns_no_cache_cannot_write_with_one(tmp_path: Path, right: str, wrong: str) -> None:
+    assert right in WRITES
+    (tmp_path / "course.yaml").write_text(WRITES.replace(right, wrong))
+    with pytest.raises(CourseError, match="should have shapes that return"):
+        load_course(tmp_path)

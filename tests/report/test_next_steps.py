@@ -19,10 +19,15 @@ def course_with(*changes: dict[str, object]) -> Course:
 
 
 def test_it_says_why_it_works_and_offers_to_train_as_far_as_the_course_has_that() -> None:
-    plain, told, trained = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}).exercises
+    writes = {
+        "generate": TRAIN,
+        "shapes": {"Heads": "(n_embd: C)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)"},
+    }
+    plain, told, trained, written = course_with({}, {"why": "Rows sum to 1."}, {"train": TRAIN}, writes).exercises
     assert after_done(plain) == []
     assert after_done(told) == ["Why it works: Rows sum to 1."]
     assert after_done(trained) == ["It can learn to write now, in about a minute: course train e2"]
+    assert after_done(written) == ["It can write now, with its own cache and without: course generate e3"]
 
 
 def test_the_next_one_is_the_first_below_that_is_not_done_and_then_what_was_left_out() -> None:

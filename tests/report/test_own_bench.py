@@ -45,7 +45,7 @@ def test_a_table_has_a_row_for_each_value_and_a_column_for_each_line() -> None:
         ["1024", "0.25", "16"],
     ]
     assert lines[-2:] == [
-        "tokens before from 64 to 1024, ×16. with: ×1; without: ×16.",
+        "tokens before: from 64 to 1024, ×16; with ×1, without ×16.",
         "ms, medians of 3 to 50 runs, the columns in turn.",
     ]
 
@@ -55,14 +55,14 @@ def test_bytes_are_shown_as_megabytes_and_the_reference_is_named() -> None:
     found = shown(MeasuredExercise(TILED, TILED.bench[0], lines, is_reference=True))
     assert found[2].endswith("(the reference: nothing is written here)")
     assert [line.split() for line in found if line[:6].strip().isdigit()] == [["128", "0.5"], ["256", "1"]]
-    assert "T from 128 to 256, ×2. tiles: ×2." in found
+    assert "T: from 128 to 256, ×2; tiles ×2." in found
 
 
 def test_what_is_missing_says_why_and_what_to_run() -> None:
     lines = shown(of_times("Your code raised ValueError on line 3."))
     assert ["1024", "0.25", "–"] in [line.split() for line in lines]
     assert lines[-1] == (f"without, from 1024: Your code raised ValueError on line 3. Next: course check {EXERCISE.id}")
-    assert "without: ×" not in "\n".join(lines)
+    assert "without ×" not in "\n".join(lines)
 
 
 def test_factors_have_the_digits_that_say_something() -> None:
