@@ -34,6 +34,7 @@ ANSWERS = "answers.append(gathered / total)"
 SUMS = "sums.append((highest + total.log()).squeeze(-1))"
 RETURNED = "return torch.cat(answers, dim=-2), torch.cat(sums, dim=-1)"
 
+UP_TO_BOTTOM = {KEYS: KEYS.replace("left + block_k", "min(left + block_k, bottom)")}
 FUTURE_TOO = {LEFTS: "for left in range(0, T, block_k):"}
 SQUARE = "seen = torch.ones(T, T, dtype=torch.bool, device=q.device).tril()\n    "
 ALL_SCORES = "square = (q @ k.transpose(-2, -1)) / math.sqrt(hd)\n    "
@@ -118,6 +119,12 @@ DIAGONAL_UNMASKED = (
     edit(MASK, ".masked_fill((key > query) & (left > top), -math.inf)", FUTURE_TOO),
     edit(MASK, ".masked_fill(key >= bottom, -math.inf)", FUTURE_TOO),
     edit(MASK, "", {LEFTS: "for left in range(0, top + 1, block_k):"}),
+    # The same where the keys behind the last query of the block are cut off.
+    edit(MASK, "", UP_TO_BOTTOM),
+    *(
+        edit(MASK, f".masked_fill((key > query) & ({where}), -math.inf)", UP_TO_BOTTOM)
+        for where in ("left == top", "left > top", "left >= top", "top // block_q == left // block_k")
+    ),
 )  # fmt: skip
 
 MASK_LOCAL = (
@@ -155,6 +162,8 @@ RAGGED = (
     edit(TOPS, "for top in range(0, T // block_q * block_q, block_q):"),
     edit(TOPS, "for top in range(0, max(T // block_q, 1) * block_q, block_q):"),
     edit(LEFTS, "for left in range(0, max(min(bottom, T // block_k * block_k), 1), block_k):"),
+    edit(LEFTS, "for left in range(0, min(bottom, T // block_k * block_k), block_k):", {
+        START: START.replace("0.0, 0.0", "torch.zeros_like(rows[..., :1]), torch.zeros_like(rows[..., :1] * v[..., :1, :])")}),
     edit(TOPS, "for top in range(0, T // block_q * block_q, block_q):", {
         RETURNED: "rest = T - T // block_q * block_q\n"
         "    answers.append(v.new_zeros(*v.shape[:-2], rest, v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n"
