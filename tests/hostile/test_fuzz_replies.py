@@ -184,7 +184,7 @@ KIND = st.one_of(
     st.text(max_size=20),
     st.sampled_from(["tensor", "NoneType", OPAQUE, "float", "sparse_coo float32 tensor", "tuple of 9", ""]),
     st.builds(misfit, st.integers(-1, 120), st.sampled_from(["tensor", "nothing", "without low", "without \n", ""])),
-    st.from_regex(r"(in place of )?\d+: (tuple|list) of \d", fullmatch=True),
+    st.sampled_from(["list of 57", "tuple of \u0669", "in place of \u0660: tensor", "in place of 0: tuple of \u0669"]),
 )
 
 
