@@ -212,7 +212,7 @@ def test_gradients(attempt, reference, draw):
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut="gradient_cut")
     except CheckFailed as fault:
-        if fault.suspect or got.reply.mutated:
+        if fault.suspect or got.reply.raised is not None or got.reply.mutated:
             raise
 
         def with_them(others, q):
@@ -225,7 +225,7 @@ def test_gradients(attempt, reference, draw):
 
 
 @check(
-    points=0.5, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
+    points=1.25, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
 )
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
@@ -244,7 +244,7 @@ def is_square(shape, T, *blocks):
     return sum(size in long for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")
+@check(points=0.5, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")
 def test_written_out(attempt, draw):
     """online_softmax is written out"""
     answer = attempt.asking(watch=True).call(ONLINE, draw(B, 23), 8)
