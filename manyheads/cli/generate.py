@@ -34,8 +34,8 @@ def generate(
     *,
     prompt: Annotated[str, typer.Option(help="What the text begins with.")] = "Alice ",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="How many characters to write.")] = 120,
-    temperature: Annotated[float, typer.Option(min=0, help="0: always the most probable character.")] = 0.8,
-    seed: Annotated[int, typer.Option(help="Another one draws another text.")] = 0,
+    temperature: Annotated[float, typer.Option(min=0, max=100, help="0: always the most probable character.")] = 0.8,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Another one draws another text.")] = 0,
     steps: Annotated[int | None, typer.Option(min=1, help="Train anew, so many steps.")] = None,
 ) -> None:
     """Let a language model write with your own cache, and check that it writes the same without.

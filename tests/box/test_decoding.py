@@ -47,7 +47,15 @@ class Plain(Mean):
         return super().forward(x)[0]
 
 
-NAMES: dict[str, object] = {"Mean": Mean, "Forgets": Forgets, "Plain": Plain}
+class NotNumbers(Mean):
+    """Answers with NaN as soon as it is handed something back."""
+
+    def forward(self, x: Tensor, past: tuple[Tensor | float, int] | None = None) -> tuple[Tensor, object]:
+        y, state = super().forward(x, past)
+        return (y if past is None else y * float("nan")), state
+
+
+NAMES: dict[str, object] = {"NotNumbers": NotNumbers, "Mean": Mean, "Forgets": Forgets, "Plain": Plain}
 
 
 def trainer(target: str = "Mean") -> Trainer:
@@ -89,6 +97,19 @@ def test_without_the_cache_the_whole_text_is_fed_each_time() -> None:
 def test_a_cache_that_forgets_shows_in_the_logits() -> None:
     made = trainer("Forgets")
     assert (decoded(made, cached=True)[1][0] - decoded(made, cached=False)[1][0]).abs().max() > 1e-3
+
+
+def test_what_is_not_a_number_is_written_on_and_shows_in_the_logits() -> None:
+    ids, logits, _ = decoded(trainer("NotNumbers"), cached=True)
+    assert logits.isnan().all()
+    assert ((ids >= 0) & (ids < 7)).all()
+
+
+@pytest.mark.parametrize("temperature", [1e-4, 1e-45, float("nan")])
+def test_a_temperature_near_0_is_0(temperature: float) -> None:
+    made = trainer()
+    coldest = decoded(made, cached=True, temperature=0.0)[0]
+    assert torch.equal(decoded(made, cached=True, temperature=temperature)[0], coldest)
 
 
 def test_a_module_without_a_cache_is_read_as_before_and_cannot_be_given_one() -> None:

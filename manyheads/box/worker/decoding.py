@@ -10,6 +10,8 @@ from torch import Tensor
 from .messages import Decode
 from .model import LanguageModel
 
+COLD = 1e-3  # a temperature below it is as good as 0, and would overflow
+
 
 @torch.no_grad()
 def decode(model: LanguageModel, message: Decode) -> tuple[Tensor, Tensor, Tensor]:
@@ -40,8 +42,8 @@ def decode(model: LanguageModel, message: Decode) -> tuple[Tensor, Tensor, Tenso
 
 
 def choose(logits: Tensor, temperature: float, generator: torch.Generator) -> Tensor:
-    """(1,): a token drawn from the logits; at a temperature of 0 the most probable one."""
-    if temperature == 0:
+    """(1,): a token drawn from the logits; the most probable one at a temperature of 0, and where they are no numbers."""
+    if not temperature >= COLD or not logits.isfinite().all():
         return logits.argmax(-1, keepdim=True)
     return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
 
