@@ -33,14 +33,13 @@ def rotary() -> str:
     drawn.text(8, 20, "A pair of channels is a clock’s hand", "bold", "start")
     for i, each in enumerate(angles):
         top = 44 + i * 108
-        drawn.text(8, top - 4, f"pair {i}: {number(steps[i]) if i else f'{steps[i]:.0f}'}° a step", "small", "start")
+        drawn.text(8, top - 4, f"pair {i}: {_degrees(steps[i])} a step", "small", "start")
         for j, angle in enumerate(each):
             x, y = 42 + j * 78, top + 36
             _clock(drawn, x, y, "s3")
             _hand(drawn, x, y, angle)
-            if not i:
-                drawn.text(x, top + 82, f"position {_POSITIONS[j]}", "small")
-    foot = 44 + 108 + 66
+            drawn.text(x, top + 82, f"at {_POSITIONS[j]}: {_degrees(steps[i] * _POSITIONS[j])}", "small")
+    foot = 44 + 108 + 82
     drawn.text(8, foot + 26, "Two steps apart: the same score", "bold", "start")
     for j, ((m, n), score) in enumerate(zip(_PLACES, scores, strict=True)):
         x, y = 84 + j * 152, foot + 88
@@ -50,6 +49,10 @@ def rotary() -> str:
         drawn.text(x, y + 70, f"q at {m}, k at {n}", "small")
         drawn.text(x, y + 88, f"cos({m} − {n}) = {number(score)}", "code")
     return drawn.svg(foot + 190)
+
+
+def _degrees(angle: float) -> str:
+    return f"{angle:.0f}°" if angle == 0 or abs(angle) >= 10 else f"{number(angle)}°"
 
 
 def _score(m: int, n: int) -> float:

@@ -19,7 +19,10 @@ from manyheads.checks import (
 )
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
-SOFTMAX = {"softmax", "_softmax", "_safe_softmax"}  # the kernels behind every spelling of torch.softmax
+SOFTMAX = {  # the kernels behind every spelling of torch.softmax
+    "softmax", "_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax"
+}  # fmt: skip
+UNSEEN = "no operation was seen that makes a tensor: it is computed where nobody can look"
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 
 
@@ -212,7 +215,7 @@ def test_gradients(attempt, reference, draw):
     try:
         assert_gradients_match(got, want, *names, suspect_if_cut="gradient_cut")
     except CheckFailed as fault:
-        if fault.suspect or got.reply.mutated:
+        if fault.suspect or got.reply.raised is not None or got.reply.mutated:
             raise
 
         def with_them(others, q):
@@ -225,7 +228,7 @@ def test_gradients(attempt, reference, draw):
 
 
 @check(
-    points=0.5, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
+    points=1.25, layer=Layer.HYGIENE, hint="Print the shapes that you make. Scores, weights, a mask: which is (T, T)?"
 )
 def test_not_materialised(attempt, draw):
     """makes no tensor with two axes of length T"""
@@ -233,6 +236,7 @@ def test_not_materialised(attempt, draw):
         answer = asked(attempt.asking(watch=True), drawn(draw, T), block_q, block_k)
         assert_shape(answer["y"], (B, NH, T, HD_V), "y")
         assert_shape(answer["lse"], (B, NH, T), "lse")
+        expect(answer.reply.operations.shapes, UNSEEN)
         squares = [each for each in answer.reply.operations.shapes if is_square(each, T, block_q, block_k)]
         told = f"with T = {T} and tiles of {block_q} × {block_k}, a tensor of shape {squares and tuple(squares[0])} is made"
         expect(not squares, f"{told} on the way: the square is back", "materialised")
@@ -244,11 +248,12 @@ def is_square(shape, T, *blocks):
     return sum(size in long for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")
+@check(points=0.5, layer=Layer.HYGIENE, hint="exp, sum and a division are all that it takes.")
 def test_written_out(attempt, draw):
     """online_softmax is written out"""
     answer = attempt.asking(watch=True).call(ONLINE, draw(B, 23), 8)
     assert_shape(answer, (B, 23))
+    expect(answer.reply.operations.shapes, UNSEEN)
     called = SOFTMAX & set(answer.reply.operations.kernels)
     expect(not called, "torch.softmax does the work: here the exponentials and their sum are yours", "delegated")
 

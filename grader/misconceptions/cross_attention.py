@@ -22,17 +22,24 @@ SEEN = {
     "one_axis_behind": lambda keep, a: keep[:, :, None],
     "in_front": lambda keep, a: keep[None, None],
     "causal": lambda keep, a: square(a) & keep[:, None, None, :],
+    "causal_from_the_end": lambda keep, a: square(a, a.shape[-1] - a.shape[-2]) & keep[:, None, None, :],
     "causal_alone": lambda keep, a: square(a),
     "causal_of_queries": lambda keep, a: lower(a.shape[-2]).to(a.device),
+    # Heads folded into the batch, and keep repeated in the other order.
+    "batch_innermost": lambda keep, a: keep.repeat(a.shape[1], 1).view(len(keep), a.shape[1], 1, -1),
+    "batch_outermost": lambda keep, a: (
+        keep.repeat_interleave(a.shape[1], 0).view(a.shape[1], len(keep), 1, -1).transpose(0, 1)
+    ),
     "first_head": lambda keep, a: (
         keep[:, None, None, :] | (torch.arange(a.shape[1], device=a.device) > 0)[:, None, None]
     ),
 }
-ALWAYS = ("causal", "causal_alone", "causal_of_queries")  # without a keep, too
+CAUSAL = ("causal", "causal_alone", "causal_from_the_end")
+ALWAYS = (*CAUSAL, "causal_of_queries")  # without a keep, too
 
 
-def square(a):
-    return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).tril()
+def square(a, diagonal=0):
+    return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).tril(diagonal)
 
 
 # Which side queries, keys and values come from.
@@ -197,6 +204,7 @@ MUTANTS = (
     ("softmax_query_axis", {"softmax_of": "keys_by_queries"}),
     ("mask_after_softmax", {"mask": "missing", "late_mask": "zeroed"}),
     ("mask_zero_fill", {"mask": "filled_0"}),
+    ("mask_zero_fill", {"mask": "filled_0", "late_mask": "zeroed"}),  # the context itself set to 0
     ("proj_missing", {"proj": "missing"}),
     *each("size_wrong_axis", lengths=("keys", "queries", "answer")),
     ("view_not_contiguous", {"merge": "view"}),
@@ -207,7 +215,10 @@ MUTANTS = (
     *each("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
     *each("keep_on_queries", seen=ON_QUERIES, mask="missing", late_mask="zeroed"),
     *each("size_wrong_axis", seen=("as_it_is", "one_axis", "one_axis_behind", "in_front")),
-    *each("causal_extra", seen=("causal", "causal_alone", "causal_of_queries")),
+    *each("causal_extra", seen=ALWAYS),
+    *each("causal_extra", seen=CAUSAL, mask="causal_finite"),
+    *each("causal_extra", seen=CAUSAL, softmax="as_numbers"),
+    *each("heads_mix_batch", seen=("batch_innermost", "batch_outermost"), mask=("causal", "causal_finite")),
     ("mask_missing", {"seen": "first_head"}),
     *each("sides_swapped", sides=("swapped", "queries_from_context")),
     ("context_ignored", {"sides": "joined"}),

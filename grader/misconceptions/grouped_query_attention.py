@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._attention import MERGES, SOURCES, SPLITS
+from ._attention import MASKS, MERGES, SOURCES, SPLITS
 from ._attention_module import CUTTERS, OF_FORWARD, OF_INIT, Attention, Weight, known
 from ._attention_mutants import (
     ADDED,
@@ -20,95 +20,8 @@ from ._attention_mutants import (
     WRONG_SIZES,
     each,
 )
+from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
 
-
-def tiled(t, s):
-    return t.repeat(1, s.nh // s.nkv, 1, 1)
-
-
-# Heads of keys or values to as many as there are queries: (B, nkv, T, hd) -> (B, nh, T, hd).
-GROUPS = {
-    "shared": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=1),
-    "tiled": tiled,
-    "first_only": lambda t, s: t[:, :1].expand(-1, s.nh, -1, -1),
-    "last_only": lambda t, s: t[:, -1:].expand(-1, s.nh, -1, -1),
-    "mean": lambda t, s: t.mean(1, keepdim=True).expand(-1, s.nh, -1, -1),
-    "sum": lambda t, s: t.sum(1, keepdim=True).expand(-1, s.nh, -1, -1),
-    "reversed": lambda t, s: t.flip(1).repeat_interleave(s.nh // s.nkv, dim=1),
-    "not_repeated": lambda t, s: t,
-    "by_tokens": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=2),
-    "by_batch": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=0),
-    "tokens_repeated": lambda t, s: t.repeat(1, 1, s.nh // s.nkv, 1),
-    "flattened": lambda t, s: t.repeat_interleave(s.nh // s.nkv),
-    "as_often_as_sets": lambda t, s: t.repeat_interleave(s.nkv, dim=1),
-    "as_often_as_heads": lambda t, s: t.repeat_interleave(s.nh, dim=1),
-    "stretched": lambda t, s: t.expand(-1, s.nh, -1, -1),
-    "expanded_over_batch": lambda t, s: t[None].expand(s.nh // s.nkv, *t.shape).reshape(s.B, s.nh, *t.shape[2:]),
-    "channels_cut": lambda t, s: t.transpose(1, 2).repeat(1, 1, s.nh // s.nkv, 1).reshape(s.B, s.nh, s.T, s.hd),
-}
-
-
-def whole(t, s):
-    return t.unflatten(-1, (s.nkv, s.hd)).transpose(1, 2)
-
-
-def pair(t, s, *order):
-    return t.permute(*order).unbind(0)
-
-
-# The projection z (B, T, 2 · nkv · hd) to k and v, each (B, nkv, T, hd).
-PACKS = {
-    "keys_then_values": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)],
-    "values_then_keys": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)][::-1],
-    "per_set": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4),
-    "per_set_swapped": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4)[::-1],
-    "per_channel": lambda z, s: pair(z.unflatten(-1, (s.nkv, s.hd, 2)), s, 4, 0, 2, 1, 3),
-    "sets_innermost": lambda z, s: pair(z.unflatten(-1, (2, s.hd, s.nkv)), s, 2, 0, 4, 1, 3),
-    "every_second": lambda z, s: [whole(z[..., i::2], s) for i in range(2)],
-    "straight": lambda z, s: [t.reshape(s.B, s.nkv, s.T, s.hd) for t in z.chunk(2, -1)],
-    "sets_before_tokens": lambda z, s: z.reshape(s.B, 2 * s.nkv, s.T, s.hd).chunk(2, 1),
-    "pair_outermost": lambda z, s: z.reshape(2, s.B, s.T, s.nkv, s.hd).transpose(2, 3),
-    "keys_twice": lambda z, s: [whole(z.chunk(2, -1)[0], s)] * 2,
-    "values_twice": lambda z, s: [whole(z.chunk(2, -1)[1], s)] * 2,
-    "along_tokens": lambda z, s: z.chunk(2, 1),
-    "along_batch": lambda z, s: z.chunk(2, 0),
-}
-
-MORE_SCALES = {
-    "sqrt_sets": lambda s: s.nkv**-0.5,
-    "sqrt_group": lambda s: (s.nh // s.nkv) ** -0.5,
-    "sqrt_kv_width": lambda s: (s.nkv * s.hd) ** -0.5,
-    "sqrt_c_over_sets": lambda s: (s.C / s.nkv) ** -0.5,
-}
-
-BYTES = {
-    "right": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b,
-    "of_queries": lambda n, nh, nkv, hd, T, b: 2 * n * nh * hd * T * b,
-    "keys_alone": lambda n, nh, nkv, hd, T, b: n * nkv * hd * T * b,
-    "queries_alone": lambda n, nh, nkv, hd, T, b: n * nh * hd * T * b,
-    "three": lambda n, nh, nkv, hd, T, b: 3 * n * nkv * hd * T * b,
-    "three_of_queries": lambda n, nh, nkv, hd, T, b: 3 * n * nh * hd * T * b,
-    "with_queries": lambda n, nh, nkv, hd, T, b: n * (nh + 2 * nkv) * hd * T * b,
-    "numbers": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T,
-    "always_two": lambda n, nh, nkv, hd, T, b: 4 * n * nkv * hd * T,
-    "always_four": lambda n, nh, nkv, hd, T, b: 8 * n * nkv * hd * T,
-    "one_layer": lambda n, nh, nkv, hd, T, b: 2 * nkv * hd * T * b,
-    "one_token": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * b,
-    "one_channel": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * T * b,
-    "one_set": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b,
-    "group": lambda n, nh, nkv, hd, T, b: 2 * n * (nh // nkv) * hd * T * b,
-    "heads_and_sets": lambda n, nh, nkv, hd, T, b: 2 * n * nh * nkv * hd * T * b,
-    "of_model_width": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * T * b,
-    "shared_out": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b * nh // nkv,
-    "square": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * T * b,
-    "scores": lambda n, nh, nkv, hd, T, b: n * nh * T * T * b,
-    "scores_of_sets": lambda n, nh, nkv, hd, T, b: n * nkv * T * T * b,
-    "bits": lambda n, nh, nkv, hd, T, b: 16 * n * nkv * hd * T * b,
-    "kibibytes": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b // 1024,
-    "mebibytes": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b // 1024**2,
-    "added": lambda n, nh, nkv, hd, T, b: 2 * n * (nkv + hd) * T * b,
-    "weights": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * hd * b,
-}
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
 
@@ -171,8 +84,7 @@ class Grouped(Attention):
         cut = CUTTERS[k.cut_gradient]
         q = SPLITS[k.split](self.projected(x, "q", k), s)
         key, v = PACKS[k.pack](self.projected(x, "kv", k), s)
-        if k.regroup == "groups_outermost":  # the queries' heads counted off in the other order
-            q = q.unflatten(1, (s.nkv, -1)).transpose(1, 2).flatten(1, 2)
+        q = REGROUPS[k.regroup](q, s)
         key, v = (GROUPS[k.group if name in k.group_of else "shared"](t, s) for name, t in (("k", key), ("v", v)))
         q, key, v = SOURCES[k.source](q, key, v, SPLITS["heads"](x, s))
         if k.attend_over == "heads":
@@ -180,15 +92,21 @@ class Grouped(Attention):
         y = self.gather(cut("q", q), cut("k", key), cut("v", v), s, k)
         if k.attend_over == "heads":
             y = y.transpose(1, 2)
-        return MERGES[k.merge](y, s)
+        return MERGES[k.merge](REGROUPS[k.regroup_out](y, s), s)
+
+    def gather(self, q, key, v, s, k):
+        if k.over == "keys":
+            return super().gather(q, key, v, s, k)
+        scores = MASKS[k.mask](q @ key.transpose(-2, -1) * self.factor(s, k), self.mask_for(q, k.holder_in_use, s))
+        return OVER[k.over](scores.unflatten(1, (s.nkv, -1))).reshape(scores.shape) @ v
 
     def factor(self, s, k):
         return MORE_SCALES[k.scale](s) if k.scale in MORE_SCALES else super().factor(s, k)
 
 
 OWN = {
-    "pack": "keys_then_values", "group": "shared", "group_of": "kv", "regroup": "no", "untransposed": "", "bytes": "right",
-    "number": "int",
+    "pack": "keys_then_values", "group": "shared", "group_of": "kv", "regroup": "no", "regroup_out": "no",
+    "over": "keys", "untransposed": "", "bytes": "right", "number": "int",
 }  # fmt: skip
 
 
@@ -220,7 +138,6 @@ MUTANTS = (
     ("scale_missing", {"scale": "missing"}),
     ("mask_missing", {"mask": "missing"}),
     ("kv_packed_wrong", {"pack": "per_set"}),
-    ("kv_packed_wrong", {"pack": "values_then_keys"}),
     ("qkv_order", {"pack": "values_then_keys"}),
     ("kv_heads_first_only", {"group": "first_only"}),
     ("kv_heads_not_repeated", {"group": "not_repeated"}),
@@ -241,7 +158,8 @@ MUTANTS = (
     ("view_not_contiguous", {"merge": "view"}),
     ("super_init_missing", {"awake": False}),
     *each("kv_heads_tiled", group="tiled", group_of=("k", "v")),
-    ("kv_heads_tiled", {"regroup": "groups_outermost"}),
+    *each("kv_heads_tiled", regroup=("groups_outermost", "sets_innermost")),
+    *each("merge_wrong_axes", regroup_out=("groups_outermost", "sets_innermost")),
     *each("kv_heads_tiled", group=("channels_cut", "expanded_over_batch")),
     *each("kv_heads_first_only", group=("first_only", "last_only"), group_of=("kv", "k", "v")),
     *each("kv_heads_not_repeated", group="not_repeated", group_of=("k", "v")),
@@ -264,11 +182,15 @@ MUTANTS = (
     *WRONG_AXES,
     *each("softmax_wrong_axis", softmax=("heads", "batch"), mask="missing"),
     *WRONG_AXES_FINITE,
+    *each("softmax_wrong_axis", over=("sets", "group"), mask=("causal", "causal_finite", "missing")),
+    *each("softmax_query_axis", over="queries_of_group", mask=("causal", "causal_finite", "missing")),
     ("softmax_query_axis", {"softmax": "queries", "mask": "missing"}),
     *NO_SOFTMAX,
     *each("mask_reversed", mask=("reversed_finite", "reversed_keeps_self", "reversed_past_only")),
     *each("mask_excludes_self", mask=("excludes_self_finite", "excludes_self_but_first")),
     ("mask_peeks_one", {"mask": "peeks_two"}),
+    ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
+    ("mask_excludes_self", {"mask": "excludes_self", "softmax": "as_numbers"}),
     *FILLED,
     *each("mask_plus_inf", mask=("plus_inf", "plus_large", "plus_inf_added")),
     *each("mask_nan", mask=("nan_product", "nan_scores_times", "nan_zero_times", "nan_seen")),

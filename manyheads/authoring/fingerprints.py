@@ -81,10 +81,12 @@ def _checks(
     recorded: RecordedCalls, known: KnownReplies, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
 ) -> list[PublicCheck]:
     """A public check for every hidden one that has recorded calls."""
-    checks = []
+    checks, expected = [], recorded.expected
     for outcome in recorded.outcomes:
-        calls = tuple(i for i in recorded.of(outcome.id) if (i, "outputs") not in disputed)
-        if not recorded.of(outcome.id):
+        every = recorded.of(outcome.id)
+        calls = tuple(i for i in every if (i, "outputs") not in disputed)
+        without_numbers = {i for i in every if expected[i] == (None,)}  # who looks at numbers raises there, and may
+        if not every:
             continue
         checks.append(
             PublicCheck(
@@ -95,7 +97,9 @@ def _checks(
                 points=outcome.points,
                 calls=calls,
                 facets=_facets(calls, known, disputed),
-                asks=choose(outcome.id, within(recorded.groups[outcome.id], calls), subjects),
+                asks=choose(
+                    outcome.id, within(recorded.groups[outcome.id], sorted({*calls, *without_numbers})), subjects
+                ),
             )
         )
     return checks

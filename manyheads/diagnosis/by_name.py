@@ -70,22 +70,26 @@ def takes_another_order(subject: Runner, reference: LocalRunner, exchanges: Sequ
 
 def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
     """The call with its positional arguments by the reference's parameter names; None if that changes nothing."""
-    if isinstance(call.subject, Build):
-        build = call.subject
-        kwargs = _names(namespace.get(build.target), build.args)
-        named = dataclasses.replace(build, args=(), kwargs={**kwargs, **build.kwargs})
-        return dataclasses.replace(call, subject=named) if kwargs else None
+    build = call.subject if isinstance(call.subject, Build) else None
+    target = namespace.get(call.subject.target if isinstance(call.subject, Build) else call.subject)
+    built = {} if build is None else _names(target, build.args)
+    if build is not None and built:
+        named = dataclasses.replace(build, args=(), kwargs={**built, **build.kwargs})
+        call = dataclasses.replace(call, subject=named)
     if call.cotangent is not None:  # gradients are reported by position
-        return None
-    target = namespace.get(call.subject)
-    names = [_names(target, step.args) for step in call.steps]
+        return call if built else None
+    called = target if build is None else getattr(target, "forward", None)
+    names = [_names(called, step.args, bound=build is None) for step in call.steps]
     steps = (FollowUp((), {**n, **s.kwargs}) if n else s for n, s in zip(names, call.steps, strict=True))
-    return call.with_steps(tuple(steps)) if any(names) else None
+    return call.with_steps(tuple(steps)) if built or any(names) else None
 
 
-def _names(target: object, args: Sequence[object]) -> dict[str, object]:
-    """Positional arguments by name; empty for fewer than two, because a single argument has no order."""
+def _names(target: object, args: Sequence[object], *, bound: bool = True) -> dict[str, object]:
+    """Positional arguments by name; empty for fewer than two, because a single argument has no order.
+
+    bound: whether the target takes no `self`.
+    """
     if not callable(target) or len(args) < 2:
         return {}
-    names = list(inspect.signature(target).parameters)
+    names = list(inspect.signature(target).parameters)[not bound :]
     return dict(zip(names, args, strict=False)) if len(args) <= len(names) else {}

@@ -158,14 +158,16 @@ def _found(
     if found:
         return (_fault(next(iter(found.values())), list(found)),)
     both = (
-        ((a, b), namespace)
+        ((a, b), made)
         for a, b in possible_pairs(table, fits, used, replies)
-        for namespace in combined(bank, table.classes[a], table.classes[b])
+        if (made := tuple(combined(bank, table.classes[a], table.classes[b])))
     )
     only_raised = all(e.reply.raised is not None for e in exchanges)
-    for classes, namespace in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
-        together = LocalRunner(namespace, reference.device, only_values=True)
-        if _explains(together, exchanges) and not (part and part.contradicts(together, reference)):
+    for classes, namespaces in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
+        for namespace in namespaces:
+            together = LocalRunner(namespace, reference.device, only_values=True)
+            if not _explains(together, exchanges) or (part and part.contradicts(together, reference)):
+                continue
             needed = _needed(bank, table, sorted(classes), reference, exchanges)
             pair = [_representative(bank, table, c) for c in needed]
             return tuple(_with_alternatives(bank, table, m) for m in simplest(bank, pair, reference, exchanges))

@@ -19,14 +19,15 @@
 # Then a block arrives with a larger score. Was all in vain? No: every old term is exp(score − m), and
 #
 # ```text
-# exp(score − new m) = exp(score − m) · exp(m − new m)
+# exp(score − new m)
+#     = exp(score − m) · exp(m − new m)
 # ```
 #
 # The second factor is the same for all of them. One multiplication mends the whole past, however long it is
 # (Milakov and Gimelshein, 2018):
 #
 # ```text
-# new m = larger of m and the block's maximum
+# new m = larger of m, the block's max
 # s = s · exp(m − new m)
 #     + sum of exp(block − new m)
 # m = new m

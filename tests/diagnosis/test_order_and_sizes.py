@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.box.worker.messages import Call
+from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.recording import Exchange
 from manyheads.diagnosis.by_name import takes_another_order
@@ -66,6 +66,38 @@ def one_axis_only(x: Tensor, by: Tensor) -> Tensor:
 def test_sizes_that_stay(attempt: Callable[..., object], expected: bool) -> None:
     _, exchanges = exchanges_with(attempt)
     assert has_fixed_size(REFERENCE, exchanges) is expected
+
+
+class Less(torch.nn.Module):
+    """(T,), (T,) -> (T,)."""
+
+    def forward(self, x: Tensor, other: Tensor) -> Tensor:
+        return x - other
+
+
+class OtherOrder(torch.nn.Module):
+    def forward(self, other: Tensor, x: Tensor) -> Tensor:
+        return x - other
+
+
+class OtherOrderAndValues(torch.nn.Module):
+    def forward(self, other: Tensor, x: Tensor) -> Tensor:
+        return 2 * x - other
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(OtherOrder, True, id="the other order"),
+        pytest.param(OtherOrderAndValues, False, id="the other order and wrong values"),
+        pytest.param(Less, False, id="nothing is wrong"),
+    ],
+)
+def test_the_order_of_a_modules_inputs(made: type, expected: bool) -> None:
+    call = Call(Build("Less", ()), (torch.arange(3.0), torch.ones(3)))
+    subject = LocalRunner({"Less": made})
+    exchanges = [Exchange("check", call, subject.execute(call))]
+    assert takes_another_order(subject, LocalRunner({"Less": Less}), exchanges) is expected
 
 
 def namespace(text: str) -> Mapping[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,12 @@ from hypothesis import strategies as st
 from manyheads.box.replies import BadReply, read_reply
 from manyheads.box.replies import split as split_replies
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from manyheads.box.worker.form import OPAQUE, Form, misfit
+from manyheads.box.worker.messages import Call, FollowUp, Returned
 from manyheads.box.worker.wire import LENGTH, encode
+from manyheads.checks.answer import answers_of
+from manyheads.checks.failed import CheckFailed
+from manyheads.judge.validate_reply import validate_reply
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -32,6 +38,14 @@ SEEDS = {
     "an exception": Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)),
     "a module": Reply(
         modules=(FACTS,), mutated=("args.0",), operations=Operations(True, (6,), shapes=((2, 3),), kernels=("mm",))
+    ),
+    "parts of two steps": Reply(
+        outputs=(
+            *(Output("tensor", NUMBERS, "float32", "cpu", (2, 3)), Output(OPAQUE)),
+            *(Output(misfit(0, "list of 9")), Output(misfit(1, "without y"))),
+        ),
+        mutated=("then.0.args.0",),
+        operations=Operations(False, (6, 12), shapes=((), (0, 3), (1,) * 10), kernels=("_softmax", "bmm")),
     ),
     "a bool and an empty tensor": Reply(
         outputs=(
@@ -87,10 +101,9 @@ def assert_read_or_refused(data: bytes) -> None:
 def test_a_valid_reply_is_read_as_it_was_sent(name):
     sent, read = SEEDS[name], read_reply(payload(SEEDS[name]))
     for mine, theirs in zip(sent.outputs, read.outputs, strict=True):
-        assert mine.tensor is not None
-        assert theirs.tensor is not None
-        assert torch.equal(mine.tensor, theirs.tensor)
-        assert mine.dtype == theirs.dtype
+        assert (mine.kind, mine.dtype, mine.shape) == (theirs.kind, theirs.dtype, theirs.shape)
+        assert (mine.tensor is None) == (theirs.tensor is None)
+        assert mine.tensor is None or torch.equal(mine.tensor, theirs.tensor)  # type: ignore[arg-type]
     assert sent.gradients.keys() == read.gradients.keys()
     assert (sent.raised, sent.mutated, sent.modules, sent.operations) == (
         read.raised,
@@ -164,6 +177,47 @@ def test_arbitrary_bytes_as_several_replies(data, count):
     with contextlib.suppress(BadReply):
         assert len(split_replies(data, count)) == count
 
+
+FORM = Form("tuple", ("y", "rest"), (Form(), Form("dict", ("low", "state"), (Form(), Form("opaque")))))
+ASKED = Call("f", (NUMBERS,), returns=FORM, then=(FollowUp((Returned(0, (1, 1)),)),), watch=True)
+KIND = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(["tensor", "NoneType", OPAQUE, "float", "sparse_coo float32 tensor", "tuple of 9", ""]),
+    st.builds(misfit, st.integers(-1, 120), st.sampled_from(["tensor", "nothing", "without low", "without \n", ""])),
+    st.sampled_from(["list of 57", "tuple of \u0669", "in place of \u0660: tensor", "in place of 0: tuple of \u0669"]),
+)
+
+
+@settings(FUZZ, max_examples=60)
+@given(st.lists(st.tuples(KIND, st.booleans()), min_size=4, max_size=4))
+@example([("sparse_31415 float32 tensor", False)] * 4)
+def test_parts_of_any_kind_are_refused_or_told_in_words_of_ours(kinds):
+    """What a check asks of each part gives a tensor, or a sentence without a word that the attempt chose."""
+    shown = [Output(kind, NUMBERS if has else None, None, None, (2, 3) if has else None) for kind, has in kinds]
+    outputs = (*shown[:2], Output(OPAQUE), *shown[2:], Output(OPAQUE))
+    reply = read_reply(payload(Reply(outputs, operations=Operations(False))))
+    if validate_reply(ASKED, reply):
+        return
+    answers = [answer for answer in answers_of(ASKED, reply) if answer.form.kind != "opaque"]
+    told = [says(lambda of=answer, part=part: getattr(of, part)) for answer in answers for part in ("dtype", "output")]
+    assert all(WORDS.fullmatch(each) for each in told if each), told
+
+
+def says(ask):
+    """Why a check fails that asks for this; empty where it does not."""
+    try:
+        ask()
+    except CheckFailed as failed:
+        return str(failed)
+    return ""
+
+
+WORDS = re.compile(
+    r"(a tensor|a pair \(y, rest\)|a dict with low and state|anything) was expected"
+    r"( of call [12]| as (y|rest|rest\.low|rest\.state)( of call [12])?)?; yours "
+    r"(has no (low|state)|returned (an object of another type|None: is a return missing at its end\?|a part that nobody looks at"
+    r"|an? (tensor( alone)?|float|sparse_coo float32 tensor|(tuple|list) of [0-9]( or more)?|dict|list|set|str|int)))"
+)
 
 NUMBER = st.one_of(
     st.integers(-(1 << 70), 1 << 70),

@@ -117,7 +117,10 @@ def test_an_aspect_fails_what_differs_in_it(
 
 
 def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
-    compare("device", [compared(doubled, lambda x: x * x.sum().item(), WATCHED)])
+    for aspect in ("answered", "device"):
+        compare(aspect, [compared(doubled, lambda x: x * x.sum().item(), WATCHED)])
+    with pytest.raises(AttemptRaised):
+        compare("answered", [compared(doubled, breaks, WATCHED)])
 
 
 @pytest.mark.parametrize("aspect", ["kind", "shape", "finite", "values", "dtype", "gradients", "stays"])

@@ -1,0 +1,64 @@
+"""A module that hands out a cache: how it is made and fed, and what is asked of one that fails."""
+
+from types import SimpleNamespace
+
+from . import _undropped as shared
+
+TARGET = "CachedSelfAttention"
+CACHED = shared.Subject(
+    TARGET,
+    arguments=lambda s: (s.C, s.nh, s.block),
+    shapes=lambda s: {"qkv.weight": (3 * s.C, s.C), "proj.weight": (s.C, s.C)},
+    mask=lambda s: (s.block, s.block),
+)
+
+
+def sizes_of():
+    """Sizes that differ pairwise, none of them usual in lessons."""
+    return SimpleNamespace(B=7, nh=5, hd=6, C=30, block=17)
+
+
+def weights_of(draw, C, scale=1.5):
+    """scale: of queries and keys, so that the weights are far from even."""
+    qkv = draw.weights(3 * C, C)
+    qkv[: 2 * C] *= scale
+    return {"qkv.weight": qkv, "proj.weight": draw.weights(C, C)}
+
+
+def made(implementation, s, weights):
+    return CACHED.module(implementation, s, weights)
+
+
+def fed(module, *chunks):
+    """The answer to each chunk, each continued where the one before it ended."""
+    calls, known = module.sequence(), None
+    for chunk in chunks:
+        known = calls(chunk) if known is None else calls(chunk, known["cache"])
+    return calls.ask()
+
+
+def differs(a, b):
+    return (a.nan_to_num(nan=1e30) - b.nan_to_num(nan=1e30)).abs() > 1e-6 * a.nan_to_num().abs().max()
+
+
+KEPT_IN_DEFAULT = "a first call gives another answer without a cache than with cache=None: the default is not None"
+
+
+def keeps_in_default(attempt, s, weights, x):
+    """Whether a first call is another one without the argument than with None, which gives the same twice."""
+    module = made(attempt, s, weights)
+    left_out, given, again = module(x), module(x, None), module(x, None)
+    if given.raised or again.raised or differs(given["y"].output, again["y"].output).any():
+        return False
+    return bool(left_out.raised) or bool(differs(left_out["y"].output, given["y"].output).any())
+
+
+def forgets(module, s, draw):
+    """Whether the tokens are accepted because the cache has lost some, and not because nobody counts."""
+    if fed(module, draw(s.B, s.block, s.C), draw(s.B, 1, s.C))[-1].raised is not None:
+        return True
+    prompt, token = draw(s.B, s.block - 3, s.C), draw(s.B, 1, s.C)
+    edited = prompt.clone()
+    edited[:, 0] = draw(s.B, s.C)
+    before, after = (fed(module, each, token)[-1] for each in (prompt, edited))
+    return before.raised is None and after.raised is None and not differs(before["y"].output, after["y"].output).any()

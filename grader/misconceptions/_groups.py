@@ -1,0 +1,102 @@
+"""The ways in which query heads share heads of keys and values: how these are cut, repeated, weighed and counted."""
+
+
+def tiled(t, s):
+    return t.repeat(1, s.nh // s.nkv, 1, 1)
+
+
+# Heads of keys or values to as many as there are queries: (B, nkv, T, hd) -> (B, nh, T, hd).
+GROUPS = {
+    "shared": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=1),
+    "tiled": tiled,
+    "first_only": lambda t, s: t[:, :1].expand(-1, s.nh, -1, -1),
+    "last_only": lambda t, s: t[:, -1:].expand(-1, s.nh, -1, -1),
+    "mean": lambda t, s: t.mean(1, keepdim=True).expand(-1, s.nh, -1, -1),
+    "sum": lambda t, s: t.sum(1, keepdim=True).expand(-1, s.nh, -1, -1),
+    "reversed": lambda t, s: t.flip(1).repeat_interleave(s.nh // s.nkv, dim=1),
+    "not_repeated": lambda t, s: t,
+    "by_tokens": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=2),
+    "by_batch": lambda t, s: t.repeat_interleave(s.nh // s.nkv, dim=0),
+    "tokens_repeated": lambda t, s: t.repeat(1, 1, s.nh // s.nkv, 1),
+    "flattened": lambda t, s: t.repeat_interleave(s.nh // s.nkv),
+    "as_often_as_sets": lambda t, s: t.repeat_interleave(s.nkv, dim=1),
+    "as_often_as_heads": lambda t, s: t.repeat_interleave(s.nh, dim=1),
+    "stretched": lambda t, s: t.expand(-1, s.nh, -1, -1),
+    "expanded_over_batch": lambda t, s: t[None].expand(s.nh // s.nkv, *t.shape).reshape(s.B, s.nh, *t.shape[2:]),
+    "channels_cut": lambda t, s: t.transpose(1, 2).repeat(1, 1, s.nh // s.nkv, 1).reshape(s.B, s.nh, s.T, s.hd),
+}
+
+
+def whole(t, s):
+    return t.unflatten(-1, (s.nkv, s.hd)).transpose(1, 2)
+
+
+def pair(t, s, *order):
+    return t.permute(*order).unbind(0)
+
+
+# The projection z (B, T, 2 · nkv · hd) to k and v, each (B, nkv, T, hd).
+PACKS = {
+    "keys_then_values": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)],
+    "values_then_keys": lambda z, s: [whole(t, s) for t in z.chunk(2, -1)][::-1],
+    "per_set": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4),
+    "per_set_swapped": lambda z, s: pair(z.unflatten(-1, (s.nkv, 2, s.hd)), s, 3, 0, 2, 1, 4)[::-1],
+    "per_channel": lambda z, s: pair(z.unflatten(-1, (s.nkv, s.hd, 2)), s, 4, 0, 2, 1, 3),
+    "sets_innermost": lambda z, s: pair(z.unflatten(-1, (2, s.hd, s.nkv)), s, 2, 0, 4, 1, 3),
+    "every_second": lambda z, s: [whole(z[..., i::2], s) for i in range(2)],
+    "straight": lambda z, s: [t.reshape(s.B, s.nkv, s.T, s.hd) for t in z.chunk(2, -1)],
+    "sets_before_tokens": lambda z, s: z.reshape(s.B, 2 * s.nkv, s.T, s.hd).chunk(2, 1),
+    "pair_outermost": lambda z, s: z.reshape(2, s.B, s.T, s.nkv, s.hd).transpose(2, 3),
+    "keys_twice": lambda z, s: [whole(z.chunk(2, -1)[0], s)] * 2,
+    "values_twice": lambda z, s: [whole(z.chunk(2, -1)[1], s)] * 2,
+    "along_tokens": lambda z, s: z.chunk(2, 1),
+    "along_batch": lambda z, s: z.chunk(2, 0),
+}
+
+# The queries' heads counted off in the other order: (B, nh, T, hd) -> the same shape.
+REGROUPS = {
+    "no": lambda t, s: t,
+    "groups_outermost": lambda t, s: t.unflatten(1, (s.nkv, -1)).transpose(1, 2).flatten(1, 2),
+    "sets_innermost": lambda t, s: t.unflatten(1, (-1, s.nkv)).transpose(1, 2).flatten(1, 2),
+}
+# Scores with an axis for the sets and one for the group, (B, nkv, group, T, T), to weights.
+OVER = {
+    "sets": lambda a: a.softmax(1),
+    "group": lambda a: a.softmax(2),
+    "queries_of_group": lambda a: a.flatten(2, 3).softmax(2),
+}
+MORE_SCALES = {
+    "sqrt_sets": lambda s: s.nkv**-0.5,
+    "sqrt_group": lambda s: (s.nh // s.nkv) ** -0.5,
+    "sqrt_kv_width": lambda s: (s.nkv * s.hd) ** -0.5,
+    "sqrt_c_over_sets": lambda s: (s.C / s.nkv) ** -0.5,
+}
+
+BYTES = {
+    "right": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b,
+    "of_queries": lambda n, nh, nkv, hd, T, b: 2 * n * nh * hd * T * b,
+    "keys_alone": lambda n, nh, nkv, hd, T, b: n * nkv * hd * T * b,
+    "queries_alone": lambda n, nh, nkv, hd, T, b: n * nh * hd * T * b,
+    "three": lambda n, nh, nkv, hd, T, b: 3 * n * nkv * hd * T * b,
+    "three_of_queries": lambda n, nh, nkv, hd, T, b: 3 * n * nh * hd * T * b,
+    "with_queries": lambda n, nh, nkv, hd, T, b: n * (nh + 2 * nkv) * hd * T * b,
+    "numbers": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T,
+    "always_two": lambda n, nh, nkv, hd, T, b: 4 * n * nkv * hd * T,
+    "always_four": lambda n, nh, nkv, hd, T, b: 8 * n * nkv * hd * T,
+    "one_layer": lambda n, nh, nkv, hd, T, b: 2 * nkv * hd * T * b,
+    "one_token": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * b,
+    "one_channel": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * T * b,
+    "one_set": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b,
+    "group": lambda n, nh, nkv, hd, T, b: 2 * n * (nh // nkv) * hd * T * b,
+    "heads_and_sets": lambda n, nh, nkv, hd, T, b: 2 * n * nh * nkv * hd * T * b,
+    "of_model_width": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * T * b,
+    "shared_out": lambda n, nh, nkv, hd, T, b: 2 * n * hd * T * b * nh // nkv,
+    "square": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * T * b,
+    "scores": lambda n, nh, nkv, hd, T, b: n * nh * T * T * b,
+    "scores_of_sets": lambda n, nh, nkv, hd, T, b: n * nkv * T * T * b,
+    "bits": lambda n, nh, nkv, hd, T, b: 16 * n * nkv * hd * T * b,
+    "kibibytes": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b // 1024,
+    "mebibytes": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * T * b // 1024**2,
+    "added": lambda n, nh, nkv, hd, T, b: 2 * n * (nkv + hd) * T * b,
+    "weights": lambda n, nh, nkv, hd, T, b: 2 * n * nkv * hd * nh * hd * b,
+}
