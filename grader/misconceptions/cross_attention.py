@@ -210,6 +210,8 @@ MUTANTS = (
     ("view_not_contiguous", {"merge": "view"}),
     ("super_init_missing", {"awake": False}),
     *each("keep_inverted", mask="reversed_finite"),
+    # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as key_padding_mask.
+    ("keep_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
     ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
     *each("keep_on_queries", seen=ON_QUERIES, mask=("causal_finite", "filled_0")),
     *each("keep_on_queries", seen=ON_QUERIES, mask="causal", softmax="as_numbers"),
