@@ -219,7 +219,7 @@ def test_refuses_indivisible(attempt, draw):
     even(draw(2, 8, nh * hd)).must_return()  # an attempt that refuses everything fails
 
 
-@check(points=0.25, layer=Layer.HYGIENE, hint="One new token is always few: what is the cache's length?")
+@check(points=0.5, layer=Layer.HYGIENE, hint="One new token is always few: what is the cache's length?")
 def test_refuses_too_long(attempt, draw):
     """refuses more tokens than block_size, also where most of them are in the cache"""
     s = sizes_of()
