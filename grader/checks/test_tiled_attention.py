@@ -89,11 +89,16 @@ def test_causal(attempt, draw):
                 a, b = (each[part].output for each in (before, after))
                 assert_shape(a, (B, NH, 23, HD_V) if part == "y" else (B, NH, 23), part)
                 changed = moved(*(x.flatten(0, 1) if part == "y" else x.flatten(0, 1)[..., None] for x in (a, b)))
-                early = [i for i in range(t) if float(changed[:, i].max()) > 1e-7]
+                early = [i for i in range(t) if float(changed[:, i].max()) > rounding(before[part])]
                 told = f"with tiles of {block_q} × {block_k}, key {t} and its value reach {part} of query {early and early[-1]}"
                 expect(not early, told)
                 missing = f"with tiles of {block_q} × {block_k}, key {t} and its value do not reach {part} of query {t} itself"
                 expect(float(changed[:, t].max()) > 1e-9, missing)
+
+
+def rounding(answer):
+    """What a reference point that depends on all scores may change: it cancels, but for rounding."""
+    return 1e-5 if answer.dtype == "float32" else 1e-7
 
 
 @check(points=0.25, layer=Layer.CAUSALITY)
@@ -101,16 +106,17 @@ def test_independent(attempt, draw):
     """keeps whatever stands in the leading dimensions apart"""
     scores, qkv = draw(B, NH, 23), drawn(draw, 23)
     for what, ask, given in (
-        (ONLINE, lambda x: attempt.call(ONLINE, x[0], 8).output, (scores,)),
-        (TILED, lambda x: asked(attempt, x, 8, 4)["y"].output, qkv),
+        (ONLINE, lambda x: attempt.call(ONLINE, x[0], 8), (scores,)),
+        (TILED, lambda x: asked(attempt, x, 8, 4)["y"], qkv),
     ):
         edited = [x.clone() for x in given]
         for x in edited:
             x[1, 2] = draw(*x[1, 2].shape)
-        before, after = ask(given), ask(edited)
+        answer = ask(given)
+        before, after = answer.output, ask(edited).output
         assert_shape(before, scores.shape if what == ONLINE else qkv[2].shape, what)
         assert_shape(after, before.shape, what)
-        changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > 1e-7
+        changed = (before.nan_to_num() - after.nan_to_num()).flatten(2).abs().amax(-1) > rounding(answer)
         changed[1, 2] = False
         expect(
             not changed.any(), f"{what}: what stands at (1, 2) of the leading dimensions changes what stands elsewhere"

@@ -173,7 +173,8 @@ def tiled_attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attend causally, one tile of block_q queries and block_k keys at a time.
 
-    Where both blocks are smaller than T, no tensor on the way has two axes of length T. Gradients flow from y to q, k and v.
+    Where both blocks are smaller than T, no tensor on the way has two axes of length T, as it is or filled up to whole
+    blocks. Gradients flow from y to q, k and v.
 
     Args:
         q: queries, (..., T, hd), a float dtype.
