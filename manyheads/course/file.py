@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
+from .drawn import Drawn, refuse_undrawable
 from .measured import Measurement, refuse_unknown
 from .shapes import parse_signature
 
@@ -102,10 +103,16 @@ class ExerciseRow(_Model):
         description="the module with which `course generate` writes: it returns a pair (y, cache), the cache opaque",
     )
     bench: tuple[Measurement, ...] = Field((), description="what `course bench` measures")
+    plot: dict[str, Drawn] = Field({}, description="what `course plot` draws of a function beside its values")
 
     @model_validator(mode="after")
     def _can_be_measured(self) -> ExerciseRow:
         refuse_unknown(self.bench, self.shapes)
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_drawn(self) -> ExerciseRow:
+        refuse_undrawable(self.plot, self.shapes)
         return self
 
     @model_validator(mode="after")

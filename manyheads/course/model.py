@@ -72,6 +72,10 @@ class Exercise:
         """What `course bench` measures of it."""
         return self.row.bench
 
+    def turned(self, name: str) -> str:
+        """The argument whose pairs of channels the function of that name turns; "" if it turns none."""
+        return self.row.plot[name].turned if name in self.row.plot else ""
+
     @property
     def shapes(self) -> tuple[str, ...]:
         """The names of the functions and classes whose shapes course.yaml gives."""

@@ -36,6 +36,7 @@ class Example:
     others: of a call that returns several outputs, what is expected of all but the first.
     place: which output of the reply it is. label: what a student calls it; "" for the only one.
     instead: other calls of the same function and setting, the next easiest first.
+    turned: the argument whose pairs of channels the function turns; "" if it turns none.
     """
 
     call: Call
@@ -48,6 +49,7 @@ class Example:
     place: int = field(default=0, kw_only=True)
     label: str = field(default="", kw_only=True)
     instead: tuple[Example, ...] = field(default=(), kw_only=True)
+    turned: str = field(default="", kw_only=True)
 
     @property
     def every(self) -> tuple[Example, ...]:
@@ -59,6 +61,13 @@ class Example:
         """The named axes of this output; empty where none are known."""
         paths = [path for path, _ in self.call.form.leaves()]
         return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+
+    @property
+    def before_turning(self) -> Tensor | None:
+        """The argument whose pairs of channels the function turns."""
+        names = [p.name for p in self.signature.call] if self.signature else []
+        given = {**dict(zip(names, self.call.args, strict=False)), **self.call.kwargs}.get(self.turned)
+        return given if isinstance(given, Tensor) else None
 
     @property
     def target(self) -> str:
@@ -155,6 +164,7 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
             axes = axes_of(signature, call, first.shape, signatures, parts)
             if axes is not None:
                 example = _example(_bare(call), expected, compares_values, signature, axes)
+                example = replace(example, turned=exercise.turned(example.target))
                 yield from ((index, smaller) for smaller in _smaller(example))
 
 

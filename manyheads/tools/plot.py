@@ -12,6 +12,7 @@ from torch import Tensor
 from ..box.worker.answers import Traced
 from ..checks.explain import explain
 from ..public.heads import Heads
+from .angles import resized, turns, wrapped
 from .calls import Example
 from .heads import heads_of
 
@@ -69,7 +70,7 @@ def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
 
 def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
     """The bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
-    shown = [band for each in example.every for band in _of_output(each, traced, heads)]
+    shown = [band for each in example.every for band in _of_output(each, traced, heads)] + _angles(example, traced)
     return [*shown, *_heads(example, traced)] if example.has_heads and traced.reply.raised is None else shown
 
 
@@ -102,6 +103,24 @@ def compared(
     panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
     apart = Panel(_APART, difference(mine, wanted), "difference")
     return Band(title, (*panels, apart), rows, columns, beside=beside)
+
+
+def _angles(example: Example, traced: Traced) -> list[Band]:
+    """By how much each pair of channels of the first sequence and head is turned, if the function turns them."""
+    given, outputs = example.before_turning, traced.reply.outputs
+    found = outputs[example.place].tensor if traced.reply.raised is None and len(outputs) > example.place else None
+    if given is None or found is None or found.shape != given.shape or given.shape[-1] % 2:
+        return []
+    title, index = f"by how much {example.title} turns each pair, in radians", (0,) * (given.dim() - 2)
+    before, wanted, mine = (_table(values, index) for values in (given, example.expected, found))
+    angles, changed = turns(wanted, before), resized(mine, before)
+    if changed.any():
+        note = f"yours is no rotation: {int(changed.sum())} of {changed.numel()} pairs change their length"
+        panels = Panel("expected", angles), Panel("yours", None, note=note), Panel(_APART, None, "difference")
+    else:
+        own = turns(mine, before)
+        panels = Panel("expected", angles), Panel("yours", own), Panel(_APART, wrapped(own - angles), "difference")
+    return [Band(title, panels, "token", "pair of neighbouring channels")]
 
 
 def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
