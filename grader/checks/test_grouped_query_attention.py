@@ -26,7 +26,7 @@ def with_sizes(s):
 
 def sizes_of(draw, **fixed):
     """Sizes that differ pairwise, kv's rows and the group among them, and none usual in lessons."""
-    s = draw.sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[6], block=[13, 17])
+    s = draw.sizes(B=[7], T=[9, 11], nh=[15], nkv=[3], hd=[4], block=[13, 17])
     return with_sizes(SimpleNamespace(**{**vars(s), **fixed}))
 
 
