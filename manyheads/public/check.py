@@ -107,9 +107,7 @@ def _check(
         asked = {}
         for index in check.asked:
             place = target_of(fingerprints.calls[index])
-            asked[index] = _see(fingerprints, index, attempt)
-            if index in check.calls:
-                seen[index] = asked[index]
+            asked[index] = seen[index] = _see(fingerprints, index, attempt)
         for ask in check.asks:
             for group in ask.calls:
                 place = target_of(fingerprints.calls[group[0]])

@@ -67,8 +67,6 @@ def _questions(fingerprints: Fingerprints, asked: list[Exchange], dtype: str, fa
     places = {id(call): index for index, call in enumerate(fingerprints.calls)}
 
     def is_right(index: int, reply: Reply) -> bool:
-        if index not in fingerprints.facets:
-            return True  # its check asks aspects of it, and it is compared with no mutant
         right, call = fingerprints.content.right(index), fingerprints.calls[index]
         return not differs(fingerprints, index, fingerprint_beside(right, call, settled(call, reply)))
 
