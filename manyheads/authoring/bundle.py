@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ..course import Course, CourseError
+from ..course import Course, CourseError, Exercise
 from ..report.words import points
 from .templates import as_they_are, filled
 from .wheel import HASH_FILE, engine_wheel
@@ -53,7 +53,8 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "first_folder": str(first.assignment.exercises_folder.relative_to(course.root)),
         "call_seconds": f"{course.limits.seconds_per_call:g}",
         "attempt_seconds": f"{course.limits.seconds_per_attempt:g}",
-        "attention": _attention_lines(course),
+        "name": _name_of(course, first),
+        "commands": _command_lines(course, _name_of(course, first)),
         "attempts": "\n".join(
             f"/{path.relative_to(course.root)}" for e in course.exercises for path in (e.script, e.notebook)
         ),
@@ -63,10 +64,22 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
     }
 
 
-def _attention_lines(course: Course) -> str:
-    """The README's lines about `course train`, `generate` and `bench`, as far as there is something for them."""
-    lines = {}
-    able = next((f"{each.number:02d}" for each in course.exercises if each.train is not None), None)
+def _name_of(course: Course, exercise: Exercise) -> str:
+    """The shortest that a command takes for it: its number, or its id where another assignment has that number, too."""
+    number = f"{exercise.number:02d}"
+    return number if sum(each.number == exercise.number for each in course.exercises) == 1 else exercise.id
+
+
+def _command_lines(course: Course, first: str) -> str:
+    """The README's lines about what a student can ask for, as far as the course has something for it."""
+    lines = {
+        "status": "the ladder: done, in progress, untouched, what is next",
+        "check --watch": "check again at every save",
+        f"hint {first}": "a question, then a pointer, then nearly the answer",
+        f"trace {first}": "your own lines: what each does to shapes, and where every number goes",
+        f"plot {first}": "expected, yours and the difference, as a picture",
+    }
+    able = next((_name_of(course, each) for each in course.exercises if each.train is not None), None)
     if able is not None:
         lines[f"train {able}"] = "your own attention learns to write, in a minute; --page: with its heads, on a page"
         lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
@@ -75,7 +88,9 @@ def _attention_lines(course: Course) -> str:
     measured = next((each.id for each in course.assignments if any(e.bench for e in each.exercises)), None)
     if measured is not None:
         lines[f"bench {measured}"] = "what your own code costs while one size grows; --out bench.png"
-    return "".join(f"    .venv/bin/course {f'{command:<15}'} # {says}\n" for command, says in lines.items())
+    lines["--help"] = "all of them"
+    width = max(map(len, lines))
+    return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
 
 
 def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:

@@ -26,8 +26,10 @@ def wrapped(angle: Tensor) -> Tensor:
 def resized(found: Tensor, given: Tensor) -> Tensor:
     """Which pairs have another length than before: no rotation does that. (…, T, hd / 2)"""
     before, after = (_pairs(t).norm(dim=-1) for t in (given, found))
-    return ~((after - before).abs() <= _ROUNDING * (1 + before))  # NaN counts as another length
+    same: Tensor = (after - before).abs() <= _ROUNDING * (1 + before)  # NaN counts as another length
+    return ~same
 
 
 def _pairs(values: Tensor) -> Tensor:
-    return values.double().unflatten(-1, (-1, 2))
+    pairs: Tensor = values.double().unflatten(-1, (-1, 2))
+    return pairs
