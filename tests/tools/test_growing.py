@@ -57,7 +57,7 @@ def traced(source: str) -> Traced:
 def example() -> Example:
     """The sequence, with the outputs and the heads of the right attempt."""
     right = traced(RIGHT)
-    outputs = [right.reply.outputs[place].tensor for place in range(0, 8, 2)]
+    outputs = [y for place in range(0, 8, 2) if (y := right.reply.outputs[place].tensor) is not None]
     axes = Axes({"B": 2, "T": 3, "C": 8, "nh": 2, "hd": 4}, packed=frozenset({"C"}))
     each = [
         Example(CALL, y, True, CACHED, axes, place=2 * i, label=f"y of call {i + 1}") for i, y in enumerate(outputs)
