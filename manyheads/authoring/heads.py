@@ -11,7 +11,7 @@ from ..public.file import Fingerprints
 from ..public.heads import Heads, key_of, save
 from ..tools.calls import examples
 from ..tools.crops import TABLES, TIMES
-from ..tools.heads import heads_of
+from ..tools.growing import heads_by_call
 from ..tools.sentence import sentence_examples
 
 
@@ -26,7 +26,6 @@ def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
         if not example.has_heads:
             continue
         traced = trace(namespace, TraceCall(cast(example.call, "float32"), TABLES, TIMES), str(path))
-        found = heads_of(traced, example.axes)
-        if found is not None:
-            recorded[key_of(example.expected)] = found
+        found = heads_by_call(example, traced)
+        recorded |= {key_of(each.expected): heads for each, heads in found if heads is not None}
     return save(recorded) if recorded else b""

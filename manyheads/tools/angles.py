@@ -20,14 +20,15 @@ def turns(found: Tensor, given: Tensor) -> Tensor:
 
 def wrapped(angle: Tensor) -> Tensor:
     """The same angle in (−π, π]."""
-    return math.pi - (math.pi - angle).remainder(2 * math.pi)
+    turned: Tensor = math.pi - (math.pi - angle).remainder(2 * math.pi)
+    return turned
 
 
 def resized(found: Tensor, given: Tensor) -> Tensor:
     """Which pairs have another length than before: no rotation does that. (…, T, hd / 2)"""
-    before, after = (_pairs(t).norm(dim=-1) for t in (given, found))
-    same: Tensor = (after - before).abs() <= _ROUNDING * (1 + before)  # NaN counts as another length
-    return ~same
+    before, after = (torch.linalg.vector_norm(_pairs(t), dim=-1) for t in (given, found))
+    alike: Tensor = (after - before).abs() <= _ROUNDING * (1 + before)  # NaN counts as another length
+    return ~alike
 
 
 def _pairs(values: Tensor) -> Tensor:

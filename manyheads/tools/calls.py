@@ -119,7 +119,14 @@ def _easiest(ranked: Sequence[tuple[tuple[int, ...], Example]]) -> Example:
 
 def with_heads(chosen: Sequence[AnyExample], recorded: Mapping[str, Heads]) -> list[AnyExample]:
     """The same examples, each with the reference's heads if they are recorded."""
-    return [replace(example, heads=recorded.get(key_of(example.expected))) for example in chosen]
+    return [
+        replace(
+            example,
+            heads=recorded.get(key_of(example.expected)),
+            others=tuple(replace(each, heads=recorded.get(key_of(each.expected))) for each in example.others),
+        )
+        for example in chosen
+    ]
 
 
 def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:

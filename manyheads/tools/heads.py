@@ -23,9 +23,14 @@ def heads_of(traced: Traced, axes: Axes) -> Heads | None:
     """The weights and scores that the call computed; None if no weights were found."""
     tokens = axes.sizes.get("T", 0)
     sides = axes.sizes.get("T_q", tokens), axes.sizes.get("T_k", tokens)
-    if min(sides) < 2:
+    return heads_at(traced, axes, sides) if min(sides) > 1 else None
+
+
+def heads_at(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int = 0) -> Heads | None:
+    """The weights and scores of these sides. `earlier`: how many calls with the same sides came before, in a sequence."""
+    if sides[1] < 2:  # a single key has the weight 1, as many other tables have
         return None
-    tables = list(_tables(traced, axes, sides))
+    tables = list(_tables(traced, axes, sides, earlier))
     at = next((i for i, (_, table) in enumerate(tables) if _are_weights(table)), None)
     if at is None:
         at = next((i for i, (step, _) in enumerate(tables) if step.name.lower() == "softmax"), None)
@@ -44,7 +49,7 @@ def _scores(before: Sequence[Tensor], weights: Tensor) -> Tensor | None:
     return before[-1] if before else None
 
 
-def _tables(traced: Traced, axes: Axes, sides: tuple[int, int]) -> Iterator[tuple[Step, Tensor]]:
+def _tables(traced: Traced, axes: Axes, sides: tuple[int, int], earlier: int) -> Iterator[tuple[Step, Tensor]]:
     """Every step with an output of shape (…, *sides), with the tables of the first sequence's heads."""
     for place in dict.fromkeys(traced.order):
         step = traced.steps[place]
@@ -53,15 +58,17 @@ def _tables(traced: Traced, axes: Axes, sides: tuple[int, int]) -> Iterator[tupl
             continue
         if any(crop.shape[-2:] != sides for crop in step.crops):
             continue
-        table = _of_first_sequence(step, whole, axes)
+        table = _of_first_sequence(step, whole, axes, earlier)
         if table is not None:
             yield step, table
 
 
-def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes) -> Tensor | None:
+def _of_first_sequence(step: Step, whole: tuple[int, ...], axes: Axes, earlier: int) -> Tensor | None:
     batch, heads = axes.sizes.get("B", 1), axes.sizes.get("nh", 1)
     if len(whole) == 4:
-        return step.crops[0] if whole[1] == heads else None
+        return step.crops[earlier] if whole[1] == heads and earlier < len(step.crops) else None
+    if earlier:  # of a loop, too few runs are kept to tell one call from the next
+        return None
     if len(whole) == 3 and whole[0] in (heads, batch * heads) and (whole[0] != batch or heads == 1):
         return step.crops[0][:heads]
     if len(whole) == 3 and whole[0] == batch:  # a loop over heads

@@ -14,6 +14,7 @@ from ..checks.explain import explain
 from ..public.heads import Heads
 from .angles import resized, turns, wrapped
 from .calls import Example
+from .growing import heads_by_call
 from .heads import heads_of
 
 HEADS = 4  # the most heads that are shown
@@ -71,7 +72,9 @@ def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
 def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
     """The bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
     shown = [band for each in example.every for band in _of_output(each, traced, heads)] + _angles(example, traced)
-    return [*shown, *_heads(example, traced)] if example.has_heads and traced.reply.raised is None else shown
+    if not example.has_heads or traced.reply.raised is not None:
+        return shown
+    return [*shown, *(_growing if example.call.then else _heads)(example, traced)]
 
 
 def _of_output(example: Example, traced: Traced, heads: int) -> list[Band]:
@@ -202,6 +205,28 @@ def _masks(example: Example, wanted: Tensor, found: Tensor) -> list[Band]:
     return [
         compared(f"mask in {example.target}, head {h}", a, b, "mask", *_SIDES, beside=h % 2 == 1)
         for h, (a, b) in enumerate(pairs[:HEADS])
+    ]
+
+
+def _growing(example: Example, traced: Traced) -> list[Band]:
+    """Which keys the new queries of each call of a sequence see, and one head's weights: the keys grow to the right."""
+    calls = heads_by_call(example, traced)
+    return [band for number, (each, found) in enumerate(calls, 1) for band in _of_call(number, each, found)]
+
+
+def _of_call(number: int, example: Example, found: Heads | None) -> list[Band]:
+    wanted, where = example.heads, f"{example.target}, call {number}"
+    sides = "new query", "key so far"
+    if found is None:
+        return []
+    if wanted is None or wanted.weights.shape != found.weights.shape:
+        return [Band(f"your weights in {where}", _by_head(found.weights, "weights"), *sides)]
+    pairs = list(zip(wanted.weights, found.weights, strict=True))
+    head = next((h for h, (a, b) in enumerate(pairs) if not is_none(difference(b, a))), 0)
+    a, b = pairs[head]
+    return [
+        compared(f"mask in {where}, head {head}", a != 0, b != 0, "mask", *sides),
+        compared(f"weights in {where}, head {head}", a, b, "weights", *sides, beside=True),
     ]
 
 

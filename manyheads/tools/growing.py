@@ -1,0 +1,56 @@
+"""The attention tables of a sequence of calls of one module, which grow to the right: new queries × all keys so far."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..box.worker.answers import Traced
+from ..box.worker.messages import Returned
+from ..course.shapes import Axis
+from ..public.heads import Heads
+from .calls import Example
+from .heads import heads_at, heads_of
+
+_TOKENS = Axis(("T",))
+
+
+def sides_of(example: Example) -> list[tuple[int, int]]:
+    """(new queries, all keys so far) of each call; empty if the signature does not say which argument holds the tokens."""
+    named = example.signature.call if example.signature else ()
+    shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
+    found: list[tuple[int, int]] = []
+    for step in example.call.steps:
+        given = {**dict(zip((p.name for p in named), step.args, strict=False)), **step.kwargs}
+        new = next(
+            (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor)), 0
+        )
+        if not new:
+            return []
+        past = max((found[value.step][1] for value in given.values() if isinstance(value, Returned)), default=0)
+        found.append((new, past + new))
+    return found
+
+
+def heads_by_call(example: Example, traced: Traced) -> list[tuple[Example, Heads | None]]:
+    """The first output of each call, with the weights and scores that the call computed; None where none were found."""
+    if not example.call.then:
+        return [(example, heads_of(traced, example.axes))]
+    outputs = {each.place // example.call.form.count: each for each in reversed(example.every)}
+    sides = sides_of(example)
+    return [
+        (outputs[number], _heads(example, traced, sides, number)) for number in range(len(sides)) if number in outputs
+    ]
+
+
+def _heads(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Heads | None:
+    """The heads of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
+    new, keys = sides[number]
+    if keys == example.axes.sizes.get("hd"):  # then q has the same sides
+        return None
+    found = heads_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
+    if found is not None or (keys, keys) in sides:
+        return found
+    whole = heads_at(traced, example.axes, (keys, keys), sum(k == keys for _, k in sides[:number]))
+    if whole is None:
+        return None
+    return Heads(whole.weights[:, -new:], None if whole.scores is None else whole.scores[:, -new:])
