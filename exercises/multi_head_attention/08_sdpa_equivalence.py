@@ -267,4 +267,5 @@ if __name__ == "__main__":
 # ## Onward
 #
 # That was the last of the eight. See your own module learn (`course train sdpa_equivalence`), look into its
-# heads (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`).
+# heads (`course plot sdpa_equivalence`), and measure what the fast path saves you (`course bench`). What real models
+# add to it, padding, shared keys, positions and a cache, is the second assignment: *Attention in practice*.

@@ -84,13 +84,12 @@ class CrossAttention(nn.Module):
 # %% [markdown]
 # ## Who asks whom
 #
-# ```text
-# x        (B, T_q, d_query)    ─ W_query ─▶ q  (B, nh, T_q, hd)
-# context  (B, T_k, d_context)  ─ W_key   ─▶ k  (B, nh, T_k, hd)
-# context  (B, T_k, d_context)  ─ W_value ─▶ v  (B, nh, T_k, hd)
-#
-# scores = q kᵀ / √hd           (B, nh, T_q, T_k)
-# ```
+# | from | through | becomes |
+# |---|---|---|
+# | x (B, T_q, d_query) | W_query | q (B, nh, T_q, hd) |
+# | context (B, T_k, d_context) | W_key | k (B, nh, T_k, hd) |
+# | context (B, T_k, d_context) | W_value | v (B, nh, T_k, hd) |
+# | q and k | q kᵀ / √hd | scores (B, nh, T_q, T_k) |
 #
 # A row of the table belongs to a token of `x`, a column to a token of the context. The answer has as many tokens as
 # there were questions: `T_q` of them, however long the context is. In the original transformer the decoder's second
@@ -105,8 +104,11 @@ class CrossAttention(nn.Module):
 # that means nothing, and `keep` says which tokens are real:
 #
 # ```text
-# context   the  cat  sat   ·    ·         keep   True  True  True  False False
-#           a    bird sang  at   dawn             True  True  True  True  True
+# context   the  cat  sat   ·    ·
+# keep      True True True  False False
+#
+# context   a    bird sang  at   dawn
+# keep      True True True  True True
 # ```
 #
 # The filled-up places have numbers all the same, and a projection makes keys and values of them. A query that is not

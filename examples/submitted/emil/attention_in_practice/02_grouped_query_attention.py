@@ -108,10 +108,11 @@ class GroupedQueryAttention(nn.Module):
 # `kv` makes `2 · n_kv_head · hd` channels of every token: first all keys, then all values.
 #
 # ```text
-# x (B, T, C) ─ kv ─▶ (B, T, 2 · n_kv_head · hd)
+# x           (B, T, C)
+# kv(x)       (B, T, 2·n_kv_head·hd)
 #
-# first half      k   set 0, set 1, …
-# second half     v   set 0, set 1, …
+# first half  k: set 0, set 1, …
+# second half v: set 0, set 1, …
 # ```
 #
 # The width of a head is C / `n_head`, for queries, keys and values alike: a set is exactly as wide as the heads
@@ -259,7 +260,7 @@ if __name__ == "__main__":
     print("kv_cache_bytes: 10 GiB, 1.25 GiB, 160 MiB")
 
 # %% [markdown]
-# ### Predict before you run
+# ### Predict before you run: the cache
 #
 # An answer of 4096 tokens fits into 1.25 GiB. Somebody halves the number of query heads, somebody else halves the
 # number of sets, a third halves the length. Whose cache shrinks, and by how much?

@@ -15,9 +15,11 @@
 # position 0 all hands stay as they are. At position p hand i is turned by p times its own speed:
 #
 # ```text
-# angle of pair i at position p   =   p · base^(−2i / hd)
+# angle of pair i at position p:
+#     p · base^(−2i / hd)
 #
-# (a, b)   ▶   (a cos − b sin,  a sin + b cos)
+# (a, b) becomes
+#     (a cos − b sin, a sin + b cos)
 # ```
 #
 # With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees; pair 1

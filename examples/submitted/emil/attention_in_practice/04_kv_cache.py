@@ -180,4 +180,5 @@ if __name__ == "__main__":
 # ## Onward
 #
 # Watch the cache grow (`course trace kv_cache`). It grows with every token, for ever; in exercise 5 each token looks back
-# a fixed way, and the cache need not grow beyond that.
+# a fixed way, and the cache need not grow beyond that. Let a model write with yours (`course generate`), then go on with
+# [5 · The sliding window](05_sliding_window.ipynb).

@@ -97,7 +97,7 @@ def window_mask(T_q: int, T_k: int, window: int, device: torch.device | str | No
 #
 # Five tokens and a window of 3, drawn with a ● where a query may look. Then the last two of five queries, who
 # must get the last two rows of the same drawing. Then one token alone with its cache, and the two calls that make
-# no sense.
+# no sense. The device check uses "meta" once more, the pretend device whose tensors have a shape and no numbers.
 
 # %% tags=["check"]
 if __name__ == "__main__":

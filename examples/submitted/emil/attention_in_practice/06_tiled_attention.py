@@ -19,14 +19,15 @@
 # Then a block arrives with a larger score. Was all in vain? No: every old term is exp(score − m), and
 #
 # ```text
-# exp(score − new m) = exp(score − m) · exp(m − new m)
+# exp(score − new m)
+#     = exp(score − m) · exp(m − new m)
 # ```
 #
 # The second factor is the same for all of them. One multiplication mends the whole past, however long it is
 # (Milakov and Gimelshein, 2018):
 #
 # ```text
-# new m = larger of m and the block's maximum
+# new m = larger of m, the block's max
 # s = s · exp(m − new m)
 #     + sum of exp(block − new m)
 # m = new m
@@ -164,7 +165,8 @@ def tiled_attention(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attend causally, one tile of block_q queries and block_k keys at a time.
 
-    Where both blocks are smaller than T, no tensor on the way has two axes of length T. Gradients flow from y to q, k and v.
+    Where both blocks are smaller than T, no tensor on the way has two axes of length T, as it is or filled up to whole
+    blocks. Gradients flow from y to q, k and v.
 
     Args:
         q: queries, (..., T, hd), a float dtype.

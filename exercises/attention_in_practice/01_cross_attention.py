@@ -1,0 +1,217 @@
+# %% [markdown]
+# # 1 · Cross-attention
+#
+# *About 45 minutes. You need: the first assignment up to its exercise 5, the weight split. After this:
+# [2 · Grouped queries](02_grouped_query_attention.ipynb).*
+#
+# So far a sequence has talked to itself. A translator does not: the French that it writes asks the English that it
+# reads, a caption asks a picture, and a drawing that takes shape asks the sentence that ordered it. Queries come from
+# one side, keys and values from the other. That is all, and it undoes three things that you may have taken for
+# granted: the table of scores is no longer square, the two sides need not be equally wide, and nobody is in the
+# future.
+#
+# ## Your turn: `CrossAttention`
+#
+# Your module of the weight split, with a second input in place of the causal mask, and a mask of another kind. The
+# details stand below the code.
+
+# %% tags=["setup"]
+import math
+
+import torch
+from torch import nn
+
+
+# %% tags=["solution"]
+class CrossAttention(nn.Module):
+    """Let every token of x gather from another sequence, the context, with several heads.
+
+    Attributes:
+        W_query: Linear layer from d_query to d_out, without bias.
+        W_key, W_value: Linear layers from d_context to d_out, without bias.
+        out_proj: Linear layer from d_out to d_out, with a bias. It mixes the heads.
+    """
+
+    def __init__(self, d_query: int, d_context: int, d_out: int, num_heads: int) -> None:
+        """Make the four layers.
+
+        Args:
+            d_query: Channels of each token that asks.
+            d_context: Channels of each token that is asked.
+            d_out: Channels of each outgoing token, all heads together.
+            num_heads: How many heads share the d_out channels evenly.
+
+        Raises:
+            ValueError: num_heads does not divide d_out; the message names both numbers.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+    def forward(self, x: torch.Tensor, context: torch.Tensor, keep: torch.Tensor | None = None) -> torch.Tensor:
+        """Let every token of x gather from all real tokens of its context.
+
+        Args:
+            x: (B, T_q, d_query), floating point. Left as it was.
+            context: (B, T_k, d_context), floating point. Left as it was.
+            keep: bool (B, T_k), True where a context token is real and False where it is padding; None if all are
+                real. Every sequence has at least one real token.
+
+        Returns:
+            (B, T_q, d_out), in the dtype and on the device of x.
+        """
+        # YOUR CODE HERE
+        raise NotImplementedError()
+
+
+# %% [markdown]
+# ## Who asks whom
+#
+# | from | through | becomes |
+# |---|---|---|
+# | x (B, T_q, d_query) | W_query | q (B, nh, T_q, hd) |
+# | context (B, T_k, d_context) | W_key | k (B, nh, T_k, hd) |
+# | context (B, T_k, d_context) | W_value | v (B, nh, T_k, hd) |
+# | q and k | q kᵀ / √hd | scores (B, nh, T_q, T_k) |
+#
+# A row of the table belongs to a token of `x`, a column to a token of the context. The answer has as many tokens as
+# there were questions: `T_q` of them, however long the context is. In the original transformer the decoder's second
+# attention is of this kind (Vaswani et al. 2017); Perceiver lets a few hundred queries read tens of thousands of
+# pixels so (Jaegle et al. 2021), and Stable Diffusion asks 77 text tokens from each spot of its picture.
+#
+# There is no causal mask. The context is finished before the first question is asked, so there is no future to hide.
+#
+# ## Padding is not a word
+#
+# Sentences in a batch have different lengths, and a tensor has one. So the shorter ones are filled up with a token
+# that means nothing, and `keep` says which tokens are real:
+#
+# ```text
+# context   the  cat  sat   ·    ·
+# keep      True True True  False False
+#
+# context   a    bird sang  at   dawn
+# keep      True True True  True True
+# ```
+#
+# The filled-up places have numbers all the same, and a projection makes keys and values of them. A query that is not
+# told would look at them. Hide their *scores* before the softmax, as the causal mask hid the future, and the real
+# tokens share the whole unit.
+#
+# `keep` has the shape `(B, T_k)`: the same columns are hidden for every head and for every query. The scores have
+# four axes, and in broadcasting axes are lined up from the right. `(B, T_k)` as it is would line B up with the
+# *queries*. Two axes have to be put in between, and which two is the whole question: `(B, 1, 1, T_k)` hides
+# columns, `(B, 1, T_k, 1)` would hide rows. If T_q happens to equal T_k, both run.
+#
+# ## One walk through, with numbers
+#
+# One head of two channels, and every layer passes on what it gets. Two tokens ask, three are in the context, and the
+# third is padding. It is also the loudest:
+#
+# | | channels | |
+# |---|---|---|
+# | x_0 | 1, 0 | |
+# | x_1 | 0, 1 | |
+# | c_0 | 2, 0 | real |
+# | c_1 | 0, 2 | real |
+# | c_2 | 9, 9 | padding |
+#
+# Token x_0 scores 2, 0 and 9; over √2 that is 1.4142, 0 and 6.3640.
+#
+# | x_0's weights | c_0 | c_1 | c_2 |
+# |---|---|---|---|
+# | all three real | 0.0070 | 0.0017 | 0.9913 |
+# | c_2 hidden | 0.8044 | 0.1956 | 0 |
+# | c_2 zeroed after the softmax | 0.0070 | 0.0017 | 0 |
+#
+# The second line is right, and x_0 carries 1.6089, 0.3911. The third is what remains if you wipe the weight and forget
+# that it had already eaten the others' share.
+#
+# ![Weights of two queries over three context tokens. Without keep both give 0.99 to the padding; with keep the
+# padding's column is hidden and the real tokens share 0.80 and 0.20](figures/01_cross_attention.svg)
+#
+# ## What lurks
+#
+# - **Three widths.** `W_query` reads `d_query` channels, the other two read `d_context`, and all three write
+#   `d_out`. The heads are cut from `d_out`.
+# - **Two lengths.** `T_q` for the queries and the answer, `T_k` for keys and values. A `view` of the keys with
+#   `T_q` in it works in every test where both are equal.
+# - **True means real.** SDPA reads a bool mask the same way, `masked_fill` fills where its mask is True, and
+#   `nn.MultiheadAttention` has a `key_padding_mask` in which True means *ignore*. Three neighbours, two conventions.
+# - **No keep, all real.** With `None` nothing is hidden.
+# - A context token that is padding must not be heard at all. Change it to anything else, and no output may move.
+
+# %% [markdown]
+# ### See for yourself: `CrossAttention`
+#
+# What the module owns and refuses; shapes with two lengths; the walk-through; and padding, rewritten.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    torch.manual_seed(1)
+    layer = CrossAttention(d_query=10, d_context=14, d_out=12, num_heads=3).eval()
+    owned = {name: tuple(p.shape) for name, p in layer.named_parameters()}
+    expected = {"W_query.weight": (12, 10), "W_key.weight": (12, 14), "W_value.weight": (12, 14)}
+    expected |= {"out_proj.weight": (12, 12), "out_proj.bias": (12,)}
+    assert owned == expected, f"these parameters are expected: {expected}; yours: {owned}"
+    for T_q, T_k in ((5, 8), (8, 5), (1, 6), (6, 2)):
+        shape = tuple(layer(torch.randn(2, T_q, 10), torch.randn(2, T_k, 14)).shape)
+        assert shape == (2, T_q, 12), f"{T_q} tokens asking {T_k} should give (2, {T_q}, 12), yours is {shape}"
+    print("CrossAttention: as many answers as questions, however long the context")
+    try:
+        CrossAttention(10, 14, 12, num_heads=5)
+    except (ValueError, AssertionError) as error:
+        print(f"CrossAttention refuses 12 channels in 5 heads: {error}")
+    else:
+        raise AssertionError("12 channels in 5 heads went through; the docstring asks for a ValueError")
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    same = {f"{name}.weight": torch.eye(2) for name in ("W_query", "W_key", "W_value", "out_proj")}
+    plain = CrossAttention(2, 2, 2, num_heads=1).eval()
+    plain.load_state_dict({**same, "out_proj.bias": torch.zeros(2)})
+    asks, asked = torch.eye(2)[None], torch.tensor([[[2.0, 0.0], [0.0, 2.0], [9.0, 9.0]]])
+    for keep, carried in ((None, (8.9355, 8.9248)), (torch.tensor([[True, True, False]]), (1.6089, 0.3911))):
+        told = plain(asks, asked, keep)[0, 0].detach()
+        assert torch.allclose(told, torch.tensor(carried), atol=1e-3), (
+            f"with keep = {keep} token 0 should carry {carried}; "
+            f"yours carries {[round(c, 4) for c in told.tolist()]}: compare with the table of weights"
+        )
+    print("CrossAttention: the walk-through comes out as the lesson says, with padding and without")
+
+    x, context = torch.randn(2, 5, 10), torch.randn(2, 5, 14)
+    keep = torch.tensor([[True, True, True, False, False], [True, True, True, True, True]])
+    louder = context.clone()
+    louder[0, 3:] = 40 * torch.randn(2, 14)
+    moved = (layer(x, context, keep) - layer(x, louder, keep)).abs().amax(dim=(1, 2))
+    assert moved[0] < 1e-5, "the padding of sequence 0 was rewritten, and its output moved: somebody listens to it"
+    alone = layer(x[:1], context[:1, :3])
+    assert torch.allclose(layer(x, context, keep)[:1], alone, atol=1e-5), (
+        "sequence 0 with its padding cut off should give the same as with keep: what else is hidden?"
+    )
+    print("CrossAttention: padding is not heard, and everything else is")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# The tokens of the context are shuffled, and `keep` with them. How much of the output changes: all of it, only the
+# tokens next to the padding, nothing?
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        torch.manual_seed(11)
+        asking = CrossAttention(d_query=10, d_context=14, d_out=12, num_heads=3)
+        x, context, keep = torch.randn(1, 4, 10), torch.randn(1, 6, 14), torch.tensor([[True] * 4 + [False] * 2])
+        order = torch.randperm(6)
+        apart = (asking(x, context, keep) - asking(x, context[:, order], keep[:, order])).abs().max().item()
+    except NotImplementedError:
+        print("CrossAttention is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"Nothing but round-off, {apart:.0e}: a sum over keys does not know their order.")
+        print("Where a token stands must be written into the token, which is what exercise 3 does")
+
+# %% [markdown]
+# ## Onward
+#
+# Two sides, each with its own length. Next you will make the asked side cheaper to keep:
+# [2 · Grouped queries](02_grouped_query_attention.ipynb).

@@ -1,0 +1,280 @@
+# %% [markdown]
+# # 3 · Rotary positions
+#
+# *About 50 minutes. You need: the first two exercises of the first assignment (attention scores, the causal mask), and
+# sine and cosine. After this: [4 · The KV cache](04_kv_cache.ipynb).*
+#
+# Attention is deaf to order. Shuffle the keys together with their values and every answer stays as it was:
+# *dog bites man* and *man bites dog* are the same bag of words. Somebody has to tell each token where it stands.
+# One could add a position to it, as the first transformers did. Or one can do something more elegant, and **turn
+# it**.
+#
+# ## A shelf of clocks
+#
+# Take the channels of a query two by two. Each pair (a, b) is a point in the plane, the hand of a clock. At
+# position 0 all hands stay as they are. At position p hand i is turned by p times its own speed:
+#
+# ```text
+# angle of pair i at position p:
+#     p · base^(−2i / hd)
+#
+# (a, b) becomes
+#     (a cos − b sin, a sin + b cos)
+# ```
+#
+# With base = 10,000 and hd = 4 there are two hands. Pair 0 turns by 1 radian a step, about 57 degrees; pair 1
+# by 1/100 of that. The quick hand tells neighbours apart, and after six steps it has been round once. The slow
+# one has hardly moved by then, and tells the beginning of a chapter from its end. A wall clock does the same with
+# its seconds and hours.
+#
+# ![The hands of pair 0 and pair 1 at positions 0 to 3: the first turns by 57 degrees a step, the second by 0.57.
+# Below, query and key two steps apart at two places: the same angle between
+# them](figures/03_rotary.svg)
+#
+# ## Why turning is the right thing to do
+#
+# A score is a dot product, and a dot product of two hands depends on their lengths and on the *angle between
+# them*. Turn the query by its position m and the key by its position n: the angle between them changes by m − n
+# times the speed, and by nothing else. So the score knows how far apart two tokens are, and it does not know where
+# in the text they are. Move a whole sentence along by a hundred words, and all its scores stay.
+#
+# | query at | key at | difference | angle added between the hands of pair 0 |
+# |---|---|---|---|
+# | 5 | 3 | 2 | 2 rad |
+# | 47 | 45 | 2 | 2 rad |
+# | 3 | 5 | −2 | −2 rad |
+#
+# Lengths stay, too, for a rotation stretches nothing. Values are never turned: they are what is carried home,
+# and a book does not change with the shelf that it stood on.
+#
+# ## Two layouts, and a trap between them
+#
+# Which channels are a pair? Here, as in the paper, it is the neighbours: 0 with 1, 2 with 3. Many published models
+# are computed in another layout, which pairs channel i with channel i + hd/2, since halves are quicker to
+# slice than neighbours. **Both are right, each with its own weights.** Weights that were trained with
+# neighbours and are run with halves give a model that is not even wrong: it speaks, and says nothing. Every
+# tracker of every library that loads other people's weights has this report.
+#
+# The cure is not in the rotation, it is in the weights: reorder the *rows* of the query and key projections once,
+# within each head, so that the channels come out in the other order. You will write that, too.
+
+# %% tags=["setup"]
+import math
+
+import torch
+
+# %% [markdown]
+# ## Your turn: `rotate`
+#
+# Positions are given, and they need not be 0, 1, 2, …: while decoding, the one new token stands at position 37, say,
+# and whoever counts from 0 again tells it that the text has just begun. They are integers, so mind the dtype when
+# you make angles of them, and mind the dtype of what you give back.
+#
+# Slicing with a step takes the first channel of each pair and the second one. Turned, they have to go back to where
+# they came from: side by side again, not one half behind the other. An odd number of channels leaves one without a
+# partner. Refuse it with a ValueError.
+
+
+# %% tags=["solution"]
+def rotate(x: torch.Tensor, positions: torch.Tensor, base: float = 10000.0) -> torch.Tensor:
+    """Turn each pair of channels (2i, 2i + 1) of the token at position p by p · base^(−2i / hd).
+
+    Args:
+        x: queries or keys, (..., T, hd), a float dtype; hd is even.
+        positions: integers, (T,), one for each token, in any order.
+        base: the slowest pair turns nearly `base` times as slowly as the first one.
+
+    Returns:
+        A new tensor of the shape, dtype and device of x.
+
+    Raises:
+        ValueError: hd is odd; it names the number.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself: `rotate`
+#
+# One hand that points along its first axis, at positions 0, 1 and 2: its angle should be 0, 1 and 2 radians. Then
+# four channels at position 3, by hand: the second pair turns by 0.03. Then positions in another order, in a batch of
+# heads. Last, five channels, which nobody can pair.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    hand = torch.tensor([[1.0, 0.0]]).repeat(3, 1)
+    turned = rotate(hand, torch.tensor([0, 1, 2]))
+    assert turned.shape == (3, 2), f"turning keeps the shape: (3, 2), not {tuple(turned.shape)}"
+    angles = torch.atan2(turned[:, 1], turned[:, 0])
+    assert torch.allclose(angles, torch.tensor([0.0, 1.0, 2.0]), atol=1e-5), (
+        f"the first hand should stand at 0, 1 and 2 radians; yours at {angles.tolist()}"
+    )
+    four = rotate(torch.tensor([[1.0, 0.0, 0.0, 1.0]]), torch.tensor([3]))[0]
+    expected = torch.tensor([math.cos(3), math.sin(3), -math.sin(0.03), math.cos(0.03)])
+    assert torch.allclose(four, expected, atol=1e-5), (
+        f"expected {expected.tolist()}, got {four.tolist()}: which channels are a pair, and how fast is the second one?"
+    )
+    x = torch.randn(2, 3, 4, 6, generator=torch.Generator().manual_seed(3))
+    order = torch.tensor([7, 2, 40, 3])
+    many = rotate(x, order)
+    assert many.shape == x.shape, f"turning keeps the shape: (2, 3, 4, 6), not {tuple(many.shape)}"
+    assert many.dtype == x.dtype, f"the dtype stays {x.dtype}; yours is {many.dtype}"
+    assert torch.allclose(many.norm(dim=-1), x.norm(dim=-1), atol=1e-4), "a rotation changes no length"
+    assert torch.allclose(many[1, 2, 2:3], rotate(x[1, 2, 2:3], torch.tensor([40])), atol=1e-4), (
+        "the third token stands at position 40, in company and alone"
+    )
+    try:
+        rotate(torch.zeros(2, 5), torch.tensor([0, 1]))
+    except (ValueError, AssertionError):
+        print("rotate: every hand at its own speed")
+    else:
+        raise AssertionError("five channels cannot be paired: raise a ValueError")
+
+# %% [markdown]
+# ## Your turn: `rotary_scores`
+#
+# Turn both sides, each by its own positions, then score as ever. Turning only one of the two looks harmless: shapes
+# agree, and numbers move with the positions. But then the score depends on where a token is, and the charm is gone.
+
+
+# %% tags=["solution"]
+def rotary_scores(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    q_positions: torch.Tensor,
+    k_positions: torch.Tensor,
+    base: float = 10000.0,
+) -> torch.Tensor:
+    """Score every query against every key, both turned by their positions: their dot product over √hd.
+
+    Args:
+        q: queries, (..., T_q, hd), a float dtype; hd is even.
+        k: keys, (..., T_k, hd), of the same dtype, with the same leading dimensions (none included).
+        q_positions, k_positions: integers, (T_q,) and (T_k,), in any order.
+        base: as in rotate.
+
+    Returns:
+        Scores, (..., T_q, T_k), which depend on differences of positions alone.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself: `rotary_scores`
+#
+# Two hands that point the same way, two steps apart: their dot product is cos 2, and over √2 it is −0.2943. The same
+# ten positions later, and the same with random numbers: what counts is the difference.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    hand = torch.tensor([[1.0, 0.0]])
+    for m, n in ((2, 0), (12, 10), (10, 12)):
+        score = rotary_scores(hand, hand, torch.tensor([m]), torch.tensor([n]))
+        assert score.shape == (1, 1), f"one query and one key make a (1, 1) table, not {tuple(score.shape)}"
+        assert abs(score.item() - math.cos(2) / math.sqrt(2)) < 1e-4, (
+            f"query at {m} and key at {n} are two apart, so cos 2 / √2 = −0.2943; yours is {score.item():.4f}"
+        )
+    generator = torch.Generator().manual_seed(4)
+    q, k = torch.randn(2, 3, 4, 6, generator=generator), torch.randn(2, 3, 5, 6, generator=generator)
+    here = rotary_scores(q, k, torch.tensor([4, 5, 6, 7]), torch.arange(5))
+    assert here.shape == (2, 3, 4, 5), f"four queries and five keys: (2, 3, 4, 5), not {tuple(here.shape)}"
+    later = rotary_scores(q, k, torch.tensor([24, 25, 26, 27]), torch.arange(20, 25))
+    assert torch.allclose(here, later, atol=1e-4), "all tokens moved on by 20, and scores changed"
+    apart = rotary_scores(q, k, torch.tensor([24, 25, 26, 27]), torch.arange(5))
+    assert not torch.allclose(here, apart, atol=1e-2), "the queries alone moved on by 20, and no score changed"
+    decoded = rotary_scores(q[..., -1:, :], k, torch.tensor([7]), torch.arange(5))
+    assert torch.allclose(decoded, here[..., -1:, :], atol=1e-5), "the query at position 7 scores otherwise when alone"
+    print("rotary_scores: how far apart, not where")
+
+# %% [markdown]
+# ## Your turn: `pairs_to_halves`
+#
+# A row of a projection's weight makes one channel of what comes out. In one head of six channels the pairs are
+# (0, 1), (2, 3), (4, 5). In halves, pair i is channel i with channel i + 3:
+#
+# | new row | 0 | 1 | 2 | 3 | 4 | 5 |
+# |---|---|---|---|---|---|---|
+# | comes from old row | 0 | 2 | 4 | 1 | 3 | 5 |
+#
+# First all the *first* channels of the pairs, then all the *second* ones; and so in each head for itself. A view
+# may cut an axis in place, and a transpose swaps two neighbours: you have danced that dance before. There are C
+# rows, so a head has C / `n_head` of them.
+
+
+# %% tags=["solution"]
+def pairs_to_halves(weight: torch.Tensor, n_head: int) -> torch.Tensor:
+    """Reorder the rows of a query or key projection for a layout that pairs channel i with channel i + hd/2.
+
+    Args:
+        weight: (C, C_in), as nn.Linear keeps it; rows h · hd … (h + 1) · hd − 1 make head h, neighbours being pairs.
+        n_head: number of heads; it divides C, and hd = C / n_head is even.
+
+    Returns:
+        A tensor of the same shape and dtype: in each head the first channels of all pairs, then the second ones.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself: `pairs_to_halves`
+#
+# Rows that say where they came from, two heads of six channels. Then the point of it all: scores made with the
+# reordered weights, and a rotation that pairs halves, are the scores that you had.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    rows = torch.arange(12.0)[:, None].expand(12, 5)
+    moved = pairs_to_halves(rows, 2)
+    assert moved.shape == (12, 5), f"rows change places, the shape stays: (12, 5), not {tuple(moved.shape)}"
+    expected = [0.0, 2.0, 4.0, 1.0, 3.0, 5.0, 6.0, 8.0, 10.0, 7.0, 9.0, 11.0]
+    assert moved[:, 0].tolist() == expected, f"the rows should come from {expected}; yours from {moved[:, 0].tolist()}"
+
+    def rotate_halves(x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        half = x.shape[-1] // 2
+        angle = positions[:, None] * 10000.0 ** -(torch.arange(half) / half)
+        a, b = x[..., :half], x[..., half:]
+        return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1)
+
+    generator = torch.Generator().manual_seed(6)
+    x, places = torch.randn(4, 5, generator=generator), torch.tensor([0, 3, 4, 9])
+    Wq, Wk = (torch.randn(12, 5, generator=generator) for _ in "qk")
+    q, k = (x @ W.T for W in (pairs_to_halves(Wq, 2), pairs_to_halves(Wk, 2)))
+    for head in (slice(0, 6), slice(6, 12)):
+        halves = rotate_halves(q[:, head], places) @ rotate_halves(k[:, head], places).T / math.sqrt(6)
+        pairs = rotary_scores((x @ Wq.T)[:, head], (x @ Wk.T)[:, head], places, places)
+        assert torch.allclose(halves, pairs, atol=1e-4), "with reordered rows, halves should score as pairs do"
+    print("pairs_to_halves: another order, the same scores")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# One token stands at position 0, another moves away from it, step by step. Both have the same eight channels, all 1.
+# Does the score fall steadily, or does it come back? And does position 63 score lower than position 3, or higher?
+# Say so before you run the cell.
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        ones = torch.ones(64, 8)
+        fades = rotary_scores(ones[:1], ones, torch.tensor([0]), torch.arange(64))[0]
+    except NotImplementedError:
+        print("rotary_scores or rotate is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print("  ".join(f"{place}: {fades[place]:.2f}" for place in (0, 1, 3, 6, 9, 19, 31, 44, 63)))
+        print("quick hands come round again: at 63 the first one has made ten whole turns and stands where it began")
+
+# %% [markdown]
+# ## Sources
+#
+# Su and others, *RoFormer: Enhanced Transformer with Rotary Position Embedding* (2021, arXiv 2104.09864), pairs
+# neighbours, with base 10,000. On neighbours and halves: issue 25199 of Hugging Face's transformers, and issue 190 of
+# gpt-fast, about the function that reorders the weights. On positions that restart while decoding: pull request
+# 2010 of PyTorch's executorch.
+#
+# ## Onward
+#
+# Keys are turned by their own position and never again, so they can be kept as they are. Go on with
+# [4 · The KV cache](04_kv_cache.ipynb).

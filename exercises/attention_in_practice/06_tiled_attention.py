@@ -1,0 +1,247 @@
+# %% [markdown]
+# # 6 · Tiled attention
+#
+# *About 60 minutes. You need: the causal mask, and softmax by hand; no classes. From the first assignment: exercises 1
+# and 2, and a look at the small prints of 8. After this: a fused kernel holds no secret any more.*
+#
+# A sequence of 16,384 tokens has 268 million scores in each head, and you want none of them. You want 16,384
+# answers. The square between is scaffolding: written to memory, read back, masked, exponentiated, summed,
+# used once and thrown away. FlashAttention (Dao and others, 2022) never puts it up. It works on small tiles
+# of the square, one after the other, and forgets each before it takes the next.
+#
+# One thing seems to forbid that. A softmax divides by the sum of the *whole* row, and a tile knows a piece
+# of the row only. This exercise is about the way out, which is three lines long.
+#
+# ## A sum that is allowed to change its mind
+#
+# Softmax subtracts the largest score before it exponentiates, so that nothing overflows. Going through a
+# row in blocks you know the largest score *so far*: m. You also keep the sum so far, of exp(score − m): s.
+# Then a block arrives with a larger score. Was all in vain? No: every old term is exp(score − m), and
+#
+# ```text
+# exp(score − new m)
+#     = exp(score − m) · exp(m − new m)
+# ```
+#
+# The second factor is the same for all of them. One multiplication mends the whole past, however long it is
+# (Milakov and Gimelshein, 2018):
+#
+# ```text
+# new m = larger of m, the block's max
+# s = s · exp(m − new m)
+#     + sum of exp(block − new m)
+# m = new m
+# ```
+#
+# Start with m = −∞ and s = 0; the first factor is then exp(−∞) = 0, and needs no special case.
+#
+# Take the scores log 2, log 4 | log 8, log 2 in blocks of two. Their exponentials are 2, 4, 8 and 2, with a
+# sum of 16, so the weights must be 1/8, 1/4, 1/2 and 1/8.
+#
+# | after block | m | s | because |
+# |---|---|---|---|
+# | 1 | log 4 | 1.5 | 2/4 + 4/4 |
+# | 2 | log 8 | 2 | 1.5 · 4/8 + 8/8 + 2/8 |
+#
+# And indeed exp(log 8) · 2 = 16. Without the factor 4/8 it would be 2.75 · 8 = 22: the first block counts as if its
+# largest score were still the largest of all.
+
+# %% tags=["setup"]
+import math
+
+import torch
+
+# %% [markdown]
+# ## Your turn: `online_softmax`
+#
+# Two passes. The first goes through the blocks and carries m and s; the second goes through them once more,
+# subtracts the final m, and divides by the final s. The last block may be shorter than the others. This is
+# the exercise in which the softmax is *yours*: `torch.softmax` is not called.
+
+
+# %% tags=["solution"]
+def online_softmax(scores: torch.Tensor, block: int) -> torch.Tensor:
+    """Turn scores into weights over the last axis, block by block.
+
+    One pass carries a running maximum and a running sum over the blocks; a second divides. torch.softmax is not called.
+
+    Args:
+        scores: (..., T), a float dtype, all finite. Left as they were.
+        block: how many scores a block has, at least 1. T need not be a multiple of it, and may be smaller.
+
+    Returns:
+        Weights, (..., T), equal to a softmax over the last axis.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself: `online_softmax`
+#
+# The row from above, then the same row backwards, where the largest score comes early and no mending is
+# needed, then blocks that do not fit.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    row = torch.tensor([2.0, 4.0, 8.0, 2.0]).log()
+    expected = torch.tensor([0.125, 0.25, 0.5, 0.125])
+    weights = online_softmax(row, 2)
+    assert weights.shape == (4,), f"four scores, four weights: (4,), not {tuple(weights.shape)}"
+    assert torch.allclose(online_softmax(row, 4), expected, atol=1e-6), "in a single block it is a plain softmax"
+    assert torch.allclose(online_softmax(row.flip(0), 2), expected.flip(0), atol=1e-6), (
+        "here the largest score is in the first block: the second pass, or the sum, is not right yet"
+    )
+    assert torch.allclose(weights, expected, atol=1e-6), (
+        f"expected {expected.tolist()}, got {weights.tolist()}: what happens to the old sum when a larger score arrives?"
+    )
+    for block in (1, 3, 7):
+        found = online_softmax(row.expand(2, 5, 4), block)
+        assert found.shape == (2, 5, 4), (
+            f"block={block}: (2, 5, 4) should keep its shape, yours is {tuple(found.shape)}"
+        )
+        assert torch.allclose(found, expected.expand(2, 5, 4), atol=1e-6), f"block={block} gives other weights"
+    print("online_softmax: a block at a time, and the past is mended by one factor")
+
+# %% [markdown]
+# ## The values come along
+#
+# Attention wants the weighted sum of the values, not the weights, and that sum can be carried just like s. Call
+# it o: the sum so far of exp(score − m) times the value. It is made of the same terms, so it is mended
+# by the same factor:
+#
+# ```text
+# fix = exp(m − new m)
+# p   = exp(tile − new m)
+# s   = s · fix + row sums of p
+# o   = o · fix + p @ values
+# ```
+#
+# At the end of the row the answer is o / s. Divide once, there. Whoever divides in every tile has to
+# multiply the old sum back in, or adds up averages. m, s and o have one entry for each *query*, so a block of
+# queries is served at once: a tile is block_q queries against block_k keys.
+#
+# ## Which tiles, and which corners of them
+#
+# Causal attention needs the lower triangle of the square alone. Seen from a block of queries, there are
+# three kinds of tiles:
+#
+# - keys that are all past: every score counts;
+# - keys that are all future: nothing counts, and the tile is not even computed;
+# - tiles across the diagonal: score by score, key ≤ query. Mind that these are positions in the *sequence*.
+#   Inside a tile, row 0 is position `top` and column 0 is position `left`; where the blocks differ in size,
+#   one block of queries crosses the diagonal in several tiles, and none has it corner to corner.
+#
+# ![Twelve queries and keys in tiles of 4 × 3, numbered in the order they are visited; below, the running maximum
+# of queries 8 to 11 after each tile](figures/06_tiled_attention.svg)
+#
+# A row of a tile may be hidden altogether, and its maximum is then −∞. If something real was seen before, m
+# stays finite and exp(−∞ − m) = 0, as it should. In which order of tiles would that break?
+#
+# ## What is left over: log-sum-exp
+#
+# Give back one more number for each query: lse = m + log s, the logarithm of the sum of all exponentials of
+# its scaled scores. Every weight of the row can be made again from it, as exp(score − lse), without a maximum and
+# without a sum. That is why the backward pass of FlashAttention stores lse and not the weights; and two answers that
+# saw different halves of the keys can be joined by their lse alone, on two machines if need be.
+#
+# How much is saved? With T = 16,384, hd = 64 and tiles of 128 × 128, 16,384 scores stand in memory at a time in place of
+# 268 million. The arithmetic is the same; what is spared is the way to memory and back.
+#
+# Sources: Milakov and Gimelshein, *Online normalizer calculation for softmax* (2018); Rabe and Staats,
+# *Self-attention does not need O(n²) memory* (2021); Dao, Fu, Ermon, Rudra and Ré, *FlashAttention* (2022).
+
+# %% [markdown]
+# ## Your turn: `tiled_attention`
+#
+# An outer loop over blocks of queries, an inner one over blocks of keys. Scale by √hd. Where both blocks are
+# smaller than T, nothing that you make may have two axes of length T: no scores, no weights, and no mask
+# either. Compare positions inside the tile.
+
+
+# %% tags=["solution"]
+def tiled_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block_q: int, block_k: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attend causally, one tile of block_q queries and block_k keys at a time.
+
+    Where both blocks are smaller than T, no tensor on the way has two axes of length T, as it is or filled up to whole
+    blocks. Gradients flow from y to q, k and v.
+
+    Args:
+        q: queries, (..., T, hd), a float dtype.
+        k: keys, (..., T, hd).
+        v: values, (..., T, hd_v); hd_v may differ from hd.
+        block_q: queries in a tile, at least 1. T need not be a multiple of it, and may be smaller.
+        block_k: keys in a tile; likewise.
+
+    Returns:
+        (y, lse). y, (..., T, hd_v): what each query gathers from itself and its past. lse, (..., T): the logarithm of the
+        sum of the exponentials of each query's scaled scores.
+    """
+    # YOUR CODE HERE
+    raise NotImplementedError()
+
+
+# %% [markdown]
+# ### See for yourself: `tiled_attention`
+#
+# Held against the square, written out, in tiles of all sorts. Then a look over your shoulder: every shape
+# that PyTorch makes for you while it runs.
+
+# %% tags=["check"]
+if __name__ == "__main__":
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Shapes(TorchDispatchMode):
+        """Note the shape of every tensor that is made."""
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            shapes.extend(
+                tuple(t.shape) for t in (out if isinstance(out, tuple | list) else [out]) if hasattr(t, "shape")
+            )
+            return out
+
+    torch.manual_seed(6)
+    q, k, v = torch.randn(2, 3, 11, 4), torch.randn(2, 3, 11, 4), torch.randn(2, 3, 11, 5)
+    scores = (q @ k.transpose(-2, -1) / math.sqrt(4)).masked_fill(torch.ones(11, 11).triu(1).bool(), -math.inf)
+    expected, expected_lse = scores.softmax(-1) @ v, scores.logsumexp(-1)
+    for block_q, block_k in ((11, 11), (11, 4), (4, 11), (3, 3), (4, 2), (2, 5), (20, 1)):
+        y, lse = tiled_attention(q, k, v, block_q, block_k)
+        which = f"with tiles of {block_q} × {block_k}"
+        assert y.shape == (2, 3, 11, 5), f"{which}: y should be (2, 3, 11, 5), yours is {tuple(y.shape)}"
+        assert lse.shape == (2, 3, 11), f"{which}: lse should be (2, 3, 11), yours is {tuple(lse.shape)}"
+        wrong = (y - expected).abs().amax((0, 1, 3)) > 1e-5
+        assert not wrong.any(), f"{which}: y is wrong for the queries {wrong.nonzero().flatten().tolist()}"
+        wrong = (lse - expected_lse).abs().amax((0, 1)) > 1e-5
+        assert not wrong.any(), f"{which}: y is right; lse is not, for the queries {wrong.nonzero().flatten().tolist()}"
+    shapes = []
+    with Shapes():
+        tiled_attention(q, k, v, 3, 4)
+    squares = [shape for shape in shapes if shape.count(11) > 1]
+    assert not squares, f"with tiles of 3 × 4 something of shape {squares and squares[0]} was made: the square is back"
+    print("tiled_attention: the same answers, and no square was ever made")
+
+# %% [markdown]
+# ### Predict before you run
+#
+# Queries of zeros: every score is 0, whatever the keys are. Query 7 sees the keys 0 to 7. Is its lse 0, about
+# 2.1, or 8? Say why, and only then run the cell.
+
+# %% tags=["predict"]
+if __name__ == "__main__":
+    try:
+        _, lse = tiled_attention(torch.zeros(16, 4), torch.randn(16, 4), torch.randn(16, 4), 4, 4)
+    except NotImplementedError:
+        print("tiled_attention is not written yet, so the answer waits. Keep your guess.")
+    else:
+        print(f"{lse[7]:.2f}, and exp({lse[7]:.2f}) = {lse[7].exp():.0f}: eight keys, each with exp(0) = 1.")
+        print(f"Query 15 has {lse[15]:.2f}: twice as many equal keys add log 2 = {math.log(2):.2f}")
+
+# %% [markdown]
+# ## Onward
+#
+# That was the last of the six. Watch your tiles go by, with the maximum that each carries
+# (`course trace tiled_attention`), and put lse beside y (`course plot tiled_attention`). Then open the last exercise of the
+# first assignment once more: you know now what its fused function does inside.
