@@ -22,9 +22,12 @@ from .worker.limits import Limits
 from .worker.wire import READY
 
 
-def open_own_box() -> Box:
-    """A box for the student's own check. It forks where that is safe, else it starts a new interpreter for each attempt."""
-    return ForkedBox() if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
+def open_own_box(*, meta: bool = False) -> Box:
+    """A box for the student's own check. It forks where that is safe, else it starts a new interpreter for each attempt.
+
+    meta: calls with meta tensors will be asked. What these import is then ready before an attempt's time begins.
+    """
+    return ForkedBox(meta) if threading.active_count() == 1 and _has_pidfd() else ProcessBox()
 
 
 def _has_pidfd() -> bool:
@@ -44,13 +47,13 @@ class ForkedBox:
     level = Level.PROCESS
     start_seconds = 1.0
 
-    def __init__(self) -> None:
+    def __init__(self, meta: bool) -> None:
         torch.set_num_threads(1)  # after OpenMP has started threads, forked children hang
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._zygote = os.fork()
         if self._zygote == 0:
             self._control.close()
-            _serve(theirs)
+            _serve(theirs, meta)
         theirs.close()
         self._control.recv(len(READY))
 
@@ -66,11 +69,15 @@ class ForkedBox:
         os.waitpid(self._zygote, 0)
 
 
-def _serve(control: socket.socket) -> None:
+def _serve(control: socket.socket, meta: bool) -> None:
     """Run the zygote. Never returns."""
     from .worker.zygote import main  # imported late, because it needs modules that only Linux has
 
     try:
+        if meta:
+            from .worker.meta import make_ready
+
+            make_ready()
         os.setsid()  # Ctrl-C reaches only the command, which then ends this process
         os.environ.clear()
         os.environ.update(ENVIRONMENT, PATH=os.defpath)

@@ -44,7 +44,7 @@ def check(
     if watch:
         from ..box.forked import open_own_box
 
-        with open_own_box() as box:
+        with open_own_box(meta=True) as box:
             watch_exercises(loaded, named, box, console)
         return
     started = [(e, own_attempt(loaded, e)) for e in named]
@@ -116,7 +116,7 @@ class _Checking:
         if self.box is None:
             from ..box.forked import open_own_box
 
-            self.box = self.stack.enter_context(open_own_box())
+            self.box = self.stack.enter_context(open_own_box(meta=True))
         with self.console.status(f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
             return check_one(self.course, exercise, source, self.box)
 

@@ -41,7 +41,7 @@ def hint(
         from ..box.forked import open_own_box
 
         with (
-            open_own_box() as box,
+            open_own_box(meta=True) as box,
             console.status(f"checking {wanted.id}"),
         ):  # the box first: it may fork only while there is no other thread, and the spinner is one
             result = check_one(loaded, wanted, source, box)

@@ -49,7 +49,7 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     from ..public.file import read
 
     if box is None:
-        with open_own_box() as own:
+        with open_own_box(meta=True) as own:
             return check_one(course, exercise, source, own)
     fingerprints = read(fingerprint_path(exercise))
     limits = course.limits.for_worker()

@@ -49,7 +49,7 @@ def _results(
     if changed:
         from ..box.forked import open_own_box
 
-        with open_own_box() as box, console.status("checking what has changed"):
+        with open_own_box(meta=True) as box, console.status("checking what has changed"):
             results |= {e: check_one(course, e, source, box) for e, source in changed}
     return results
 

@@ -26,6 +26,7 @@ BODIES = {
     "leaves a process": "pid = os.fork()\n    if pid == 0:\n        time.sleep(60)\n    return float(pid)",
     "exits": "os._exit(3)",
     "loops": "while True: pass",
+    "meta": "return float('torch.fx.experimental.symbolic_shapes' in sys.modules)",
     "computes": "return torch.ones(3, 3).matmul(torch.ones(3, 3)).sum().item()",
 }
 SCRIPT = """
@@ -47,7 +48,7 @@ def answer(box, body):
     finally:
         connection.close()
 
-with open_own_box() as box:
+with open_own_box(meta=True) as box:
     said = {name: answer(box, body) for name, body in json.loads(sys.argv[1]).items()}
     said["zygote"] = box._zygote
 print(json.dumps({"box": type(box).__name__, **said}))
@@ -73,6 +74,10 @@ def test_a_command_without_threads_forks(said):
 
 def test_torch_computes_in_it(said):
     assert said["computes"] == 27.0
+
+
+def test_what_the_meta_device_needs_is_there_before_an_attempt_begins(said):
+    assert said["meta"] == 1.0
 
 
 def test_an_attempt_stands_in_an_empty_folder_of_its_own_which_goes_with_it(said):
