@@ -6,7 +6,7 @@ from torch import nn
 
 def share_out(scores, visible):
     top = scores.masked_fill(~visible, -torch.inf).amax(-1, keepdim=True)
-    e = torch.exp(scores - top) * visible
+    e = torch.exp((scores - top).clamp(max=0.0)) * visible
     return e / e.sum(-1, keepdim=True)
 
 
