@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 def check(
-    exercises: Annotated[list[str] | None, typer.Argument(help="Ids or files [default: all that are started].")] = None,
+    exercises: Annotated[
+        list[str] | None, typer.Argument(help="Ids or files, or an assignment [default: all that are started].")
+    ] = None,
     assignment: AssignmentOption = None,
     course: CourseOption = None,
     *,

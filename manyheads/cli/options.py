@@ -66,7 +66,7 @@ def results_of(course: Course | None, results: Sequence[Result], assignment: str
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
-    """The exercises with these ids or file names; all exercises if none is named. Raises CourseError.
+    """The exercises with these ids or file names, or of the assignment with this id; all if none is named. Raises CourseError.
 
     assignment: only of the assignment with this name.
     """
@@ -75,7 +75,7 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
         return every
     found = []
     for name in names:
-        match = exercises_called(every, name)
+        match = exercises_called(every, name) or [each for each in every if each.assignment.id == name]
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         _refuse_other_files(Path(name), match)
@@ -96,5 +96,6 @@ def exercise_named(course: Course, name: str, command: str) -> Exercise:
     """The one exercise with this id or file name. Raises CourseError."""
     found = exercises_named(course, [name])
     if len(found) > 1:
-        raise CourseError(f"{name!r} is in {len(found)} assignments. Next: course {command} {found[0].id}")
+        ids = ", ".join(each.id for each in found)
+        raise CourseError(f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}")
     return found[0]

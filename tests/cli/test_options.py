@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.cli.options import exercises_named
+from manyheads.cli.options import exercise_named, exercises_named
 from manyheads.course import CourseError, load_course
 
 FILE = "exercises/averages/01_running_mean.py"
@@ -48,6 +48,19 @@ def test_a_name_that_is_mistyped_is_told_which_one_may_be_meant(tiny_copy: Path,
     with pytest.raises(CourseError) as error:
         exercises_named(load_course(tiny_copy), [name])
     assert str(error.value) == says
+
+
+def test_an_assignment_is_all_its_exercises(repository: Path) -> None:
+    course = load_course(repository)
+    assert exercises_named(course, ["attention_in_practice"]) == list(course.assignments[1].exercises)
+
+
+def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository: Path) -> None:
+    with pytest.raises(CourseError) as error:
+        exercise_named(load_course(repository), "01", "hint")
+    assert str(error.value) == (
+        "'01' may be any of these: attention_scores, cross_attention. Next: course hint attention_scores"
+    )
 
 
 @pytest.mark.parametrize(
