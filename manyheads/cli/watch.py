@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 QUIET_MS = 30  # how long to wait for further changes, because editors save in several steps
 Named = Exercise
+State = tuple[tuple[int, int] | None, ...]
 
 
 def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: Console) -> None:
     """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C."""
     done: dict[str, bool] = {}
+    saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
     current = _first_to_do(course, named, box, done)
     if current is None:
         console.print("All done. Next: course status")
         return
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
         _show(console, course, named, box, current, done)
-        for saved in _saves(named):
-            _show(console, course, named, box, saved, done)
+        for exercise in _saves(named, saved):
+            _show(console, course, named, box, exercise, done)
 
 
 def _first_to_do(course: Course, named: Sequence[Named], box: Box, done: dict[str, bool]) -> Named | None:
@@ -72,13 +74,38 @@ def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) ->
     return f"Next: {title}{from_here(following.script)}. Save it, and it is checked. Ctrl-C ends this."
 
 
-def _saves(named: Sequence[Named]) -> Iterator[Named]:
-    """The exercise of each file that is saved, script or notebook."""
+def _saves(named: Sequence[Named], saved: dict[str, State]) -> Iterator[Named]:
+    """Each exercise whose script or notebook is another than in `saved`, which is kept up to date.
+
+    What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves
+    before it was asked to, nor on some network drives.
+    """
     from watchfiles import watch
 
-    files = {(e.assignment.id, e.stem): e for e in named}
-    folders = {e.script.parent for e in named}
-    for changes in watch(*folders, debounce=10 * QUIET_MS, step=QUIET_MS, rust_timeout=1000, recursive=False):
-        paths = [Path(path) for _, path in changes if path.endswith((".py", ".ipynb"))]
-        for saved in sorted({(path.parent.name, path.stem) for path in paths} & files.keys()):
-            yield files[saved]
+    told = watch(
+        *{e.script.parent for e in named},
+        debounce=10 * QUIET_MS,
+        step=QUIET_MS,
+        rust_timeout=1000,
+        yield_on_timeout=True,
+        recursive=False,
+    )
+    for _ in told:
+        for exercise in named:
+            now = _state(exercise)
+            if now != saved[exercise.id]:
+                saved[exercise.id] = now
+                yield exercise
+
+
+def _state(exercise: Exercise) -> State:
+    """When its script and its notebook were written, and how long they are; None for one that is not there."""
+    return tuple(_written(path) for path in (exercise.script, exercise.notebook))
+
+
+def _written(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -9,10 +9,12 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from manyheads.cli.watch import _saves, _state
+from manyheads.course import load_course
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -33,13 +35,12 @@ class Terminal:
             os.execve(sys.executable, [sys.executable, "-m", "manyheads", "check", "--watch", *arguments], environment)
         self._unread = ""
 
-    def read_until(self, pattern: str, meanwhile: Callable[[], None] = lambda: None) -> str:
-        """Everything up to what this pattern matches, without colours. `meanwhile` is done every second."""
+    def read_until(self, pattern: str) -> str:
+        """Everything up to what this pattern matches, without colours."""
         ends = time.monotonic() + SECONDS
         while not (found := re.search(pattern, self._unread, re.DOTALL)):
             assert time.monotonic() < ends, self._unread
             if not select.select([self._terminal], [], [], 1.0)[0]:
-                meanwhile()
                 continue
             data = os.read(self._terminal, 65536).decode("utf-8", "replace")
             self._unread += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data)
@@ -69,13 +70,20 @@ def save(folder: Path, text: str) -> None:
 def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
     terminal = Terminal(folder)
     assert "not written yet" in terminal.read_until("Ctrl-C ends this")
-    seen = terminal.read_until("Ctrl-C ends this", lambda: save(folder, WRONG))  # nothing tells that it watches already
-    assert "divided by" in seen.lower()
+    save(folder, WRONG)  # once, at once: what is saved before it watches counts as well
+    assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
     save(folder, "def running_mean(x:\n")
     assert "cannot be imported" in terminal.read_until("Ctrl-C ends this")
     save(folder, RIGHT)
     assert "✓ 01 The running mean" in terminal.read_until("All done. Ctrl-C ends this")
     assert terminal.interrupt() == 0
+
+
+def test_what_is_saved_while_the_first_check_runs_is_checked(folder: Path) -> None:
+    (exercise,) = load_course(folder).exercises
+    saved = {exercise.id: _state(exercise)}
+    save(folder, WRONG)
+    assert next(_saves([exercise], saved)) == exercise
 
 
 def test_where_all_is_done_there_is_nothing_to_watch(folder: Path) -> None:
