@@ -92,7 +92,7 @@ def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = 
 def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     """One exercise over the class: scores, then its misconceptions, most frequent first."""
     label = labels.exercise(view.id)
-    seen = f"{view.attempts} attempts, {view.full} full, mean {view.mean:.2f} / {points(view.max_score)}"
+    seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {view.mean:.2f} / {points(view.max_score)}"
     head = Text(f"{label:<{_LABEL}}  {seen}")
     head.stylize("bold", 0, len(label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
