@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 6 · Tiled attention
 #
-# *About 60 minutes. You need: the causal mask, and softmax by hand; no classes. From the first assignment: exercises 1
-# and 2, and a look at the small prints of 8. After this: a fused kernel holds no secret any more.*
+# *About 60 minutes. You need: the causal mask, and softmax by hand; no classes. That is exercises 1 and 2 of the first
+# assignment; [5 · The sliding window](05_sliding_window.ipynb) comes before. After this: a fused kernel holds no secret
+# any more.*
 #
 # A sequence of 16,384 tokens has 268 million scores in each head, and you want none of them. You want 16,384
 # answers. The square between is scaffolding: written to memory, read back, masked, exponentiated, summed,
