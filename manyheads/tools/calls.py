@@ -65,9 +65,18 @@ class Example:
     @property
     def before_turning(self) -> Tensor | None:
         """The argument whose pairs of channels the function turns."""
-        names = [p.name for p in self.signature.call] if self.signature else []
-        given = {**dict(zip(names, self.call.args, strict=False)), **self.call.kwargs}.get(self.turned)
+        given = self.arguments.get(self.turned)
         return given if isinstance(given, Tensor) else None
+
+    @property
+    def names(self) -> list[str]:
+        """What the signature calls the arguments, in their order; empty if there is none."""
+        return [p.name for p in self.signature.call] if self.signature else []
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What the first call is given, by name."""
+        return by_name(self.names, self.call.args, self.call.kwargs)
 
     @property
     def target(self) -> str:
@@ -83,14 +92,18 @@ class Example:
     def title(self) -> str:
         """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
         build = self.call.subject if isinstance(self.call.subject, Build) else None
-        names = [p.name for p in self.signature.call] if self.signature else []
-        called = [_arguments(step.args, step.kwargs, names) for step in self.call.steps]
+        called = [_arguments(step.args, step.kwargs, self.names) for step in self.call.steps]
         what = self.target
         if build is not None:
             names = [p.name for p in self.signature.build or ()] if self.signature else []
             what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
         then = [f"then ({each})" for each in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
         return ", ".join([f"{what}({called[0]})", *then])
+
+
+def by_name(names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a call by the names of its parameters; those that have none are left out."""
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
 
 
 def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Example]:
@@ -141,9 +154,7 @@ def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
 def _left_out(example: Example) -> int:
     """How many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
     named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
-    names = [p.name for p in example.signature.call] if example.signature else []
-    given = {**dict(zip(names, example.call.args, strict=False)), **example.call.kwargs}
-    return sum(given.get(name) is None for name in named)
+    return sum(example.arguments.get(name) is None for name in named)
 
 
 def _is_extreme(call: Call) -> bool:
@@ -231,7 +242,7 @@ def _elements(call: Call) -> int:
 
 
 def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
-    named = dict(zip(names, args, strict=False)) | dict(kwargs)
+    named = by_name(names, args, kwargs)
     ordered = sorted(named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
     unnamed = [_argument("", value) for value in args[len(names) :]]
     return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])

@@ -8,7 +8,7 @@ from ..box.worker.answers import Traced
 from ..box.worker.messages import Returned
 from ..course.shapes import Axis
 from ..public.heads import Heads
-from .calls import Example
+from .calls import Example, by_name
 from .heads import heads_at, heads_of
 
 _TOKENS = Axis(("T",))
@@ -20,7 +20,7 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     shapes = {p.name: p.shape for p in named if p.shape and _TOKENS in p.shape}
     found: list[tuple[int, int]] = []
     for step in example.call.steps:
-        given = {**dict(zip((p.name for p in named), step.args, strict=False)), **step.kwargs}
+        given = by_name(example.names, step.args, step.kwargs)
         new = next(
             (v.shape[shapes[k].index(_TOKENS)] for k, v in given.items() if k in shapes and isinstance(v, Tensor)), 0
         )

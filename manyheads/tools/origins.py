@@ -79,9 +79,7 @@ def origins(example: Example, found: Tensor) -> OriginPicture | None:
 
 
 def _only_tensor(example: Example) -> tuple[str, Tensor] | None:
-    names = [parameter.name for parameter in example.signature.call] if example.signature else []
-    given = dict(zip(names, example.call.args, strict=False)) | dict(example.call.kwargs)
-    tensors = [(name, value) for name, value in given.items() if isinstance(value, Tensor)]
+    tensors = [(name, value) for name, value in example.arguments.items() if isinstance(value, Tensor)]
     return tensors[0] if len(tensors) == 1 and tensors[0][1].is_floating_point() else None
 
 

@@ -13,6 +13,7 @@ from ..box.level import Box
 from ..box.worker.form import Form
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call, FollowUp, Load, Measure, Returned
+from ..checks.recording import target_of
 from ..checks.sanitize import sanitize
 from ..course import Exercise
 from ..course.measured import MeasuredLine, Measurement, product, signature_for
@@ -130,10 +131,10 @@ class _Attempt:
             self.close()
             raise Unmeasured(str(ended)) from None
         if reply.raised is not None:
-            raise Unmeasured(exception_sentence(reply.raised, f"in {_target(call)}"))
+            raise Unmeasured(exception_sentence(reply.raised, f"in {target_of(call)}"))
         tensor = reply.outputs[0].tensor if reply.outputs else None
         if tensor is None or tensor.is_complex() or not tensor.isfinite().all() or not tensor.numel():
-            raise Unmeasured(f"{_target(call)} gave no number.")
+            raise Unmeasured(f"{target_of(call)} gave no number.")
         return [float(number) for number in tensor.flatten().tolist()]
 
     def close(self) -> None:
@@ -198,7 +199,3 @@ def _opaque(signature: Signature) -> tuple[int, ...]:
     """Where in the result that stands which can be handed on."""
     form = signature.form or Form()
     return next((path for path, leaf in form.leaves() if leaf.kind == "opaque"), ())
-
-
-def _target(call: Call) -> str:
-    return call.subject if isinstance(call.subject, str) else call.subject.target
