@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
-from ..course.named import UnknownAssignment, assignment_named, exercises_called, unknown
+from ..course.named import UnknownAssignment, assignment_named, exercises_called, exercises_of, unknown
 from ..result import Result
 
 CourseOption = Annotated[
@@ -66,7 +66,7 @@ def results_of(course: Course | None, results: Sequence[Result], assignment: str
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
-    """The exercises with these ids or file names, or of the assignment with this id; all if none is named. Raises CourseError.
+    """The exercises with these ids or file names, or of the assignment with this name; all if none is named. Raises CourseError.
 
     assignment: only of the assignment with this name.
     """
@@ -75,7 +75,7 @@ def exercises_named(course: Course, names: list[str], assignment: str | None = N
         return every
     found = []
     for name in names:
-        match = exercises_called(every, name) or [each for each in every if each.assignment.id == name]
+        match = exercises_called(every, name) or exercises_of(every, name)
         if not match:
             raise CourseError(f"{unknown(every, name)} Next: course status")
         _refuse_other_files(Path(name), match)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ..box.names import Device
 from ..course import Course, CourseError, Exercise
+from ..course.named import exercises_of
 from .options import exercise_named
 from .own import done_exercises, own_or_reference
 from .picture import write_picture
@@ -47,8 +48,7 @@ def own_bench(console: Console, course: Course, what: str, device: Device, out: 
 
 def _exercises_of(course: Course, what: str) -> list[Exercise]:
     """Those that are meant and have something to measure. Raises CourseError."""
-    named = [each for each in course.assignments if what.casefold() in (each.id, each.title.casefold())]
-    meant = list(named[0].exercises) if named else [exercise_named(course, what, "bench")]
+    meant = exercises_of(course.exercises, what) or [exercise_named(course, what, "bench")]
     found = [each for each in meant if each.bench]
     if not found:
         able = next((each.id for each in course.exercises if each.bench), None)

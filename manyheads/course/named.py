@@ -18,6 +18,12 @@ def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]
     return [each for each in exercises if asked in (each.id, _plain(each.stem), _number(each))]
 
 
+def exercises_of(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
+    """Those of the assignment with this id or title."""
+    asked = name.casefold()
+    return [e for e in exercises if asked in (e.assignment.id, e.assignment.title.casefold())]
+
+
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
     """One sentence on a name that no exercise has, with what may be meant."""
     near = get_close_matches(_plain(Path(name).stem), [n for e in exercises for n in (e.id, _plain(e.stem))], 1)
