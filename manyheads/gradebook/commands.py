@@ -56,7 +56,7 @@ def prepare(course: Course) -> None:
         from .source import build_source, kept_release
 
         with alone(course):
-            build_source(course, assignment)
+            build_source(course, assignment, converter.log)
             with kept_release(assignment):
                 yield
 

@@ -1,47 +1,47 @@
-"""nbgrader's source folder, built from solutions/: notebooks with their solutions, and beside them what students get.
-
-Recording fingerprints is what takes long (a minute and more for eight exercises), so
-they are kept under a name that says all that they are made from.
-"""
+"""nbgrader's source folder: what `course release` makes, with notebooks that have their solutions."""
 
 from __future__ import annotations
 
-import hashlib
-import platform
+import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..authoring.files import groups
 from ..authoring.notebook import full_notebook
-from ..authoring.steps import Workshop
-from ..authoring.stub import stub_of
-from ..course import Assignment, Course, Exercise
-from ..course.model import FIGURES
+from ..authoring.release import Effort, write_release
+from ..batch.cpus import usable
+from ..course import Assignment, Course
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole
 from .names import SOURCE
 
-KEPT = Path(".course") / "fingerprints"
 _OURS = re.compile(r"[0-9]{2}_\w+\.(py|ipynb)|(fingerprints|curves|heads|figures)/[0-9]{2}_[^/]+")
 
 
-def build_source(course: Course, assignment: Assignment) -> Path:
-    """Write source/<assignment>/; its path. Raises what `course release` raises.
+def build_source(course: Course, assignment: Assignment, log: logging.Logger) -> Path:
+    """Bring exercises/<assignment>/ up to date, and write source/<assignment>/ from it; its path.
 
     nbgrader copies companion files as they are, so they stand here as released: stripped. Other assignments' folders, and
-    what an instructor put beside ours, stay.
+    what an instructor put beside ours, stay. log: is told how many steps there are to record, and each that is done.
+    Raises what `course release` raises.
     """
-    folder = course.root / SOURCE / assignment.id
+    folder, released = course.root / SOURCE / assignment.id, assignment.exercises_folder
     write_whole(folder / ".gitignore", b"*\n")  # solutions/ is where this comes from
     catalogue = Catalogue(course)
-    written = {path for exercise in assignment.exercises for path in _build(folder, course, catalogue, exercise)}
+    made = write_release(course, catalogue, assignment.exercises, Effort(usable()), lambda steps: _logged(log, steps))
+    files = {folder / path.relative_to(released): path.read_bytes() for path in made.files}
+    for exercise in assignment.exercises:
+        source = exercise.solution.read_text(encoding="utf-8")
+        whole = full_notebook(source, exercise.id, groups(catalogue, exercise))
+        files[folder / exercise.notebook.relative_to(released)] = whole.encode()
+    for path, content in files.items():
+        write_whole(path, content)
     for path in folder.rglob("*"):
-        if path not in written and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
+        if path not in files and _OURS.fullmatch(path.relative_to(folder).as_posix()):  # of an exercise that is gone
             path.unlink()
     return folder
 
@@ -63,36 +63,16 @@ def kept_release(assignment: Assignment) -> Iterator[None]:
             raise
 
 
-def kept_fingerprints(course: Course, exercise: Exercise) -> Path:
-    """Where the fingerprints of an exercise as it is now are kept, or will be."""
-    hidden, engine = course.root / "grader", Path(__file__).parents[1]
-    made_from = [course.root / "course.yaml", exercise.solution]
-    for folder in (hidden / "checks", hidden / "misconceptions"):
-        made_from += [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    made_from += engine.rglob("*.py")
-    digest = hashlib.sha256(f"{platform.python_version()} {metadata.version('torch')}".encode())
-    for path in sorted(made_from):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return course.root / KEPT / f"{exercise.assignment.id}-{exercise.id}-{digest.hexdigest()[:32]}.safetensors"
+@contextmanager
+def _logged(log: logging.Logger, steps: int) -> Iterator[Callable[[], None]]:
+    """Say in nbgrader's log how far the recording is, which may take minutes."""
+    done = 0
 
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        log.info(f"recorded {done} of {steps} steps")
 
-def _build(folder: Path, course: Course, catalogue: Catalogue, exercise: Exercise) -> list[Path]:
-    """Write an exercise's files; their paths."""
-    stub, stem = stub_of(exercise), exercise.stem
-    source = exercise.solution.read_text(encoding="utf-8")
-    kept = kept_fingerprints(course, exercise)
-    if not kept.exists():
-        workshop = Workshop(course, catalogue)
-        write_whole(kept, workshop.fingerprints(exercise, workshop.ask_all(exercise)))
-    files = {
-        folder / f"{stem}.py": stub.encode(),
-        folder / f"{stem}.ipynb": full_notebook(source, exercise.id, groups(catalogue, exercise)).encode(),
-        folder / "fingerprints" / f"{stem}.safetensors": kept.read_bytes(),
-    }
-    files |= {folder / FIGURES / path.name: path.read_bytes() for path in exercise.figure_sources}
-    for recorded in (exercise.curve, exercise.heads):
-        if recorded.exists():  # as `course release` left it: nbgrader empties exercises/ before it writes
-            files[folder / recorded.parent.name / recorded.name] = recorded.read_bytes()
-    for path, content in files.items():
-        write_whole(path, content)
-    return list(files)
+    if steps:
+        log.info(f"recording what changed in solutions/ and grader/: {steps} steps")
+    yield one_more

@@ -55,10 +55,6 @@ def trap_class(once: Callable[..., Path], nbgrader: Nbgrader) -> Path:
         before = digest_of(folder / "submitted")
         (folder / "released").mkdir()
         shutil.copytree(folder / "exercises", folder / "released", dirs_exist_ok=True)
-        for kind in ("curves", "heads"):
-            recorded = folder / "exercises" / "averages" / kind / f"{STEM}.safetensors"
-            recorded.parent.mkdir()
-            recorded.write_bytes(b"recorded")
         nbgrader(folder, "generate_assignment", "averages", "--force")
         nbgrader(folder, "db", "assignment", "add", "averages", "--duedate", "2026-01-01 12:00:00 UTC")
         late = "--LateSubmissionPlugin.penalty_method=zero"

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,21 +17,25 @@ import pytest
 from jupytext import read as read_script
 from nbclient import NotebookClient
 
+from manyheads.authoring.index import for_students
 from manyheads.course import Course, load_course
-from manyheads.gradebook.source import kept_fingerprints
 
-pytestmark = pytest.mark.soak  # half a minute: the same ways are tested on the tiny course at every commit
+pytestmark = pytest.mark.journey
 
-HANDED_IN = {
-    "chen": ("01_attention_scores.ipynb", "04_reshape_dance.ipynb"),
-    "nils": ("04_reshape_dance.py", "07_fused_qkv.py"),
-}
 ASSIGNMENT = "multi_head_attention"
+HANDED_IN = {
+    ASSIGNMENT: {
+        "chen": ("01_attention_scores.ipynb", "04_reshape_dance.ipynb"),
+        "nils": ("04_reshape_dance.py", "07_fused_qkv.py"),
+    },
+    "attention_in_practice": {"goran": ("04_kv_cache.py", "05_sliding_window.py"), "kofi": ("03_rotary.ipynb",)},
+}
 CELLS = """
-    select submitted_assignment.student_id, base_cell.name, grade.auto_score
+    select assignment.name, submitted_assignment.student_id, base_cell.name, grade.auto_score
     from grade join base_cell on grade.cell_id = base_cell.id
     join submitted_notebook on grade.notebook_id = submitted_notebook.id
-    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id order by 1, 2
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+    join assignment on submitted_assignment.assignment_id = assignment.id order by 1, 2, 3
 """
 
 
@@ -39,13 +44,13 @@ def course(once: Callable, for_nbgrader: Callable, nbgrader: Callable, repositor
     """A copy of the course with a few submissions, graded by `course grade`, then by nbgrader on the same gradebook."""
 
     def make(folder: Path) -> None:
-        copy = load_course(for_nbgrader(repository, folder))
-        keep_what_is_recorded(copy)
-        for student, names in HANDED_IN.items():
-            (folder / "submitted" / student / ASSIGNMENT).mkdir(parents=True)
-            for name in names:
-                handed_in = repository / "examples" / "submitted" / student / ASSIGNMENT / name
-                shutil.copy(handed_in, folder / "submitted" / student / ASSIGNMENT)
+        for_nbgrader(repository, folder)
+        for assignment, students in HANDED_IN.items():
+            for student, names in students.items():
+                there = folder / "submitted" / student / assignment
+                there.mkdir(parents=True)
+                for name in names:
+                    shutil.copy(repository / "examples" / "submitted" / student / assignment / name, there)
         command = [sys.executable, "-m", "manyheads", "grade", "submitted", "--gradebook", "sqlite:///gradebook.db"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -53,28 +58,37 @@ def course(once: Callable, for_nbgrader: Callable, nbgrader: Callable, repositor
         with closing(sqlite3.connect(folder / "gradebook.db")) as book:
             book.execute("update grade set auto_score = null")
             book.commit()
-        nbgrader(folder, "generate_assignment", ASSIGNMENT, "--force")
-        nbgrader(folder, "autograde", ASSIGNMENT)
+        for assignment in HANDED_IN:
+            (folder / f"{assignment}.log").write_text(
+                nbgrader(folder, "generate_assignment", assignment, "--force").stderr
+            )
+            nbgrader(folder, "autograde", assignment)
 
     return load_course(once("real_course", make))
 
 
-def keep_what_is_recorded(course: Course) -> None:
-    """Spare this test the minute that recording takes: `course verify` holds the fingerprints to their sources."""
-    for assignment in course.assignments:
-        for exercise in assignment.exercises:
-            kept = kept_fingerprints(course, exercise)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(exercise.fingerprints, kept)
+@pytest.mark.parametrize("assignment", HANDED_IN)
+def test_nbgrader_releases_every_file_to_the_byte(course: Course, repository: Path, assignment: str) -> None:
+    """Recordings too: `nbgrader generate_assignment` once took heads and curves away, for it empties exercises/."""
+    theirs, ours = (root / "exercises" / assignment for root in (course.root, repository))
+    expected = sorted(p.relative_to(ours) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    assert sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()) == expected
+    assert {"heads", "fingerprints", "figures"} <= {path.parent.name for path in expected}
+    for path in expected:
+        assert (theirs / path).read_bytes() == (ours / path).read_bytes(), path
 
 
-def test_nbgrader_releases_every_script_and_notebook_to_the_byte(course: Course, repository: Path) -> None:
-    theirs, ours = course.root / "exercises" / ASSIGNMENT, repository / "exercises" / ASSIGNMENT
-    names = sorted(path.name for path in ours.iterdir() if path.is_file())
-    assert sorted(path.name for path in theirs.iterdir() if path.is_file()) == names
-    assert len(names) == 16
-    for name in names:
-        assert (theirs / name).read_bytes() == (ours / name).read_bytes(), name
+@pytest.mark.parametrize("assignment", HANDED_IN)
+def test_what_is_recorded_and_current_is_not_recorded_again(course: Course, assignment: str) -> None:
+    """It once was, for three minutes and without a word, in every fresh clone."""
+    assert "recording" not in (course.root / f"{assignment}.log").read_text()
+
+
+def test_recordings_are_nobodys_feedback(course: Course) -> None:
+    recorded = {path.name for each in course.exercises for path in for_students(each) if path.suffix == ".safetensors"}
+    found = [path for path in (course.root / "autograded").rglob("*") if path.is_file()]
+    assert found
+    assert [path for path in found if path.name in recorded] == []
 
 
 def test_nbgrader_goes_on_from_our_gradebook_and_gives_every_cell_the_same_score(course: Course) -> None:
@@ -83,9 +97,13 @@ def test_nbgrader_goes_on_from_our_gradebook_and_gives_every_cell_the_same_score
         with closing(sqlite3.connect(course.root / name)) as book:
             found.append(book.execute(CELLS).fetchall())
     assert found[0] == found[1]
-    totals = {student: sum(score for who, _, score in found[0] if who == student) for student in HANDED_IN}
-    assert totals["chen"] == 11
-    assert 0 < totals["nils"] < 12  # something for the two ways to differ in
+    earned: dict[tuple[str, str], float] = defaultdict(float)
+    for assignment, student, _, score in found[0]:
+        earned[assignment, student] += score
+    assert earned[ASSIGNMENT, "chen"] == 11
+    assert 0 < earned[ASSIGNMENT, "nils"] < 12  # something for the two ways to differ in
+    assert 0 < earned["attention_in_practice", "goran"] < 12
+    assert 0 < earned["attention_in_practice", "kofi"] < 6
 
 
 @pytest.fixture
@@ -124,7 +142,7 @@ def test_a_right_notebook_runs_top_to_bottom_with_the_students_release_alone(
     notebook = run_top_to_bottom(student_alone, answers(repository))
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [o.ename for o in outputs if o.output_type == "error"] == []
-    assert "✓ reshape_dance" in "".join(o.text for o in outputs if o.output_type == "stream")
+    assert "✓ 04 reshape dance" in "".join(o.text for o in outputs if o.output_type == "stream")
 
 
 def test_the_visible_checks_of_a_wrong_notebook_name_the_misconception(student_alone: Path, repository: Path) -> None:
@@ -134,6 +152,6 @@ def test_the_visible_checks_of_a_wrong_notebook_name_the_misconception(student_a
     last = next(cell for cell in notebook.cells if "check_notebook(" in cell.source)
     (error,) = last.outputs
     assert error.ename == "VisibleCheckFailed"
-    assert "You viewed straight to (B, n_head, T, head_dim)." in error.evalue
+    assert "You viewed straight to (B, n_head, T, head_dim)." in " ".join(error.evalue.split())
     assert "hint: " in error.evalue
     assert error.traceback == error.evalue.splitlines()  # the report, and none of our own stack
