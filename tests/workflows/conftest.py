@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.hosted.service import Service
-from tests.workflows.school import School, found
+from tests.workflows.school import REPOSITORY, School, found
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +17,16 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Both repositories as they are at first, and the course's commit: to copy from."""
     folder = tmp_path_factory.mktemp("founded")
     return folder / "repositories", found(folder)
+
+
+@pytest.fixture
+def real_school(tmp_path: Path) -> Iterator[School]:
+    """The same of the real course, with all its assignments."""
+    commit = found(tmp_path, REPOSITORY)
+    with Service(tmp_path / "repositories") as service:
+        folder = tmp_path / "school"
+        folder.mkdir()
+        yield School(folder, service, commit)
 
 
 @pytest.fixture

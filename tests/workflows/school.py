@@ -57,15 +57,15 @@ def publish(folder: Path, repositories: Path, name: str) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def found(folder: Path) -> str:
-    """Make both repositories in a folder: the course from the tiny one, the class's as it is released. The course's commit."""
+def found(folder: Path, course: Path = TINY) -> str:
+    """Make both repositories in a folder: a copy of this course, and the class's as it is released. The course's commit."""
     private, released = folder / "private", folder / "released"
-    copy_course(TINY, private)
-    for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"):
-        source = REPOSITORY / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, private / name)
-    files = [p for p in (TINY / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
-    hand_over(load_course(TINY), released, bundle(load_course(TINY), files, "@school"))
+    private.mkdir()
+    parts = [course / name for name in ("course.yaml", "solutions", "grader", "exercises")]
+    for source in (*parts, *(REPOSITORY / name for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools"))):
+        (copy_course if source.is_dir() else shutil.copy)(source, private / source.name)
+    files = [p for p in (course / "exercises").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    hand_over(load_course(course), released, bundle(load_course(course), files, "@school"))
     publish(released, folder / "repositories", "class")
     commit = publish(private, folder / "repositories", "course")
     (folder / "repositories" / "school" / "course.git" / "deploy-key").write_text(KEY)
