@@ -25,7 +25,9 @@ Namespace = Mapping[str, object]
 
 GRID = 24  # numbers that are tried between the limits, evenly in their logarithms
 STEPS = 42  # of a golden section between two neighbours of the best: to nine digits
-HOPELESS, HOPE = 14, 0.02  # after so many steps, what fits has less than this part left of the error at the neighbours
+# After so many steps what fits has less than this part left of the error at the neighbours. The error falls in a straight line
+# to zero, so that k steps leave at most twice GOLDEN to the power of k.
+HOPE = {5: 0.6, 9: 0.1, 14: 0.02}
 GOLDEN = (math.sqrt(5) - 1) / 2
 FEWEST, FITTED = 4, 3  # numbers in an answer that is fitted, and answers
 
@@ -105,7 +107,7 @@ def _golden(error: Callable[[float], float], low: float, high: float, around: fl
             low, left, at_left = left, right, at_right
             right = low + GOLDEN * (high - low)
             at_right = error(right)
-        if step == HOPELESS and not min(at_left, at_right) < HOPE * around:
+        if step in HOPE and not min(at_left, at_right) < HOPE[step] * around:
             return None
     return (low + high) / 2
 

@@ -47,7 +47,8 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
         source: the attempt's text, "" where it is not at hand.
         explained: the functions in which a misconception was found: what they do does not follow from others alone.
     """
-    unwritten, used = unwritten_names(source), uses(source)
+    in_question = any(each.is_wrong or not each.is_asked for each in seen)  # else the text need not be read
+    unwritten, used = (unwritten_names(source), uses(source)) if in_question else (frozenset[str](), {})
     found: dict[str, FunctionResult] = {}
     for each in seen:
         waits_for = next((n for n in found if n in used.get(each.name, ()) and found[n].state not in _FINE), "")
@@ -76,13 +77,14 @@ def _near(name: str, source: str, asked: Sequence[str]) -> str:
 
 def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
     """The functions that fail a check and have something in them, in which a misconception can be."""
-    unwritten = unwritten_names(source)
-    return [each.name for each in seen if each.is_wrong and not each.is_undefined and each.name not in unwritten]
+    wrong = [each.name for each in seen if each.is_wrong and not each.is_undefined]
+    unwritten = unwritten_names(source) if wrong else ()
+    return [name for name in wrong if name not in unwritten]
 
 
 def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
     """Of these functions, those that use no other of them, so that what they do wrong cannot follow from it."""
-    used = uses(source)
+    used = uses(source) if len(wrong) > 1 else {}
     return [name for name in wrong if not {*wrong} & {*used.get(name, ())} - {name}]
 
 

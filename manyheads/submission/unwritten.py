@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from .statements import statements_of
 
 UNTOUCHED = "stub_untouched"  # the misconception's id
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes that bring nothing
 
 
@@ -19,26 +22,26 @@ def is_unwritten(source: str) -> bool:
     nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
         return False
-    definitions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    definitions = [node for node in nodes if isinstance(node, _DEFINITIONS)]
     return bool(definitions) and all(_is_empty(definition) for definition in definitions)
 
 
+@lru_cache(maxsize=2)  # several look at each text, one after the other
 def unwritten_names(source: str) -> frozenset[str]:
     """The functions and classes of the module that have no content, in an attempt of which others may have some.
 
     Where a name is defined twice the last definition counts.
     """
-    last = {
-        n.name: n for n in statements_of(source) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    }
-    inside = {name: list(ast.walk(definition)) for name, definition in last.items()}
-    return frozenset(
-        name
-        for name, definition in last.items()
-        if all(
-            _is_empty(n) for n in inside[name] if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        )
-        and not any(isinstance(n, ast.Lambda) for n in inside[name])
+    last = {part.name: part for part in statements_of(source) if isinstance(part, _DEFINITIONS)}
+    return frozenset(name for name, definition in last.items() if _has_no_content(definition))
+
+
+def _has_no_content(definition: _Definition) -> bool:
+    if not _is_empty(definition):  # as most are not: this spares looking at all that stands in it
+        return False
+    return not any(
+        isinstance(node, ast.Lambda) or (isinstance(node, _DEFINITIONS) and not _is_empty(node))
+        for node in ast.walk(definition)
     )
 
 
@@ -46,7 +49,7 @@ def _sets_an_attribute(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
-def _is_empty(definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+def _is_empty(definition: _Definition) -> bool:
     if definition.decorator_list:
         return False
     if isinstance(definition, ast.ClassDef):
