@@ -26,7 +26,7 @@ from ..course.named import exercises_called, unknown
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..public.file import Fingerprints, read
-from ..tools.calls import Example
+from ..tools.example import Example
 from ..tools.source import Source
 from ..tools.telling import most_telling
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..tools.plot import HIDDEN, Band, Panel
+from ..tools.bands import HIDDEN, Band, Frame, Panel
 from .panels import FEW, heading, is_no_difference, limits, number
 
 # Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
@@ -91,9 +91,22 @@ def _draw(ax: Any, panel: Panel, scale: tuple[float, float]) -> Any:
     shown = torch.where(values.isfinite() & (values > HIDDEN), values, torch.nan)
     colours = colormaps[_MAPS[panel.kind]].with_extremes(bad=_HIDDEN_GREY)
     image = ax.imshow(shown.numpy(), cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
-    if max(values.shape) <= FEW:
+    for frame in panel.frames:
+        _draw_frame(ax, frame)
+    if max(values.shape) <= FEW and not panel.frames:
         _write_numbers(ax, panel, values, image)
     return image
+
+
+def _draw_frame(ax: Any, frame: Frame) -> None:
+    """The frame, and its word on white, since the cells behind it may have several colours."""
+    from matplotlib.patches import Rectangle
+
+    corner = frame.left - 0.5, frame.top - 0.5
+    ax.add_patch(Rectangle(corner, frame.width, frame.height, fill=False, edgecolor="black", linewidth=1.4))
+    middle = corner[0] + frame.width / 2, corner[1] + frame.height / 2
+    behind = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": "black", "linewidth": 0.6}
+    ax.text(*middle, frame.word, ha="center", va="center", fontsize=8, bbox=behind)
 
 
 def _write_numbers(ax: Any, panel: Panel, values: Tensor, image: Any) -> None:

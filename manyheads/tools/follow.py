@@ -15,7 +15,7 @@ from ..checks.cast import cast
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..submission import AttemptSource
-from .calls import Example
+from .example import Example
 from .telling import most_telling
 
 

@@ -14,7 +14,7 @@ from ..checks.explain import explain
 from ..checks.failed import CheckFailed
 from ..checks.sanitize import sanitize
 from .axes import Axes
-from .calls import Example
+from .example import Example
 from .fold import Item, Loop, fold
 from .origins import OriginPicture, origins
 from .returned import returned

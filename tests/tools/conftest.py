@@ -11,7 +11,7 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
-from manyheads.tools.calls import Example
+from manyheads.tools.example import Example
 from manyheads.tools.source import Source
 from manyheads.tools.trace import Explained, explained
 from tests.tools.real import Explain, FollowSource, looks_at, solution

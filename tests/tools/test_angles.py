@@ -15,8 +15,9 @@ from manyheads.course import CourseError, load_course
 from manyheads.course.shapes import parse_signature
 from manyheads.tools.angles import resized, turns, wrapped
 from manyheads.tools.axes import Axes
-from manyheads.tools.calls import Example
-from manyheads.tools.plot import Band, bands, summary
+from manyheads.tools.bands import Band, summary
+from manyheads.tools.example import Example
+from manyheads.tools.plot import bands
 
 TURN = parse_signature("(x: (B, T, hd), positions: (T,)) -> (B, T, hd)")
 X = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(4))

@@ -11,12 +11,14 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.course.shapes import parse_signature
-from manyheads.public.heads import key_of
+from manyheads.public.heads import Recorded, key_of
 from manyheads.tools.axes import Axes
-from manyheads.tools.calls import Example, with_heads
+from manyheads.tools.bands import Band, summary
 from manyheads.tools.crops import TABLES, TIMES
+from manyheads.tools.example import Example
 from manyheads.tools.growing import heads_by_call, sides_of
-from manyheads.tools.plot import Band, bands, summary
+from manyheads.tools.plot import bands
+from manyheads.tools.recorded import with_heads
 
 CACHED = parse_signature("(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)")
 X = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(4))
@@ -64,8 +66,7 @@ def example() -> Example:
     ]
     whole = replace(each[0], others=tuple(each[1:]))
     recorded = {key_of(one.expected): found for one, found in heads_by_call(whole, right) if found is not None}
-    (known,) = with_heads([whole], recorded)
-    return known
+    return with_heads(whole, Recorded(recorded))
 
 
 def grown(example: Example, source: str) -> list[Band]:
@@ -102,7 +103,7 @@ def test_a_mask_in_the_upper_left_corner_shows_from_the_second_call_on(example: 
 
 
 def test_unknown_heads_leave_the_students_own(example: Example) -> None:
-    (unknown,) = with_heads([example], {})
+    unknown = with_heads(example, Recorded())
     assert [band.title for band in grown(unknown, RIGHT)][:2] == [f"your weights in Cached, call {n}" for n in (1, 2)]
 
 
