@@ -7,15 +7,13 @@ import math
 import torch
 
 from ..box.worker.answers import Traced
-from ..box.worker.messages import TraceCall
 from ..box.worker.tracing import trace
-from ..checks.cast import cast
 from ..checks.trusted import namespace_of
 from ..course import Exercise
 from ..public.file import Fingerprints
 from ..public.heads import Heads, Recorded, Tiles, key_of, save
 from ..tools.calls import examples
-from ..tools.crops import TABLES, TIMES
+from ..tools.crops import TABLES, TIMES, trace_call
 from ..tools.example import Example
 from ..tools.growing import heads_by_call
 from ..tools.sentence import sentence_examples
@@ -28,7 +26,7 @@ def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
     namespace = namespace_of(path)
 
     def traced(example: Example) -> Traced:
-        return trace(namespace, TraceCall(cast(example.call, "float32"), TABLES, TIMES), str(path))
+        return trace(namespace, trace_call(example, TABLES, TIMES), str(path))
 
     heads: dict[str, Heads] = {}
     chosen = examples(exercise, fingerprints, by_head=True)

@@ -32,14 +32,15 @@ def trace(
 
     Example: `course trace reshape_dance`
     """
-    seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=CROP if values else ())
+    crop = CROP if values else ()
+    seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
     from ..report.trace import LEGEND, trace_report
     from ..tools.source import Source
     from ..tools.trace import explained
 
     console = open_console()
     lines = Source(tuple(seen.source.source.splitlines()))
-    explanations = [explained(example, traced, lines) for example, traced in seen.followed.shown]
+    explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
     for each in explanations:
         console.print(trace_report(each), soft_wrap=True)
     if seen.followed.ended:

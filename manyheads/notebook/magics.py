@@ -96,7 +96,7 @@ class Magics:
         cells = self._cells()
         traced = traced_in_kernel(self._shell.user_ns, _chosen(found, names, "trace"), cells, crop)
         source = cells.source()
-        reports = [trace_report(explained(example, each, source)) for example, each in traced]
+        reports = [trace_report(explained(example, each, source, crop)) for example, each in traced]
         return shown(hanging(*reports, Text(LEGEND, "bright_black")))
 
     def _plot(self, found: NotebookExercise, *names: str) -> NotebookView:
