@@ -75,7 +75,7 @@ def _draw_band(row: Any, band: Band) -> None:
             ax.text(0.5, 0.5, panel.note, ha="center", va="center", fontsize=8, wrap=True, transform=ax.transAxes)
             continue
         image = _draw(ax, panel, limits(band, panel))
-        _label(ax, band, first=ax is axes[0])
+        _label(ax, band, panel, first=ax is axes[0])
         if panel.kind != "mask" and not is_no_difference(panel):
             drawn.setdefault(panel.kind, []).append((image, ax))
     for images in drawn.values():
@@ -118,13 +118,15 @@ def _write_numbers(ax: Any, panel: Panel, values: Tensor, image: Any) -> None:
             ax.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
 
 
-def _label(ax: Any, band: Band, *, first: bool) -> None:
+def _label(ax: Any, band: Band, panel: Panel, *, first: bool) -> None:
     ax.set_xlabel(band.columns, fontsize=8)
     if first:
         ax.set_ylabel(band.rows, fontsize=8)
     ax.tick_params(labelsize=7)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.yaxis.get_major_locator().set_params(integer=True)
+    if panel.values is not None and panel.values.shape[0] == 1:  # else its ticks stand at parts of the row
+        ax.set_yticks([0])
     if band.column_labels:
         slanted = {"rotation": 60, "ha": "right"} if max(map(len, band.column_labels)) > 1 else {}
         ax.set_xticks(range(len(band.column_labels)), band.column_labels, **slanted)

@@ -16,7 +16,7 @@ from manyheads.tools.axes import Axes
 from manyheads.tools.bands import Band, summary
 from manyheads.tools.crops import TABLES, TIMES
 from manyheads.tools.example import Example
-from manyheads.tools.growing import heads_by_call, sides_of
+from manyheads.tools.growing import chunks_of, heads_by_call, sides_of
 from manyheads.tools.plot import bands
 from manyheads.tools.recorded import with_heads
 
@@ -100,6 +100,27 @@ def test_a_mask_in_the_upper_left_corner_shows_from_the_second_call_on(example: 
     shown = grown(example, RIGHT.replace(".tril(keys - new)", ".tril()"))
     assert [band.differs for band in shown] == [False, False, *[True] * 6]
     assert summary(shown)[2] == "mask in Cached, call 2, head 0: 6 of 10 differ"
+
+
+def sequence(*sizes: int) -> Example:
+    """Chunks of these sizes, one after the other."""
+    x = torch.zeros(2, sum(sizes), 8)
+    then = tuple(FollowUp((x[:, :n], Returned(i, (1,)))) for i, n in enumerate(sizes[1:]))
+    call = Call(Build("Cached", (8,)), (x[:, : sizes[0]],), returns=CACHED.form, then=then)
+    return Example(call, x, True, CACHED, Axes({"B": 2, "T": sizes[0], "C": 8, "nh": 2, "hd": 4}))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [((3, 2), (3, 1, 1)), ((3, 2), (1, 2)), ((3, 2), (4, 2)), ((3, 2), (2, 2))],
+    ids=["one token at a time", "a single key", "as many keys as channels", "as many keys as channels at last"],
+)
+def test_sequences_are_chosen_that_show_the_triangle(better: tuple[int, ...], worse: tuple[int, ...]) -> None:
+    assert chunks_of(sequence(*better)) < chunks_of(sequence(*worse))
+
+
+def test_a_single_call_is_no_sequence() -> None:
+    assert chunks_of(sequence(3)) == ()
 
 
 def test_unknown_heads_leave_the_students_own(example: Example) -> None:

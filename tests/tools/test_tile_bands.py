@@ -18,6 +18,7 @@ from manyheads.tools.bands import Band, is_none, summary
 from manyheads.tools.calls import examples
 from manyheads.tools.crops import TABLES, TIMES
 from manyheads.tools.example import Example
+from manyheads.tools.growing import sides_of
 from manyheads.tools.recorded import with_heads
 from manyheads.tools.tile_bands import tile_bands
 from tests.tools.real import course
@@ -159,6 +160,17 @@ def test_the_course_shows_tiles_of_all_kinds(recorded: Example) -> None:
     assert len(recorded.tiles.boxes) == 6
     assert len({tuple(box[2:].tolist()) for box in recorded.tiles.boxes}) == 3  # smaller at the right and at the bottom
     assert all(each.tiles is not None for each in recorded.instead)
+
+
+@pytest.mark.recorded
+def test_the_course_shows_a_sequence_with_the_triangle_at_the_lower_right() -> None:
+    shown = [
+        sides_of(example)
+        for exercise in course().exercises
+        for example in examples(exercise, read(exercise.fingerprints), by_head=True)
+        if example.call.then
+    ]
+    assert shown == [[(4, 4), (9, 13)]]
 
 
 @pytest.mark.recorded
