@@ -11,7 +11,7 @@ from torch import Tensor
 _ALIKE = 1e-3
 _LEAST = 2  # tiles after which it must be seen, so that nothing is taken for it by chance
 Site = TypeVar("Site", bound=Hashable)
-Sums = Sequence[tuple[int, Tensor | None]]
+Sums = Sequence[tuple[Hashable, Tensor | None]]
 
 
 def carried(vectors: Sequence[Mapping[Site, Tensor]], sums: Sums) -> list[Tensor] | None:
@@ -22,7 +22,7 @@ def carried(vectors: Sequence[Mapping[Site, Tensor]], sums: Sums) -> list[Tensor
 
     Args:
         vectors: what operations gave between a tile and the next, with a number for each of its queries.
-        sums: of each tile's shares, with its first query.
+        sums: of each tile's shares, with what its block of queries is known by.
     """
     found: list[tuple[tuple[bool, bool], list[Tensor]]] = []
     for site in vectors[-1]:
@@ -39,16 +39,16 @@ def _series(given: Sequence[Tensor | None], sums: Sums) -> list[Tensor] | None:
     """
     if sum(each is not None for each in given) < min(_LEAST, len(given)):
         return None
-    past: dict[int, Tensor] = {}
+    past: dict[Hashable, Tensor] = {}
     series = []
-    for found, (top, alone) in zip(given, sums, strict=True):
-        total = alone if found is None and top not in past else found
+    for found, (block, alone) in zip(given, sums, strict=True):
+        total = alone if found is None and block not in past else found
         if alone is None or total is None or total.shape != alone.shape or bool(total.isnan().any()):
             return None
-        before, more, rounding = past.get(top, torch.zeros_like(total)), total - alone, _rounding(total)
+        before, more, rounding = past.get(block, torch.zeros_like(total)), total - alone, _rounding(total)
         if bool((more < -rounding).any() or ((before == 0) & (more > rounding)).any()):
             return None
-        past[top] = total
+        past[block] = total
         series.append(total)
     return series
 

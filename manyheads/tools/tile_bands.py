@@ -35,45 +35,61 @@ def tile_bands(example: Example, traced: Traced) -> list[Band]:
     wanted = [Box(*row) for row in example.tiles.boxes.int().tolist()]
     seen = torch.isfinite(example.tiles.scores)
     title = f"tiles in {example.target}, head 0, in the order of the visits"
-    expected = _order("expected", wanted, seen)
-    followed = found is not None and not (
-        (right or found.cut) and not torch.equal(found.counts, seen)
-    )  # of a right answer, or where some is not kept, it is not the student who misses a score
-    if found is None or not followed:
+    expected = _order("expected", wanted, [box.of(seen) for box in wanted], seen.shape)
+    # Of a right answer, and where not all is kept, it is not the student who misses a score.
+    if found is None or ((right or found.cut) and not torch.equal(found.counts, seen)):
         panels = expected, Panel("yours", None, note=_UNSEEN), Panel(APART, None, "difference")
         return [Band(title, panels, "query position", "key position")]
     boxes = [visit.box for visit in found.visits]
     apart = difference(found.counts, seen)
-    panels = expected, _order("yours", boxes, found.counts), Panel(f"counts: {APART}", apart, "difference")
-    words = _in_words(boxes, wanted, apart)
+    yours = _order("yours", boxes, [visit.counts for visit in found.visits], seen.shape)
+    panels = expected, yours, Panel(f"counts: {APART}", apart, "difference")
+    words = _in_words(boxes, wanted, apart, _too_large(example, boxes))
+    if traced.reply.raised is not None:
+        panels = *panels[:2], Panel(APART, None, "difference")
+        words = f"{_count(boxes)}, then your code stopped"
     return [Band(title, panels, "query position", "key position", words=words), *_carried(found, example.tiles, right)]
 
 
-def _order(title: str, boxes: Sequence[Box], counts: Tensor) -> Panel:
-    """The number of the tile in which each score counts, and a frame around each tile."""
-    table = torch.full(counts.shape, -math.inf)
-    for number, box in enumerate(boxes, 1):
+def _order(title: str, boxes: Sequence[Box], counts: Sequence[Tensor], shape: Sequence[int]) -> Panel:
+    """The number of the first tile in which each score counts, and a frame around each tile."""
+    table = torch.full(tuple(shape), -math.inf)
+    for number, (box, these) in enumerate(zip(boxes, counts, strict=True), 1):
         cells = box.of(table)
-        cells[box.of(counts) & cells.isinf()] = number
+        cells[these & cells.isinf()] = number
     frames = tuple(Frame(*box, str(number)) for number, box in enumerate(boxes, 1))
     return Panel(title, table, frames=frames, grey="does not count")
 
 
-def _in_words(boxes: Sequence[Box], wanted: Sequence[Box], apart: Tensor) -> str:
-    """How many tiles there are, and which scores count wrongly."""
+def _in_words(boxes: Sequence[Box], wanted: Sequence[Box], apart: Tensor, large: str) -> str:
+    """How many tiles there are, and which scores count wrongly. large: what is said of tiles that are too large."""
     too_many, too_few = int((apart > 0).sum()), int((apart < 0).sum())
     told = [f"{too_many} of the scores count that should not"] * bool(too_many)
     told += [f"{too_few} of the scores that should count do not"] * bool(too_few)
-    other = "" if told or list(boxes) == list(wanted) else ", other than the reference's, which is as good"
-    tiles = "1 tile" if len(boxes) == 1 else f"{len(boxes)} tiles"
-    return f"{tiles}{other}; " + (", ".join(told) or "what counts is as expected")
+    same = list(boxes) == list(wanted)
+    other = large or ("" if told or same else ", other than the reference's, which is as good")
+    return f"{_count(boxes)}{other}; " + (", ".join(told) or "what counts is as expected")
+
+
+def _too_large(example: Example, boxes: Sequence[Box]) -> str:
+    """That tiles have more rows or columns than they were asked to; "" where none have."""
+    assert example.tiled is not None
+    rows, columns = (example.arguments.get(name) for name in (example.tiled.rows, example.tiled.columns))
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        return ""
+    large = sum(box.height > rows or box.width > columns for box in boxes)
+    return f", {large} of them larger than {rows} × {columns}" if large else ""
+
+
+def _count(boxes: Sequence[Box]) -> str:
+    return "1 tile" if len(boxes) == 1 else f"{len(boxes)} tiles"
 
 
 def _carried(found: Visits, recorded: Tiles, right: bool) -> list[Band]:
     """The running maximum and the running sum of one block of queries: the first that differs, or the one that rises most."""
     blocks = [
-        [_maximum(found, recorded, top, right), *_sum(found, recorded, top, right)]
-        for top in dict.fromkeys(visit.box.top for visit in found.visits)
+        [_maximum(found, recorded, each, right), *_sum(found, recorded, each, right)]
+        for each in dict.fromkeys(visit.block for visit in found.visits)
     ]
     return next((block for block in blocks if any(band.differs for band in block)), max(blocks, key=_rises))
 
@@ -83,9 +99,9 @@ def _rises(block: Sequence[Band]) -> int:
     return 0 if wanted is None else int((wanted[:, 1:] > wanted[:, :-1]).sum())
 
 
-def _maximum(found: Visits, recorded: Tiles, top: int, right: bool) -> Band:
+def _maximum(found: Visits, recorded: Tiles, block: tuple[int, int], right: bool) -> Band:
     """What the tiles of these queries hold their scores against, beside the largest score so far."""
-    numbers, visits = _of_block(found, top)
+    numbers, visits = _of_block(found, block)
     wanted = torch.stack([_largest(recorded, visits[: i + 1]) for i in range(len(visits))], -1)
     own = _references(visits)
     title = f"running maximum of {_queries(visits[-1].box)}"
@@ -102,9 +118,9 @@ def _maximum(found: Visits, recorded: Tiles, top: int, right: bool) -> Band:
     return replace(band, panels=panels)
 
 
-def _sum(found: Visits, recorded: Tiles, top: int, right: bool) -> list[Band]:
+def _sum(found: Visits, recorded: Tiles, block: tuple[int, int], right: bool) -> list[Band]:
     """The carried sums of these queries beside those that are mended; empty if none are seen, or are kept in another way."""
-    numbers, visits = _of_block(found, top)
+    numbers, visits = _of_block(found, block)
     totals = [visit.total for visit in visits if visit.total is not None]
     if len(totals) < len(visits):
         return []
@@ -120,9 +136,10 @@ def _labelled(title: str, wanted: Tensor, own: Tensor, numbers: Sequence[int], b
     return replace(band, row_labels=queries, column_labels=tuple(map(str, numbers)))
 
 
-def _of_block(found: Visits, top: int) -> tuple[list[int], list[Visit]]:
-    """The tiles of these queries, with their numbers in the order of all visits."""
-    numbered = [(number, visit) for number, visit in enumerate(found.visits, 1) if visit.box.top == top]
+def _of_block(found: Visits, block: tuple[int, int]) -> tuple[list[int], list[Visit]]:
+    """The tiles of these queries, with their numbers in the order of all visits; those that have shares, if any do."""
+    every = [(number, visit) for number, visit in enumerate(found.visits, 1) if visit.block == block]
+    numbered = [(number, visit) for number, visit in every if visit.reference is not None] or every
     return [number for number, _ in numbered], [visit for _, visit in numbered]
 
 

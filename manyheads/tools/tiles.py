@@ -20,6 +20,7 @@ from .example import Example
 from .windows import Box, Fit, Place, fit, is_seen, place
 
 _ALIKE = 1e-3
+_TINY = -80.0  # the exponential of less is zero in float32
 _Site = tuple[str, tuple[int, ...], tuple[int, ...]]  # an operation, by its place in the student's code
 
 
@@ -35,6 +36,11 @@ class Visit:
     reference: Tensor | None = None
     sums: Tensor | None = None
     total: Tensor | None = None
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Its queries: the first, and how many."""
+        return self.box.top, self.box.height
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class _Tile:
     whole: tuple[int, ...]  # the shape of the tensor that it is from
     tables: list[tuple[_Site, Tensor]] = field(default_factory=list)
     vectors: dict[_Site, Tensor] = field(default_factory=dict)
+    masked: bool = False  # whether anything else of its size was computed since, so that what is hidden stands fast
 
     @property
     def box(self) -> Box:
@@ -79,8 +86,8 @@ class _Tile:
         same = step.outputs[0].shape == self.whole and any(each.shape == self.whole for each in step.inputs)
         if not same or table.shape != self.last.shape or bool(table.isnan().any()):
             return False
-        seen = is_seen(table)  # a column of −∞ may be a maximum that has seen nothing yet
-        return torch.allclose(table[seen], self.last[seen]) and (bool(seen.any()) or min(table.shape) > 1)
+        seen = is_seen(table)  # a column of −∞ may later be a maximum that has seen nothing yet
+        return torch.allclose(table[seen], self.last[seen]) and (bool(seen.any()) or not self.masked)
 
     def last_of(self, site: _Site) -> Tensor | None:
         """The last table that this operation made, if it made any."""
@@ -94,10 +101,11 @@ class _Tile:
         """The tile's cells of a table of its size, without padding; rows are queries."""
         return (table if self.upright else table.mT)[: self.box.height, : self.box.width].double()
 
-    def note(self, site: _Site, crop: Tensor) -> None:
+    def note(self, site: _Site, crop: Tensor, table: Tensor) -> None:
         """Add a table of the tile's size, or a vector with a number for each of its queries."""
-        if (table := _table_of(crop)).shape == self.last.shape:
+        if table.shape == self.last.shape:
             self.tables.append((site, self.inside(table)))
+            self.masked |= table is not self.last
         queries = self.last.shape[0 if self.upright else 1]
         while crop.numel() > queries and crop.dim():
             crop = crop[0]
@@ -126,7 +134,7 @@ def visits_of(example: Example, traced: Traced) -> Visits | None:
         return None
     site, scale = _shares(tiles, products)
     visits = [_visit(tile, site, products, scale) for tile in tiles]
-    totals = carried([tile.vectors for tile in tiles], [(visit.box.top, visit.sums) for visit in visits])
+    totals = carried([tile.vectors for tile in tiles], [(visit.block, visit.sums) for visit in visits])
     if totals is not None:
         visits = [replace(visit, total=total) for visit, total in zip(visits, totals, strict=True)]
     return Visits(tuple(visits), products * scale, cut)
@@ -163,6 +171,8 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
         table = _table_of(crop)
         if current is None or not current.is_again(site, step, table):
             tile = _placed(step, table, products, factors.get(site)) if table.dim() == 2 else None
+            if tile is not None and _is_maximum(tile.box, found):
+                tile = None
             if tile is not None:
                 factors[site] = tile.place.factor
             if tile is not None and (current is None or current.box != tile.box):
@@ -175,8 +185,14 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
         else:
             current.last = table
         if current is not None:
-            current.note(site, crop)
+            current.note(site, crop, table)
     return found, bool(factors.keys() & lost)
+
+
+def _is_maximum(box: Box, found: Sequence[_Tile]) -> bool:
+    """Whether it is one score of each query of an earlier tile: their maxima, if all stand in one column."""
+    rows = (each.box for each in found if each.box[0::2] == box[0::2] and each.box.width > 1)
+    return box.width == 1 and any(each.left <= box.left < each.left + each.width for each in rows)
 
 
 def _placed(step: Step, table: Tensor, products: Tensor, factor: float | None) -> _Tile | None:
@@ -230,15 +246,17 @@ def are_among(reference: Tensor, scores: Tensor, boxes: Sequence[Box]) -> bool:
 
 
 def _visit(tile: _Tile, site: _Site | None, products: Tensor, scale: float) -> Visit:
-    table = None if site is None else tile.last_of(site)
-    if table is None:
-        return Visit(tile.box, is_seen(tile.inside(tile.last)))
-    shares = tile.shares(table)
+    table, seen = None if site is None else tile.last_of(site), is_seen(tile.inside(tile.last))
+    if table is None:  # where others have shares, this one is computed for something else
+        return Visit(tile.box, seen & (site is None))
+    shares, scores = tile.shares(table), scale * tile.box.of(products)
     fitted = fit(shares, tile.box.of(products), scale)
     if fitted is None and bool(shares.any()):
-        return Visit(tile.box, is_seen(tile.inside(tile.last)))
+        return Visit(tile.box, seen)
     sums = shares.sum(-1)
-    return Visit(tile.box, shares > 0, torch.full_like(sums, torch.nan) if fitted is None else fitted.reference, sums)
+    reference = torch.full_like(sums, torch.nan) if fitted is None else fitted.reference
+    tiny = seen & (scores - reference[:, None] < _TINY)
+    return Visit(tile.box, (shares > 0) | tiny, reference, sums)
 
 
 def grid_of(example: Example) -> tuple[int, ...]:

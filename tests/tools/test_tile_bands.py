@@ -115,7 +115,7 @@ def test_where_no_tiles_are_seen_it_says_so(body: str) -> None:
 
 def test_the_whole_square_is_one_tile() -> None:
     tiles, maximum = told("def summed(q, k, rows, columns): return (q @ k.mT).sum(-1)\n")
-    assert tiles == f"{TILES}: 1 tile; 21 of the scores count that should not"
+    assert tiles == f"{TILES}: 1 tile, 1 of them larger than 4 × 3; 21 of the scores count that should not"
     assert maximum == f"{MAXIMUM}queries 0 to 6: what your tiles hold their scores against cannot be seen"
 
 
@@ -130,13 +130,21 @@ def test_a_right_answer_from_elsewhere_is_not_drawn_as_a_wrong_one() -> None:
     assert not any(band.differs for band in drawn(unseen))
 
 
+def test_a_square_beside_the_tiles_is_told() -> None:
+    (first, *_) = drawn(edited(("    sums = []\n", "    sums, square = [], q @ k.mT\n")))
+    assert not first.differs
+    assert first.words == "6 tiles, 1 of them larger than 4 × 3; what counts is as expected"
+    assert first.panels[1].values is not None
+    assert float(first.panels[1].values[0, 0]) == 2  # the square is only looked at, or not even that
+
+
 def test_nothing_is_drawn_where_nothing_is_recorded() -> None:
     assert tile_bands(replace(RECORDED, tiles=None), traced(RIGHT)) == []
 
 
 def test_what_was_visited_before_an_error_is_drawn() -> None:
     stopped = edited((MEND, MEND + "\n            if top: raise ValueError"))
-    assert told(stopped)[0] == f"{TILES}: 3 tiles; 9 of the scores that should count do not"
+    assert told(stopped)[0] == f"{TILES}: 3 tiles, then your code stopped"
 
 
 EXERCISE = next(each for each in course().exercises if any(each.tiled(name) for name in each.shapes))

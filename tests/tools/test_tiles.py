@@ -9,7 +9,7 @@ import torch
 
 from manyheads.box.worker.messages import Call
 from manyheads.tools.tiles import Visits, grid_of, visits_of
-from tests.tools.tiled import BOXES, CALL, RECORDED, RIGHT, SCORES, T, edited, example_of, traced
+from tests.tools.tiled import BOXES, CALL, RECORDED, RIGHT, SCORES, K, Q, T, edited, example_of, traced
 
 PRODUCT = "(x @ y.mT).masked_fill(hidden, -math.inf)"
 NEXT = "p = (scores - new[..., None]).exp()"
@@ -86,6 +86,42 @@ def test_tiles_of_the_future_are_visits_in_which_nothing_counts() -> None:
 def test_what_does_not_mask_counts_the_future() -> None:
     found = visited(edited((".masked_fill(hidden, -math.inf)", "")))
     assert int((found.counts & SCORES.isinf()).sum()) == 3 + 11 + 1 + 2
+
+
+def test_a_column_that_is_hidden_altogether_does_not_count() -> None:
+    itself = edited(
+        ("hidden = torch.arange(left, left + y.shape[-2]) > ", "hidden = torch.arange(left, left + y.shape[-2]) >= ")
+    )
+    found = visited(itself.replace("-math.inf)\n            new", "-1e9)\n            new"))
+    assert boxes(found) == BOXES
+    assert not found.visits[-1].counts.any()
+    assert not visited(itself).visits[-1].counts.any()
+
+
+def test_a_share_too_small_for_a_number_counts_all_the_same() -> None:
+    large = Call("summed", (Q * 40, *CALL.args[1:]))
+    first = visited(RIGHT, large).visits[2]
+    assert first.counts.all()
+    assert first.sums is not None
+    small = ((Q[0] * 40 @ K[0].mT)[4:, :3]).softmax(-1) == 0
+    assert small.any()  # else this shows nothing
+
+
+def test_maxima_that_stand_in_one_column_are_no_tile() -> None:
+    q, k = Q.abs(), K.abs()
+    k[:, 1] = 3 * k.amax(1)  # the largest score of every query that sees key 1
+    found = visited(RIGHT, Call("summed", (q, k, 4, 3)))
+    assert boxes(found) == BOXES
+    assert torch.equal(found.counts, SCORES.isfinite())
+
+
+def test_what_is_computed_beside_the_shares_does_not_count() -> None:
+    twice = edited(("    sums = []\n", "    sums, square = [], q @ k.mT\n"))
+    found = visited(twice)
+    assert boxes(found) == [(0, 0, T, T), *BOXES]
+    assert not found.visits[0].counts.any()
+    assert torch.equal(found.counts, SCORES.isfinite())
+    assert found.visits[0].block == (0, T)
 
 
 def test_no_tiles_are_found_where_scores_are_computed_otherwise() -> None:
