@@ -29,7 +29,7 @@ def number(value: float, panel: Panel) -> str:
     if value != value:
         return "≠" if panel.kind == "difference" else "NaN"
     if value < HIDDEN:
-        return "−∞" if panel.grey == "−∞" else ""
+        return "−∞"
     if panel.kind == "mask":
         return "1" if value else "0"
     if value == 0 or (panel.kind == "difference" and abs(value) < NONE):

@@ -112,7 +112,7 @@ def sequence(*sizes: int) -> Example:
 
 @pytest.mark.parametrize(
     ("better", "worse"),
-    [((3, 2), (3, 1, 1)), ((3, 2), (1, 2)), ((3, 2), (4, 2)), ((3, 2), (2, 2))],
+    [((3, 2), (5, 1, 1)), ((3, 2), (1, 2)), ((3, 2), (4, 2)), ((3, 2), (2, 2))],
     ids=["one token at a time", "a single key", "as many keys as channels", "as many keys as channels at last"],
 )
 def test_sequences_are_chosen_that_show_the_triangle(better: tuple[int, ...], worse: tuple[int, ...]) -> None:

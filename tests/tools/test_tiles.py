@@ -96,6 +96,8 @@ def test_a_column_that_is_hidden_altogether_does_not_count() -> None:
     assert boxes(found) == BOXES
     assert not found.visits[-1].counts.any()
     assert not visited(itself).visits[-1].counts.any()
+    unseen = itself.replace(NEXT, NEXT.replace(".exp()", ".relu()"))  # without shares the mask alone tells
+    assert not visited(unseen).visits[-1].counts.any()
 
 
 def test_a_share_too_small_for_a_number_counts_all_the_same() -> None:
