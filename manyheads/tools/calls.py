@@ -19,8 +19,8 @@ from ..public.compared import Expected
 from ..public.file import Fingerprints, returns_several
 from .axes import SAME, Axes, axes_of
 from .example import Example
+from .grid import grid_of
 from .growing import chunks_of
-from .tiles import grid_of
 
 _LARGE = 6.0
 INSTEAD = 8  # how many substitutes an example has

@@ -17,6 +17,7 @@ from torch import Tensor
 from ..box.worker.answers import Step, Traced
 from .carried import carried
 from .example import Example
+from .grid import first_table, products_of
 from .windows import Box, Fit, Place, fit, is_seen, place
 
 _ALIKE = 1e-3
@@ -113,17 +114,6 @@ class _Tile:
             self.vectors[site] = crop.flatten()[: self.box.height].double()
 
 
-def products_of(example: Example) -> Tensor | None:
-    """Each query times each key, of the first head of the first sequence. (T, T)"""
-    if example.tiled is None:
-        return None
-    q, k = (example.arguments.get(name) for name in (example.tiled.queries, example.tiled.keys))
-    if not isinstance(q, Tensor) or not isinstance(k, Tensor):
-        return None
-    one, other = (_table_of(each).float().double() for each in (q, k))
-    return one @ other.mT
-
-
 def visits_of(example: Example, traced: Traced) -> Visits | None:
     """The tiles that the call visited; None if none were found."""
     products = products_of(example)
@@ -138,13 +128,6 @@ def visits_of(example: Example, traced: Traced) -> Visits | None:
     if totals is not None:
         visits = [replace(visit, total=total) for visit, total in zip(visits, totals, strict=True)]
     return Visits(tuple(visits), products * scale, cut)
-
-
-def _table_of(values: Tensor) -> Tensor:
-    """Its last two axes, at index 0 of the others."""
-    while values.dim() > 2:
-        values = values[0]
-    return values
 
 
 def _runs(traced: Traced) -> Iterator[tuple[Step, Tensor | None]]:
@@ -168,7 +151,7 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
             lost.add(site)
         if crop is None or not crop.is_floating_point() or crop.dim() == 0:
             continue
-        table = _table_of(crop)
+        table = first_table(crop)
         if current is None or not current.is_again(site, step, table):
             tile = _placed(step, table, products, factors.get(site)) if table.dim() == 2 else None
             if tile is not None and _is_maximum(tile.box, found):
@@ -257,23 +240,3 @@ def _visit(tile: _Tile, site: _Site | None, products: Tensor, scale: float) -> V
     reference = torch.full_like(sums, torch.nan) if fitted is None else fitted.reference
     tiny = seen & (scores - reference[:, None] < _TINY)
     return Visit(tile.box, (shares > 0) | tiny, reference, sums)
-
-
-def grid_of(example: Example) -> tuple[int, ...]:
-    """How little the tiles of this call show: lower is better; empty if it has none.
-
-    The last tile of a row and of a column should be smaller than the others, and one should be all future. Then few tiles are
-    better, and of those with as many, ones that often bring a query a larger score.
-    """
-    products = products_of(example)
-    if products is None or example.tiled is None:
-        return ()
-    rows, columns = (example.arguments.get(name) for name in (example.tiled.rows, example.tiled.columns))
-    if not isinstance(rows, int) or not isinstance(columns, int) or min(rows, columns) < 1:
-        return 1, 0, 0
-    queries, keys = products.shape
-    ragged = queries % rows != 0 and keys % columns != 0
-    future = (keys - 1) // columns * columns >= rows
-    highest = torch.stack([part.amax(-1) for part in products.split(columns, dim=-1)]).cummax(0).values
-    rises = int((highest[1:] > highest[:-1]).sum())
-    return int(not (ragged and future)), -(-queries // rows) * -(-keys // columns), -rises
