@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from manyheads.public.heads import read
-from manyheads.tools.calls import with_heads
+from manyheads.tools.recorded import with_recorded
 from manyheads.tools.sentence import sentence_examples
 from manyheads.training.recorded import SENTENCE
 
@@ -67,7 +66,7 @@ _CELL, _HIGH = 9.8, 24
 def fused_qkv() -> str:
     """Where each head of a trained model looks from the last letter of "cabinet"."""
     exercise_ = exercise("fused_qkv")
-    blocks = [e.heads for e in with_heads(sentence_examples(exercise_), read(exercise_.heads))]
+    blocks = [e.heads for e in with_recorded(sentence_examples(exercise_), exercise_)]
     letters = SENTENCE[:ASKED]
     told: list[str] = []
     drawn = Drawing("What eight heads of a trained model look at")

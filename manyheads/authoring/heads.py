@@ -1,31 +1,48 @@
-"""Record the attention weights of the reference's heads, for `course plot` on machines that have no reference."""
+"""Record the attention of the reference's heads, and its tiles, for `course plot` on machines that have no reference."""
 
 from __future__ import annotations
 
-from ..box.worker.messages import TraceCall
+import math
+
+import torch
+
+from ..box.worker.answers import Traced
 from ..box.worker.tracing import trace
-from ..checks.cast import cast
 from ..checks.trusted import namespace_of
 from ..course import Exercise
 from ..public.file import Fingerprints
-from ..public.heads import Heads, key_of, save
+from ..public.heads import Heads, Recorded, Tiles, key_of, save
 from ..tools.calls import examples
-from ..tools.crops import TABLES, TIMES
+from ..tools.crops import TABLES, TIMES, trace_call
+from ..tools.example import Example
 from ..tools.growing import heads_by_call
 from ..tools.sentence import sentence_examples
+from ..tools.tiles import visits_of
 
 
 def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:
-    """Make the file of this exercise: the heads in every call that `course plot` shows; empty if there are none."""
+    """Make the file of this exercise: what `course plot` shows of the reference's attention; empty if there is nothing."""
     path = exercise.solution
     namespace = namespace_of(path)
-    recorded: dict[str, Heads] = {}
-    curve = exercise.curve
-    sentence = sentence_examples(exercise) if curve.exists() else []
-    for example in (*examples(exercise, fingerprints, by_head=True), *sentence):
-        if not example.has_heads:
-            continue
-        traced = trace(namespace, TraceCall(cast(example.call, "float32"), TABLES, TIMES), str(path))
-        found = heads_by_call(example, traced)
-        recorded |= {key_of(each.expected): heads for each, heads in found if heads is not None}
-    return save(recorded) if recorded else b""
+
+    def traced(example: Example) -> Traced:
+        return trace(namespace, trace_call(example, TABLES, TIMES), str(path))
+
+    heads: dict[str, Heads] = {}
+    chosen = examples(exercise, fingerprints, by_head=True)
+    sentence = sentence_examples(exercise) if exercise.curve.exists() else []
+    for example in (*chosen, *sentence):
+        if example.has_heads:
+            found = heads_by_call(example, traced(example))
+            heads |= {key_of(each.expected): known for each, known in found if known is not None}
+    tiled = [each for example in chosen if example.tiled is not None for each in (example, *example.instead)]
+    tiles = {key_of(each.expected): known for each in tiled if (known := _tiles(each, traced(each))) is not None}
+    return save(Recorded(heads, tiles))
+
+
+def _tiles(example: Example, traced: Traced) -> Tiles | None:
+    found = visits_of(example, traced)
+    if found is None or found.cut:
+        return None
+    boxes = torch.tensor([visit.box for visit in found.visits], dtype=torch.float32)
+    return Tiles(boxes, torch.where(found.counts, found.scores, -math.inf).float())

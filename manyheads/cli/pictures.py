@@ -17,8 +17,8 @@ from .class_members import pseudonyms_in
 from .progress import progress
 
 if TYPE_CHECKING:
+    from ..tools.bands import Band
     from ..tools.pictures import Key
-    from ..tools.plot import Band
 
 
 def draw_class(

@@ -30,7 +30,7 @@ def plot(
     loaded = course_of(course)
     seen = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
     from ..report.figures import png
-    from ..tools.plot import summary
+    from ..tools.bands import summary
     from ..tools.sentence import every_band
 
     console = open_console()

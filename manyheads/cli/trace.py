@@ -17,7 +17,7 @@ from .options import CourseOption, course_of, exercise_named
 from .own import is_started, missing_message, own_attempt
 
 if TYPE_CHECKING:
-    from ..tools.calls import Example
+    from ..tools.example import Example
     from ..tools.follow import Followed
 
 
@@ -32,14 +32,15 @@ def trace(
 
     Example: `course trace reshape_dance`
     """
-    seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=CROP if values else ())
+    crop = CROP if values else ()
+    seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
     from ..report.trace import LEGEND, trace_report
     from ..tools.source import Source
     from ..tools.trace import explained
 
     console = open_console()
     lines = Source(tuple(seen.source.source.splitlines()))
-    explanations = [explained(example, traced, lines) for example, traced in seen.followed.shown]
+    explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
     for each in explanations:
         console.print(trace_report(each), soft_wrap=True)
     if seen.followed.ended:
@@ -74,9 +75,8 @@ def follow_own_attempt(
     """Trace the attempt in exercises/ in a process of its own. Raises CourseError; exits if it is not started."""
     exercise = exercise_named(course, name, command)
     from ..box.forked import open_own_box
-    from ..public.heads import read
-    from ..tools.calls import with_heads
     from ..tools.follow import follow
+    from ..tools.recorded import with_recorded
     from ..tools.sentence import sentence_examples
 
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
@@ -85,7 +85,7 @@ def follow_own_attempt(
         chosen = _examples_named(exercise, fingerprint_path(exercise), function, command, by_head)
         if by_head:
             sentence = sentence_examples(exercise) if function is None else []
-            chosen = with_heads([*chosen, *sentence], read(exercise.heads))
+            chosen = with_recorded([*chosen, *sentence], exercise)
         followed = follow(box, course.limits.for_worker(), source, chosen, crop, times)
         return FollowedAttempt(exercise, source, followed)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..box.level import Box
     from ..course.file import Trainable
     from ..submission import AttemptSource
-    from ..tools.plot import Band
+    from ..tools.bands import Band
     from ..training.curve import Curve
 
 PROMPT, CHARACTERS = "Alice ", 240
@@ -115,13 +115,12 @@ def _learned(
 
 def _heads(box: Box, course: Course, exercise: Exercise, source: AttemptSource) -> list[Band]:
     """What the attempt's heads attend to in a sentence, with the weights of the recorded model; empty if none are found."""
-    from ..public.heads import read
-    from ..tools.calls import with_heads
     from ..tools.crops import TABLES, TIMES
     from ..tools.follow import follow
+    from ..tools.recorded import with_recorded
     from ..tools.sentence import every_band, sentence_examples
 
-    chosen = with_heads(sentence_examples(exercise), read(exercise.heads))
+    chosen = with_recorded(sentence_examples(exercise), exercise)
     return every_band(follow(box, course.limits.for_worker(), source, chosen, TABLES, TIMES).shown)
 
 

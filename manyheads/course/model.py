@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
+from .drawn import Tiled
 from .file import AssignmentRow, AttentionModule, CourseFile, CourseLimits, ExerciseRow, Trainable
 from .measured import Measurement
 from .neighbours import with_neighbours
@@ -74,7 +75,11 @@ class Exercise:
 
     def turned(self, name: str) -> str:
         """The argument whose pairs of channels the function of that name turns; "" if it turns none."""
-        return self.row.plot[name].turned if name in self.row.plot else ""
+        return self.row.plot[name].turned or "" if name in self.row.plot else ""
+
+    def tiled(self, name: str) -> Tiled | None:
+        """What the tiles of the function of that name are made of; None if it has none."""
+        return self.row.plot[name].tiles if name in self.row.plot else None
 
     @property
     def shapes(self) -> tuple[str, ...]:

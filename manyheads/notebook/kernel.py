@@ -17,16 +17,15 @@ from pathlib import Path
 import torch
 
 from ..box.worker.answers import Traced
-from ..box.worker.messages import TraceCall
 from ..box.worker.tracing import trace
-from ..checks.cast import cast
 from ..checks.implementation import LocalRunner
 from ..course import Course, Exercise, find_course, load_course
 from ..course.named import exercises_called, unknown
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..public.file import Fingerprints, read
-from ..tools.calls import Example
+from ..tools.crops import trace_call
+from ..tools.example import Example
 from ..tools.source import Source
 from ..tools.telling import most_telling
 
@@ -128,7 +127,7 @@ def traced_in_kernel(
                 example,
                 trace(
                     namespace,
-                    TraceCall(cast(example.call, "float32"), crop, times),
+                    trace_call(example, crop, times),
                     _file_of(namespace.get(example.target)),
                     cells.line_of,
                 ),

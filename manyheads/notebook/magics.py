@@ -15,16 +15,17 @@ from rich.text import Text
 from ..checks.local import LocalRecordingRunner
 from ..errors import CourseFault
 from ..public.check import check_attempt
-from ..public.heads import read
 from ..public.own_checks import printed_lines
 from ..report.labels import label_of
 from ..report.next_steps import after_done
 from ..report.notebook import NotebookView, checked, hanging, pictured, shown
 from ..report.trace import LEGEND, trace_report
 from ..result import ExerciseResult
-from ..tools.calls import Example, examples, with_heads
+from ..tools.calls import examples
 from ..tools.crops import TABLES, TIMES
+from ..tools.example import Example
 from ..tools.hints import next_hint
+from ..tools.recorded import with_recorded
 from ..tools.sentence import every_band, sentence_examples
 from ..tools.trace import explained
 from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, traced_in_kernel
@@ -95,14 +96,13 @@ class Magics:
         cells = self._cells()
         traced = traced_in_kernel(self._shell.user_ns, _chosen(found, names, "trace"), cells, crop)
         source = cells.source()
-        reports = [trace_report(explained(example, each, source)) for example, each in traced]
+        reports = [trace_report(explained(example, each, source, crop)) for example, each in traced]
         return shown(hanging(*reports, Text(LEGEND, "bright_black")))
 
     def _plot(self, found: NotebookExercise, *names: str) -> NotebookView:
         cells = self._cells()
         sentence = [] if names else sentence_examples(found.exercise)
-        recorded = read(found.exercise.heads)
-        chosen = with_heads([*_chosen(found, names, "plot", by_head=True), *sentence], recorded)
+        chosen = with_recorded([*_chosen(found, names, "plot", by_head=True), *sentence], found.exercise)
         return shown(pictured(every_band(traced_in_kernel(self._shell.user_ns, chosen, cells, TABLES, TIMES))))
 
     def _result(self, found: NotebookExercise) -> ExerciseResult:

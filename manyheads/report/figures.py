@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import CourseFault
-from ..tools.plot import HIDDEN, Band, Panel
+from ..tools.bands import HIDDEN, Band, Frame, Panel
 from .panels import FEW, heading, is_no_difference, limits, number
 
 # Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
@@ -75,7 +75,7 @@ def _draw_band(row: Any, band: Band) -> None:
             ax.text(0.5, 0.5, panel.note, ha="center", va="center", fontsize=8, wrap=True, transform=ax.transAxes)
             continue
         image = _draw(ax, panel, limits(band, panel))
-        _label(ax, band, first=ax is axes[0])
+        _label(ax, band, panel, first=ax is axes[0])
         if panel.kind != "mask" and not is_no_difference(panel):
             drawn.setdefault(panel.kind, []).append((image, ax))
     for images in drawn.values():
@@ -91,9 +91,22 @@ def _draw(ax: Any, panel: Panel, scale: tuple[float, float]) -> Any:
     shown = torch.where(values.isfinite() & (values > HIDDEN), values, torch.nan)
     colours = colormaps[_MAPS[panel.kind]].with_extremes(bad=_HIDDEN_GREY)
     image = ax.imshow(shown.numpy(), cmap=colours, vmin=scale[0], vmax=scale[1], aspect="auto")
-    if max(values.shape) <= FEW:
+    for frame in panel.frames:
+        _draw_frame(ax, frame)
+    if max(values.shape) <= FEW and not panel.frames:
         _write_numbers(ax, panel, values, image)
     return image
+
+
+def _draw_frame(ax: Any, frame: Frame) -> None:
+    """The frame, and its word on white, since the cells behind it may have several colours."""
+    from matplotlib.patches import Rectangle
+
+    corner = frame.left - 0.5, frame.top - 0.5
+    ax.add_patch(Rectangle(corner, frame.width, frame.height, fill=False, edgecolor="black", linewidth=1.4))
+    middle = corner[0] + frame.width / 2, corner[1] + frame.height / 2
+    behind = {"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": "black", "linewidth": 0.6}
+    ax.text(*middle, frame.word, ha="center", va="center", fontsize=8, bbox=behind)
 
 
 def _write_numbers(ax: Any, panel: Panel, values: Tensor, image: Any) -> None:
@@ -105,13 +118,15 @@ def _write_numbers(ax: Any, panel: Panel, values: Tensor, image: Any) -> None:
             ax.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
 
 
-def _label(ax: Any, band: Band, *, first: bool) -> None:
+def _label(ax: Any, band: Band, panel: Panel, *, first: bool) -> None:
     ax.set_xlabel(band.columns, fontsize=8)
     if first:
         ax.set_ylabel(band.rows, fontsize=8)
     ax.tick_params(labelsize=7)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.yaxis.get_major_locator().set_params(integer=True)
+    if panel.values is not None and panel.values.shape[0] == 1:  # else its ticks stand at parts of the row
+        ax.set_yticks([0])
     if band.column_labels:
         slanted = {"rotation": 60, "ha": "right"} if max(map(len, band.column_labels)) > 1 else {}
         ax.set_xticks(range(len(band.column_labels)), band.column_labels, **slanted)

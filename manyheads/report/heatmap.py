@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ..tools.plot import HIDDEN, Band, Panel, summary
+from ..tools.bands import HIDDEN, Band, Frame, Panel, summary
 from .panels import FEW, heading, limits, number
 
 # Colours from one end of the scale to the other, which colour-blind readers can read.
@@ -74,7 +74,7 @@ def _panel(band: Band, panel: Panel, width: float, height: float) -> Iterator[st
     table, scale = panel.values.double().tolist(), limits(band, panel)
     shades: dict[Colour, list[str]] = defaultdict(list)
     numbers: dict[str, list[str]] = defaultdict(list)
-    written = max(_rows(panel), _columns(panel)) <= FEW
+    written = max(_rows(panel), _columns(panel)) <= FEW and not panel.frames
     for i, row in enumerate(table):
         for j, value in enumerate(row):
             shade = colour(value, panel, scale)
@@ -86,7 +86,19 @@ def _panel(band: Band, panel: Panel, width: float, height: float) -> Iterator[st
         yield f'<path fill="#{red:02x}{green:02x}{blue:02x}" shape-rendering="crispEdges" d="{"".join(cells)}"/>'
     for black_or_white, texts in numbers.items():
         yield f'<g fill="{black_or_white}" font-size="{8 if width < 28 else 9}">{"".join(texts)}</g>'
+    for frame in panel.frames:
+        yield from _frame(frame, width, height)
     yield from _around(band, panel, width, height, scale)
+
+
+def _frame(frame: Frame, width: float, height: float) -> Iterator[str]:
+    """The frame, and its word on white, since the cells behind it may have several colours."""
+    place = f'x="{frame.left * width:g}" y="{frame.top * height:g}"'
+    size = f'width="{frame.width * width:g}" height="{frame.height * height:g}"'
+    yield f'<rect {place} {size} fill="none" stroke="#000" stroke-width="1.2"/>'
+    x, y = (frame.left + frame.width / 2) * width, (frame.top + frame.height / 2) * height
+    yield f'<circle cx="{x:g}" cy="{y:g}" r="8" fill="#fff" stroke="#000" stroke-width=".6"/>'
+    yield f'<text x="{x:g}" y="{y + 3:g}" fill="#000">{escape(frame.word)}</text>'
 
 
 def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[float, float]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from ..result import ExerciseResult
-from ..tools.plot import Band, summary
+from ..tools.bands import Band, summary
 from .heatmap import panel_svgs
 from .terminal import HintLine, exercise_report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..tools.plot import HIDDEN, NONE, Band, Panel, is_none
+from ..tools.bands import HIDDEN, NONE, Band, Panel, is_none
 
 FEW = 8  # numbers are written into cells if there are at most this many in a row
 
@@ -16,7 +16,7 @@ def heading(panel: Panel) -> str:
     if is_no_difference(panel):
         return f"{panel.title}: none"
     hidden = panel.kind == "numbers" and bool((panel.values < HIDDEN).any())
-    return f"{panel.title} (grey: −∞)" if hidden else panel.title
+    return f"{panel.title} (grey: {panel.grey})" if hidden else panel.title
 
 
 def is_no_difference(panel: Panel) -> bool:

@@ -10,12 +10,12 @@ from ..box.level import Box
 from ..box.traces import read_traced
 from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Call, Load, TraceCall
-from ..checks.cast import cast
+from ..box.worker.messages import Call, Load
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..submission import AttemptSource
-from .calls import Example
+from .crops import trace_call
+from .example import Example
 from .telling import most_telling
 
 
@@ -52,7 +52,7 @@ def follow(
         for example in wanted:
             at = f"in {example.target}"
             telling = most_telling(example, ask)
-            message = TraceCall(cast(telling.call, "float32"), crop, times)
+            message = trace_call(telling, crop, times)
             shown.append((telling, connection.ask_for(read_traced, message, limits.seconds_per_call)))
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")

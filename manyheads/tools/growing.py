@@ -8,7 +8,7 @@ from ..box.worker.answers import Traced
 from ..box.worker.messages import Returned
 from ..course.shapes import Axis
 from ..public.heads import Heads
-from .calls import Example, by_name
+from .example import Example, by_name
 from .heads import heads_at, heads_of
 
 _TOKENS = Axis(("T",))
@@ -31,6 +31,24 @@ def sides_of(example: Example) -> list[tuple[int, int]]:
     return found
 
 
+def chunks_of(example: Example) -> tuple[int, ...]:
+    """How little the calls of a sequence show: lower is better; empty if it is a single call.
+
+    One of the later calls should have several new tokens, whose first ones must not see the last: a triangle at the lower
+    right. And of all calls the table should be one that can be found.
+    """
+    sides = sides_of(example)
+    if len(sides) < 2:
+        return ()
+    triangle = any(1 < new < keys for new, keys in sides)
+    return int(not triangle), sum(not _can_be_found(example, keys) for _, keys in sides)
+
+
+def _can_be_found(example: Example, keys: int) -> bool:
+    """A single key has the weight 1, as other tables have; and q has as many columns as a head has channels."""
+    return keys > 1 and keys != example.axes.sizes.get("hd")
+
+
 def heads_by_call(example: Example, traced: Traced) -> list[tuple[Example, Heads | None]]:
     """The first output of each call, with the weights and scores that the call computed; None where none were found."""
     if not example.call.then:
@@ -45,7 +63,7 @@ def heads_by_call(example: Example, traced: Traced) -> list[tuple[Example, Heads
 def _heads(example: Example, traced: Traced, sides: list[tuple[int, int]], number: int) -> Heads | None:
     """The heads of one call. Who keeps the tokens in place of keys may compute all rows again: the last ones are new."""
     new, keys = sides[number]
-    if keys == example.axes.sizes.get("hd"):  # then q has the same sides
+    if not _can_be_found(example, keys):
         return None
     found = heads_at(traced, example.axes, (new, keys), sides[:number].count((new, keys)))
     if found is not None or (keys, keys) in sides:

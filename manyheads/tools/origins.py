@@ -12,7 +12,7 @@ from itertools import product
 
 from torch import Tensor
 
-from .calls import Example
+from .example import Example
 
 BLOCKS, ROWS, COLUMNS = 2, 12, 16  # the most that is shown
 _WORDS = {"T": "token", "nh": "head"}

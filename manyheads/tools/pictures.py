@@ -11,14 +11,16 @@ from pathlib import Path
 
 from ..box.level import Box
 from ..course import Course, Exercise
-from ..public import heads
 from ..public.file import read
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, code_digest, read_attempt
-from .calls import Example, examples, with_heads
+from .bands import Band
+from .calls import examples
 from .crops import TABLES, TIMES
+from .example import Example
 from .follow import follow
-from .plot import Band, all_bands
+from .plot import all_bands
+from .recorded import with_recorded
 
 MOST = 4  # the most pictures of one attempt
 Key = tuple[str, str, str]  # student, assignment, exercise
@@ -69,8 +71,7 @@ class Painter:
     def _known(self, exercise: Exercise) -> tuple[str, list[Example]]:
         if exercise.id not in self._examples:
             fingerprints = read(exercise.fingerprints)
-            recorded = heads.read(exercise.heads)
-            chosen = with_heads(examples(exercise, fingerprints, by_head=True), recorded)
+            chosen = with_recorded(examples(exercise, fingerprints, by_head=True), exercise)
             self._examples[exercise.id] = fingerprints.content.stub, chosen
         return self._examples[exercise.id]
 

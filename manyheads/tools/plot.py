@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,54 +11,15 @@ from ..box.worker.answers import Traced
 from ..checks.explain import explain
 from ..public.heads import Heads
 from .angles import resized, turns, wrapped
-from .calls import Example
+from .bands import APART, Band, Kind, Panel, compared, difference, is_none
+from .example import Example
 from .growing import heads_by_call
 from .heads import heads_of
+from .tile_bands import tile_bands
 
 HEADS = 4  # the most heads that are shown
-HIDDEN = -1e4  # a score this low counts as −∞
-NONE = 1e-4  # a difference this small counts as rounding
-Kind = Literal["numbers", "weights", "mask", "difference"]
-_APART = "yours − expected"
 _SIDES = ("query position", "key position")
 _AXES = {"T_q": "query position", "T_k": "key position", "T": "token"}
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A table to draw. `values`: None if there is nothing to show; then `note` says why."""
-
-    title: str
-    values: Tensor | None  # (rows, columns)
-    kind: Kind = "numbers"
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Band:
-    """Panels side by side. Panels of one kind share a scale. labels: the names of rows and columns, if they have any.
-
-    beside: whether to place it to the right of the band before it, if there is room.
-    """
-
-    title: str
-    panels: tuple[Panel, ...]
-    rows: str
-    columns: str
-    row_labels: tuple[str, ...] = ()
-    column_labels: tuple[str, ...] = ()
-    beside: bool = False
-
-    @property
-    def differs(self) -> bool:
-        """Whether the band has numbers of the student that are not the expected ones."""
-        last = self.panels[-1]
-        return last.kind == "difference" and last.values is not None and not is_none(last.values)
-
-
-def is_none(apart: Tensor) -> bool:
-    """Whether this difference is only rounding."""
-    return not bool(apart.isnan().any() or (apart.abs() > NONE).any())
 
 
 def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
@@ -71,7 +30,8 @@ def all_bands(shown: Sequence[tuple[Example, Traced]]) -> list[Band]:
 
 def bands(example: Example, traced: Traced, heads: int = HEADS) -> list[Band]:
     """The bands of one example: one for each head if the answer has heads; for a module also its attention weights."""
-    shown = [band for each in example.every for band in _of_output(each, traced, heads)] + _angles(example, traced)
+    shown = [band for each in example.every for band in _of_output(each, traced, heads)]
+    shown += [*_angles(example, traced), *tile_bands(example, traced)]
     if not example.has_heads or traced.reply.raised is not None:
         return shown
     return [*shown, *(_growing if example.call.then else _heads)(example, traced)]
@@ -95,17 +55,8 @@ def _compared(example: Example, title: str, index: tuple[int, ...], found: Tenso
     if found is not None and found.shape == example.expected.shape:
         return compared(title, wanted, _table(found, index), _kind(wanted), *_names(example))
     kind = _kind(wanted)
-    panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note), Panel(_APART, None, "difference")
+    panels = Panel("expected", wanted, kind), Panel("yours", None, kind, note), Panel(APART, None, "difference")
     return Band(title, panels, *_names(example))
-
-
-def compared(
-    title: str, wanted: Tensor, mine: Tensor, kind: Kind, rows: str, columns: str, *, beside: bool = False
-) -> Band:
-    """A band of the expected values, the student's and the difference."""
-    panels = Panel("expected", wanted, kind), Panel("yours", mine, kind)
-    apart = Panel(_APART, difference(mine, wanted), "difference")
-    return Band(title, (*panels, apart), rows, columns, beside=beside)
 
 
 def _angles(example: Example, traced: Traced) -> list[Band]:
@@ -119,24 +70,16 @@ def _angles(example: Example, traced: Traced) -> list[Band]:
     angles, changed = turns(wanted, before), resized(mine, before)
     if changed.any():
         note = f"yours is no rotation: {int(changed.sum())} of {changed.numel()} pairs change their length"
-        panels = Panel("expected", angles), Panel("yours", None, note=note), Panel(_APART, None, "difference")
+        panels = Panel("expected", angles), Panel("yours", None, note=note), Panel(APART, None, "difference")
     else:
         own = turns(mine, before)
-        panels = Panel("expected", angles), Panel("yours", own), Panel(_APART, wrapped(own - angles), "difference")
+        panels = Panel("expected", angles), Panel("yours", own), Panel(APART, wrapped(own - angles), "difference")
     return [Band(title, panels, "token", "pair of neighbouring channels")]
 
 
 def _table(values: Tensor, index: tuple[int, ...]) -> Tensor:
     """The table at this index: (rows, columns), with a single row if there is only one axis."""
     return values[index].reshape(-1, values.shape[-1])
-
-
-def difference(found: Tensor, expected: Tensor) -> Tensor:
-    """found − expected; zero where both are hidden, NaN where only one is hidden."""
-    a, b = (t.double() for t in (found, expected))
-    hidden = (a < HIDDEN) & (b < HIDDEN)
-    apart = a - b
-    return torch.where(hidden, 0.0, torch.where(apart.isfinite() & (apart.abs() < -HIDDEN), apart, torch.nan))
 
 
 def _tables(example: Example, heads: int) -> list[tuple[str, tuple[int, ...]]]:
@@ -239,24 +182,3 @@ def _own_heads(example: Example, found: Heads) -> list[Band]:
 
 def _by_head(tables: Tensor, kind: Kind) -> tuple[Panel, ...]:
     return tuple(Panel(f"head {h}", table, kind) for h, table in enumerate(tables[:HEADS]))
-
-
-def summary(shown: Sequence[Band]) -> list[str]:
-    """The picture in words, a line for each band, for readers who cannot see it."""
-    return [f"{band.title}: {_in_words(band)}" for band in shown]
-
-
-def _in_words(band: Band) -> str:
-    last = band.panels[-1]
-    if last.kind != "difference":
-        return f"{len(band.panels)} head{'' if len(band.panels) == 1 else 's'}"
-    if last.values is None:
-        return next((panel.note for panel in band.panels if panel.note), "nothing to compare")
-    one_sided = int(last.values.isnan().sum())
-    if one_sided:
-        return f"{one_sided} of {last.values.numel()} numbers are hidden in one of the two only"
-    if is_none(last.values):
-        return "as expected"
-    if band.panels[0].kind == "mask":
-        return f"{int(last.values.count_nonzero())} of {last.values.numel()} differ"
-    return f"the largest difference is {float(last.values.abs().max()):.2g}"

@@ -6,7 +6,7 @@ from ..box.worker.answers import Output, Reply
 from ..checks.answer import Answer
 from ..checks.failed import CheckFailed
 from ..public.fingerprint import tensor_fingerprint
-from .calls import Example
+from .example import Example
 
 
 def is_right(example: Example, reply: Reply) -> bool:

@@ -14,9 +14,10 @@ from ..public.heads import Heads
 from ..training.plan import attention_of
 from ..training.recorded import SENTENCE, Recorded, read
 from .axes import axes_of
-from .calls import Example
+from .bands import Band, Panel
+from .example import Example
 from .heads import heads_of
-from .plot import Band, Panel, all_bands
+from .plot import all_bands
 
 _ALIKE = 1e-3  # the largest difference between equal outputs
 _SPACE = "␣"

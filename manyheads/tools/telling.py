@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.cast import cast
-from .calls import Example
+from .example import Example
 from .returned import is_right
 
 

@@ -14,11 +14,13 @@ from ..checks.explain import explain
 from ..checks.failed import CheckFailed
 from ..checks.sanitize import sanitize
 from .axes import Axes
-from .calls import Example
+from .crops import corner
+from .example import Example
 from .fold import Item, Loop, fold
 from .origins import OriginPicture, origins
 from .returned import returned
 from .source import Source, printable
+from .tile_lines import tile_lines
 from .view_warning import view_warning
 
 _SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
@@ -62,7 +64,11 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Explained:
-    """One explained call. `returned`: what it returned, and whether that is right. `raised`: the exception, if any."""
+    """One explained call.
+
+    returned, right: what it returned, and whether that is right. raised: the exception, if any. tiles: the tiles that it
+    visited, a line for each.
+    """
 
     title: str
     sizes: str
@@ -72,16 +78,16 @@ class Explained:
     raised: str = ""
     dropped: int = 0
     picture: OriginPicture | None = None
+    tiles: tuple[str, ...] = ()
 
 
-def explained(example: Example, traced: Traced, source: Source) -> Explained:
-    """Explain a traced example."""
+def explained(example: Example, traced: Traced, source: Source, crop: tuple[int, ...] = ()) -> Explained:
+    """Explain a traced example. crop: how many numbers of each output are shown."""
     axes = example.axes
     items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
-    entries = tuple(_entries(items, traced.steps, axes, source))
-    found = Explained(
-        example.title, ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), entries, dropped=traced.dropped
-    )
+    entries = tuple(_entries(items, [_cropped(step, crop) for step in traced.steps], axes, source))
+    sizes, tiles = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), tuple(tile_lines(example, traced))
+    found = Explained(example.title, sizes, entries, dropped=traced.dropped, tiles=tiles)
     raised = traced.reply.raised
     if raised is not None:
         own = sanitize(raised.message)
@@ -96,6 +102,10 @@ def explained(example: Example, traced: Traced, source: Source) -> Explained:
     has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
     picture = origins(example, first) if first is not None and has_picture else None
     return replace(found, returned=f"returns {said}", right=right, picture=picture)
+
+
+def _cropped(step: Step, crop: tuple[int, ...]) -> Step:
+    return replace(step, crops=tuple(corner(each, crop) for each in step.crops[:1]) if crop else ())
 
 
 def _entries(

@@ -43,7 +43,7 @@ def test_the_recorded_heads_are_what_slow_loops_give() -> None:
         for example in examples(exercise, read(exercise.fingerprints), by_head=True)
         if isinstance(example.call.subject, Build)
     )
-    recorded = read_heads(exercise.heads)[key_of(example.expected)]
+    recorded = read_heads(exercise.heads).heads[key_of(example.expected)]
     build, x = example.call.subject, example.call.args[0]
     assert isinstance(build, Build)
     assert isinstance(x, Tensor)

@@ -10,7 +10,7 @@ import torch
 
 from manyheads.errors import CourseFault
 from manyheads.report.figures import png
-from manyheads.tools.plot import Band, Panel, difference
+from manyheads.tools.bands import Band, Frame, Panel, difference
 
 WEIGHTS = torch.eye(4).flip(0) * 0.75
 SCORES = torch.tensor([[1.0, float("-inf")], [float("nan"), -2.0]])
@@ -56,6 +56,38 @@ def test_expected_and_yours_have_one_scale_so_that_a_colour_means_one_number() -
 def test_hidden_scores_are_grey_and_not_a_number_is_written() -> None:
     image = pixels(png([Band("scores", (Panel("scores", SCORES),), "", "")], ""))
     assert (image == image.new_tensor([0xD0, 0xD0, 0xD0])).all(-1).sum() > 1000
+
+
+def test_a_frame_stands_around_its_cells_with_its_word_on_white() -> None:
+    table = torch.full((6, 6), 2.0)
+    table[0, 0] = 1.0
+    plain, framed = (
+        pixels(png([Band("tiles", (Panel("yours", table, frames=frames),), "", "")], ""))
+        for frames in ((), (Frame(0, 0, 6, 6, "1"),))
+    )
+    apart = (plain != framed).any(-1)
+    assert plain.shape == framed.shape
+    rows, columns = (apart.any(side).nonzero().flatten() for side in (1, 0))
+    height, width = plain.shape[:2]
+    assert int(rows[-1] - rows[0]) > height // 3  # from the first row of cells to the last
+    assert int(columns[-1] - columns[0]) > width // 3
+    assert (framed[apart] > 240).all(-1).sum() > 30  # white, behind the word
+    assert not (plain[apart] > 240).all(-1).any()
+
+
+def test_a_single_row_has_a_single_position() -> None:
+    from matplotlib.figure import Figure
+
+    drawn: list[list[float]] = []
+    with pytest.MonkeyPatch.context() as patched:
+        saved = Figure.savefig
+        patched.setattr(
+            Figure,
+            "savefig",
+            lambda self, *args, **rest: (drawn.append(list(self.axes[0].get_yticks())), saved(self, *args, **rest)),
+        )
+        png([Band("one token", (Panel("yours", WEIGHTS[:1], "weights"),), "", "")], "")
+    assert drawn == [[0.0]]
 
 
 def test_what_cannot_be_shown_says_why_and_words_may_stand_at_the_axes() -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from manyheads.report.heatmap import panel_svgs
 from manyheads.report.notebook import checked, hanging, pictured, shown
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult
-from manyheads.tools.plot import Band, compared
+from manyheads.tools.bands import Band, compared
 
 CHECK = CheckResult(
     id="view",

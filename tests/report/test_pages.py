@@ -29,7 +29,7 @@ from manyheads.result import (
     write_result,
 )
 from manyheads.submission import NotGraded
-from manyheads.tools.plot import compared
+from manyheads.tools.bands import compared
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
 NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip

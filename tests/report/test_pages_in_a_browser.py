@@ -12,7 +12,7 @@ import torch
 from manyheads.report.file_names import file_stems
 from manyheads.report.pages import write_pages
 from manyheads.result import Adjustment, Result
-from manyheads.tools.plot import compared
+from manyheads.tools.bands import compared
 from tests.axe import SCHEMES, violations
 
 PHONE = 375

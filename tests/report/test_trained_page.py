@@ -9,7 +9,7 @@ import torch
 
 from manyheads.course import load_course
 from manyheads.report.pages.trained import Trained, trained_page
-from manyheads.tools.plot import Band, Panel
+from manyheads.tools.bands import Band, Panel
 from manyheads.training.curve import Curve
 from manyheads.training.recorded import SENTENCE
 from manyheads.training.verdict import TrainingVerdict

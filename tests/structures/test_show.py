@@ -11,9 +11,11 @@ from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise
 from manyheads.public.file import read
 from manyheads.submission import AttemptSource
-from manyheads.tools.calls import Example, examples
+from manyheads.tools.bands import summary
+from manyheads.tools.calls import examples
+from manyheads.tools.example import Example
 from manyheads.tools.follow import follow
-from manyheads.tools.plot import bands, summary
+from manyheads.tools.plot import bands
 from manyheads.tools.source import Source
 from manyheads.tools.trace import Explained, explained
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise, load_course
-from manyheads.public import heads
 from manyheads.public.file import read
-from manyheads.tools.calls import Example, examples, with_heads
+from manyheads.tools.calls import examples
+from manyheads.tools.example import Example
+from manyheads.tools.recorded import with_recorded
 from manyheads.tools.trace import Explained
 
 REPOSITORY = Path(__file__).parents[2]
@@ -35,7 +36,7 @@ def looks_at(id_: str, by_head: bool = False) -> list[Example]:
     """The recorded calls of an exercise that are looked at."""
     exercise = exercise_of(id_)
     chosen = examples(exercise, read(exercise.fingerprints), by_head=by_head)
-    return with_heads(chosen, heads.read(exercise.heads)) if by_head else chosen
+    return with_recorded(chosen, exercise) if by_head else chosen
 
 
 def solution(id_: str) -> str:

@@ -15,8 +15,9 @@ from manyheads.course import CourseError, load_course
 from manyheads.course.shapes import parse_signature
 from manyheads.tools.angles import resized, turns, wrapped
 from manyheads.tools.axes import Axes
-from manyheads.tools.calls import Example
-from manyheads.tools.plot import Band, bands, summary
+from manyheads.tools.bands import Band, summary
+from manyheads.tools.example import Example
+from manyheads.tools.plot import bands
 
 TURN = parse_signature("(x: (B, T, hd), positions: (T,)) -> (B, T, hd)")
 X = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(4))
@@ -92,10 +93,26 @@ def test_a_pair_without_length_has_no_angle_and_nan_no_length() -> None:
         ("{other: {turned: x}}", "plot: other has no shapes"),
         ("{turn: {turned: y}}", "plot: turn should return one tensor of the shape of y"),
         ("{turn: {turned: positions}}", "plot: turn should return one tensor of the shape of positions"),
+        ("{turn: {}}", "plot: say what is drawn, turned or tiles"),
+        (
+            "{turn: {tiles: {queries: x, keys: k, rows: n, columns: n}}}",
+            r"plot: turn should take x and k, \(…, T, width\)",
+        ),
+        (
+            "{turn: {tiles: {queries: x, keys: positions, rows: n, columns: n}}}",
+            "plot: turn should take x and positions, ",
+        ),
+        ("{turn: {tiles: {queries: x, keys: x, rows: n, columns: m}}}", "plot: turn should take m, a number"),
+        (
+            "{turn: {tiles: {queries: x, keys: x, rows: positions, columns: n}}}",
+            "plot: turn should take positions, a nu",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_told_when_the_course_is_read(tmp_path: Path, plot: str, message: str) -> None:
-    row = "{id: a, title: A, points: 1, hint: Think., shapes: {turn: '(x: (B, T), positions: (T,)) -> (B, T)'}, plot: "
+    row = (
+        "{id: a, title: A, points: 1, hint: Think., shapes: {turn: '(x: (B, T), positions: (T,), n) -> (B, T)'}, plot: "
+    )
     course = f"title: T\nassignments:\n  - {{id: x, title: X, exercises: [{row}{plot}}}]}}\n"
     (tmp_path / "course.yaml").write_text(course, encoding="utf-8")
     with pytest.raises(CourseError, match=message):

@@ -16,7 +16,8 @@ from manyheads.course import Assignment, Exercise
 from manyheads.course.file import AssignmentRow, ExerciseRow
 from manyheads.public.file import Content, Fingerprints, PublicCheck
 from manyheads.public.fingerprint import ReplyFingerprint
-from manyheads.tools.calls import Example, examples
+from manyheads.tools.calls import examples
+from manyheads.tools.example import Example
 
 SHAPES = {
     "split": "(x: (B, T, C), n_head: nh) -> (B, nh, T, hd)",

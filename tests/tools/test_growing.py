@@ -11,12 +11,14 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import Build, Call, FollowUp, Returned, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.course.shapes import parse_signature
-from manyheads.public.heads import key_of
+from manyheads.public.heads import Recorded, key_of
 from manyheads.tools.axes import Axes
-from manyheads.tools.calls import Example, with_heads
+from manyheads.tools.bands import Band, summary
 from manyheads.tools.crops import TABLES, TIMES
-from manyheads.tools.growing import heads_by_call, sides_of
-from manyheads.tools.plot import Band, bands, summary
+from manyheads.tools.example import Example
+from manyheads.tools.growing import chunks_of, heads_by_call, sides_of
+from manyheads.tools.plot import bands
+from manyheads.tools.recorded import with_heads
 
 CACHED = parse_signature("(width: nh * hd)(x: (B, T, C), cache: opaque) -> (y: (B, T, C), cache: opaque)")
 X = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(4))
@@ -64,8 +66,7 @@ def example() -> Example:
     ]
     whole = replace(each[0], others=tuple(each[1:]))
     recorded = {key_of(one.expected): found for one, found in heads_by_call(whole, right) if found is not None}
-    (known,) = with_heads([whole], recorded)
-    return known
+    return with_heads(whole, Recorded(recorded))
 
 
 def grown(example: Example, source: str) -> list[Band]:
@@ -101,8 +102,29 @@ def test_a_mask_in_the_upper_left_corner_shows_from_the_second_call_on(example: 
     assert summary(shown)[2] == "mask in Cached, call 2, head 0: 6 of 10 differ"
 
 
+def sequence(*sizes: int) -> Example:
+    """Chunks of these sizes, one after the other."""
+    x = torch.zeros(2, sum(sizes), 8)
+    then = tuple(FollowUp((x[:, :n], Returned(i, (1,)))) for i, n in enumerate(sizes[1:]))
+    call = Call(Build("Cached", (8,)), (x[:, : sizes[0]],), returns=CACHED.form, then=then)
+    return Example(call, x, True, CACHED, Axes({"B": 2, "T": sizes[0], "C": 8, "nh": 2, "hd": 4}))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [((3, 2), (5, 1, 1)), ((3, 2), (1, 2)), ((3, 2), (4, 2)), ((3, 2), (2, 2))],
+    ids=["one token at a time", "a single key", "as many keys as channels", "as many keys as channels at last"],
+)
+def test_sequences_are_chosen_that_show_the_triangle(better: tuple[int, ...], worse: tuple[int, ...]) -> None:
+    assert chunks_of(sequence(*better)) < chunks_of(sequence(*worse))
+
+
+def test_a_single_call_is_no_sequence() -> None:
+    assert chunks_of(sequence(3)) == ()
+
+
 def test_unknown_heads_leave_the_students_own(example: Example) -> None:
-    (unknown,) = with_heads([example], {})
+    unknown = with_heads(example, Recorded())
     assert [band.title for band in grown(unknown, RIGHT)][:2] == [f"your weights in Cached, call {n}" for n in (1, 2)]
 
 

@@ -11,8 +11,8 @@ import torch
 from manyheads.box.level import Box
 from manyheads.course import Course
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
+from manyheads.tools.bands import Band, compared
 from manyheads.tools.pictures import MOST, Painter, drawable, most_informative
-from manyheads.tools.plot import Band, compared
 
 FILE = "01_running_mean.py"
 WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"

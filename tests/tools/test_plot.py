@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from manyheads.tools.bands import Band, difference, summary
 from manyheads.tools.crops import TABLES, TIMES
-from manyheads.tools.plot import Band, all_bands, bands, difference, summary
+from manyheads.tools.plot import all_bands, bands
 from tests.tools.real import FollowSource, solution
 
 ZEROS = """

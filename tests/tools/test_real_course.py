@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.tools.axes import SAME
+from manyheads.tools.bands import summary
 from manyheads.tools.crops import TABLES, TIMES
-from manyheads.tools.plot import all_bands, summary
+from manyheads.tools.plot import all_bands
 from manyheads.tools.trace import Explained, Operation, Repeated
 from tests.tools.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
 

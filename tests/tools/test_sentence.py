@@ -12,10 +12,9 @@ from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
-from manyheads.public import heads
-from manyheads.tools.calls import with_heads
+from manyheads.tools.bands import Band, summary
 from manyheads.tools.crops import TABLES, TIMES
-from manyheads.tools.plot import Band, summary
+from manyheads.tools.recorded import with_recorded
 from manyheads.tools.sentence import SentenceExample, every_band, sentence_examples
 from tests.tools.real import course, exercise_of, solution
 
@@ -28,7 +27,7 @@ def looked(id_: str, source: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
     exercise = exercise_of(id_)
-    examples = with_heads(sentence_examples(exercise), heads.read(exercise.heads))
+    examples = with_recorded(sentence_examples(exercise), exercise)
     traced = [
         trace(vars(module), TraceCall(cast(example.call, "float32"), TABLES, TIMES), "a.py") for example in examples
     ]

@@ -8,7 +8,7 @@ from torch import Tensor
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.tools.axes import Axes
-from manyheads.tools.calls import Example
+from manyheads.tools.example import Example
 from manyheads.tools.telling import most_telling
 
 

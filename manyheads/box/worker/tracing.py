@@ -21,7 +21,7 @@ from .execute import execute
 from .messages import TraceCall
 from .tensor_info import Snapshot, crop_of, snapshot, storage_of, tensor_info, tensors_in
 
-STEPS, ORDER, CROPS = 400, 20_000, 256  # the most distinct steps, operations in their order, and crops
+STEPS, ORDER, CROPS = 400, 20_000, 512  # the most distinct steps, operations in their order, and crops
 SIDES, DEPTH = 8, 6  # the most inputs or outputs of a step, and lines that lead to it
 LineOf = Callable[[str, int], int | None]
 _Place = tuple[int, int]  # a line, and the bytecode offset in its function

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from ...tools.plot import Band
+    from ...tools.bands import Band
 
 GENERATOR = "manyheads course report"
 _HERE = Path(__file__).parent
@@ -89,7 +89,7 @@ def picture(band: Band) -> Picture:
     """The picture of a band."""
     from markupsafe import Markup
 
-    from ...tools.plot import summary
+    from ...tools.bands import summary
     from ..heatmap import svg
 
     return Picture(Markup(svg(band)), summary([band])[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from ...course import Course, Exercise
-from ...tools.plot import Band
+from ...tools.bands import Band
 from ...training.curve import Curve
 from ...training.recorded import SENTENCE
 from ...training.verdict import TrainingVerdict

@@ -19,8 +19,8 @@ from ..overview import overviews
 from .environment import GENERATOR, environment, picture
 
 if TYPE_CHECKING:
+    from ...tools.bands import Band
     from ...tools.pictures import Key
-    from ...tools.plot import Band
 
 CLASS, STUDENTS = "index.html", "students"
 HEAD = 1024  # the first bytes of a page, which name its generator

@@ -1,0 +1,112 @@
+"""A recorded call as an example: what it asks, what the reference answers, and what its sizes are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call
+from ..checks.recording import target_of
+from ..course.drawn import Tiled
+from ..course.shapes import Axis, Signature
+from ..public.heads import Heads, Tiles
+from .axes import Axes
+
+SHOWN = 3  # how many calls of a sequence a title names
+
+
+@dataclass(frozen=True)
+class Example:
+    """A recorded call, the reference's answer, and the names of its sizes.
+
+    compares_values: whether an attempt must have these values; otherwise only the shape is compared.
+    heads: the attention weights of the reference's heads, if they are recorded.
+    others: of a call that returns several outputs, what is expected of all but the first.
+    place: which output of the reply it is. label: what a student calls it; "" for the only one.
+    instead: other calls of the same function and setting, the next easiest first.
+    turned: the argument whose pairs of channels the function turns; "" if it turns none.
+    tiled: what its tiles are made of, if it has tiles. tiles: the reference's, if they are recorded.
+    """
+
+    call: Call
+    expected: Tensor
+    compares_values: bool
+    signature: Signature | None
+    axes: Axes
+    heads: Heads | None = field(default=None, kw_only=True)
+    others: tuple[Example, ...] = field(default=(), kw_only=True)
+    place: int = field(default=0, kw_only=True)
+    label: str = field(default="", kw_only=True)
+    instead: tuple[Example, ...] = field(default=(), kw_only=True)
+    turned: str = field(default="", kw_only=True)
+    tiled: Tiled | None = field(default=None, kw_only=True)
+    tiles: Tiles | None = field(default=None, kw_only=True)
+
+    @property
+    def every(self) -> tuple[Example, ...]:
+        """This example, and those of the other outputs of its call."""
+        return (self, *self.others)
+
+    @property
+    def returns(self) -> tuple[Axis, ...]:
+        """The named axes of this output; empty where none are known."""
+        paths = [path for path, _ in self.call.form.leaves()]
+        return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+
+    @property
+    def before_turning(self) -> Tensor | None:
+        """The argument whose pairs of channels the function turns."""
+        given = self.arguments.get(self.turned)
+        return given if isinstance(given, Tensor) else None
+
+    @property
+    def names(self) -> list[str]:
+        """What the signature calls the arguments, in their order; empty if there is none."""
+        return [p.name for p in self.signature.call] if self.signature else []
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What the first call is given, by name."""
+        return by_name(self.names, self.call.args, self.call.kwargs)
+
+    @property
+    def target(self) -> str:
+        """The name of the function or class."""
+        return target_of(self.call)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the call is to a module with attention, so that its heads can be shown."""
+        return bool(self.axes.packed) and self.expected.dim() > 0
+
+    @property
+    def title(self) -> str:
+        """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
+        build = self.call.subject if isinstance(self.call.subject, Build) else None
+        called = [_arguments(step.args, step.kwargs, self.names) for step in self.call.steps]
+        what = self.target
+        if build is not None:
+            names = [p.name for p in self.signature.build or ()] if self.signature else []
+            what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
+        then = [f"then ({each})" for each in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        return ", ".join([f"{what}({called[0]})", *then])
+
+
+def by_name(names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """The arguments of a call by the names of its parameters; those that have none are left out."""
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
+
+
+def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
+    named = by_name(names, args, kwargs)
+    ordered = sorted(named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
+    unnamed = [_argument("", value) for value in args[len(names) :]]
+    return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
+
+
+def _argument(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        return f"{name}={value!r}" if name else repr(value)
+    return name or "…"
