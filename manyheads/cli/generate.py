@@ -18,7 +18,7 @@ from .trace import refuse_unstarted
 
 if TYPE_CHECKING:
     from ..box.level import Box
-    from ..box.worker.messages import Decode, TrainPlan
+    from ..box.worker.training_messages import Decode, TrainPlan
     from ..course.file import AttentionModule
     from ..submission import AttemptSource
     from ..training.decoded import Decoded
@@ -55,7 +55,7 @@ def generate(
         if source is None:
             refuse_unstarted(loaded, wanted, own_attempt(loaded, wanted), "generate")
             raise typer.Exit(1)
-        from ..box.worker.messages import Decode
+        from ..box.worker.training_messages import Decode
         from ..training.plan import LONG
         from ..training.text import read_text
 

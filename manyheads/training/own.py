@@ -12,7 +12,8 @@ from ..box.connection import AttemptEnded, Connection
 from ..box.level import Box
 from ..box.worker.form import Form
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Build, Call, Load, TrainPlan
+from ..box.worker.messages import Build, Call, Load
+from ..box.worker.training_messages import TrainPlan
 from ..checks.sanitize import kind_name, sanitize
 from ..submission import AttemptSource
 from .run import TrainingRun, TrainingStopped, exception_sentence

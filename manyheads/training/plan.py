@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..box.worker.messages import Build, TrainPlan
+from ..box.worker.messages import Build
+from ..box.worker.training_messages import TrainPlan
 from ..course.file import AttentionModule
 from .text import TrainingText
 

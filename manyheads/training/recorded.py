@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from ..box.worker.messages import TrainPlan
+from ..box.worker.training_messages import TrainPlan
 from ..course import CourseError
 from ..course.file import AttentionModule
 from .curve import Curve

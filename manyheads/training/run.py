@@ -11,8 +11,9 @@ from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Raised, Reply
-from ..box.worker.messages import (
-    Build,
+from ..box.worker.messages import Build
+from ..box.worker.training import Trainer
+from ..box.worker.training_messages import (
     Decode,
     Evaluate,
     Generate,
@@ -23,7 +24,6 @@ from ..box.worker.messages import (
     TrainPlan,
     TrainSteps,
 )
-from ..box.worker.training import Trainer
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from .curve import Curve

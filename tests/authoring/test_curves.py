@@ -11,7 +11,7 @@ import torch
 from manyheads.authoring import curves
 from manyheads.authoring.curves import record_curve, stale_curves, trained_exercises
 from manyheads.authoring.release import released_files, stray_files
-from manyheads.box.worker.messages import TrainPlan
+from manyheads.box.worker.training_messages import TrainPlan
 from manyheads.course import Course, load_course
 from manyheads.judge.catalogue import Catalogue
 from manyheads.training.plan import EVALUATE_EVERY, plan_for

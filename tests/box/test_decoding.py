@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.decoding import all_weights, load_weights
-from manyheads.box.worker.messages import Build, Decode, InitModel, LoadWeights, ReadWeights, TrainPlan
+from manyheads.box.worker.messages import Build
 from manyheads.box.worker.model import LanguageModel, initialise
 from manyheads.box.worker.training import Trainer
+from manyheads.box.worker.training_messages import Decode, InitModel, LoadWeights, ReadWeights, TrainPlan
 
 TEXT = torch.randint(7, (200,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
 PLAN = TrainPlan(vocabulary=7, n_layer=2, n_embd=8, block_size=16, batch=4, steps=20, rate=1e-2)

@@ -11,9 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from manyheads.box.worker.answers import Reply
-from manyheads.box.worker.messages import Build, Evaluate, Generate, InitModel, TrainPlan, TrainSteps
+from manyheads.box.worker.messages import Build
 from manyheads.box.worker.model import LanguageModel, initialise
 from manyheads.box.worker.training import CUTS, Adam, Trainer
+from manyheads.box.worker.training_messages import Evaluate, Generate, InitModel, TrainPlan, TrainSteps
 
 TEXT = torch.randint(7, (400,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)
 HELD_OUT = TEXT[200:]

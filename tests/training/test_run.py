@@ -10,8 +10,9 @@ import torch
 
 from manyheads.authoring.curves import stale_curves
 from manyheads.box.worker.answers import Output, Reply
-from manyheads.box.worker.messages import Build, InitModel, Training
+from manyheads.box.worker.messages import Build
 from manyheads.box.worker.training import Trainer
+from manyheads.box.worker.training_messages import InitModel, Training
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import Exercise
 from manyheads.training.plan import EVALUATE_EVERY, attention_of, plan_for

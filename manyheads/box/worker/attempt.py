@@ -16,10 +16,11 @@ from . import wire
 from .answers import STOPPED_LIMIT, Raised, Reply, Traced
 from .execute import execute, raised_by
 from .measuring import measure
-from .messages import Batch, Call, Load, Measure, TraceCall, Training
+from .messages import Batch, Call, Load, Measure, TraceCall
 from .printed import redirected
 from .tracing import trace
 from .training import Trainer
+from .training_messages import Training
 
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)

@@ -7,8 +7,8 @@ import time
 import torch
 from torch import Tensor
 
-from .messages import Decode
 from .model import LanguageModel
+from .training_messages import Decode
 
 COLD = 1e-3  # a temperature below it is as good as 0, and would overflow
 

@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from .answers import Output, Reply, dtype_name
 from .decoding import all_weights, choose, decode, load_weights
 from .execute import raised_by
-from .messages import (
+from .model import LanguageModel, initialise
+from .modules import build_module
+from .training_messages import (
     Decode,
     Evaluate,
     Generate,
@@ -26,8 +28,6 @@ from .messages import (
     TrainPlan,
     TrainSteps,
 )
-from .model import LanguageModel, initialise
-from .modules import build_module
 
 WARM_UP, LAST_RATE = 20, 0.1  # steps of warm-up; the final rate as a share of the highest
 WINDOWS, CUTS = 128, 8  # held-out windows, and the number of context lengths at which each is evaluated

@@ -18,14 +18,14 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from . import answers, messages
+from . import answers, messages, training_messages
 
 READY = b"ready"  # the first message of a zygote on its control socket
 LENGTH = struct.Struct(">Q")
 _HEADER_LENGTH = struct.Struct("<Q")
 _CLASSES = {
     name: value
-    for name, value in (vars(messages) | vars(answers)).items()
+    for name, value in (vars(messages) | vars(training_messages) | vars(answers)).items()
     if isinstance(value, type) and dataclasses.is_dataclass(value)
 }
 _FIELDS: dict[type, tuple[str, ...]] = {

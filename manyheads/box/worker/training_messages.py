@@ -1,0 +1,88 @@
+"""The messages with which a small language model is built, trained and asked to write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from .messages import Build
+
+
+@dataclass(frozen=True)
+class TrainPlan:
+    """How a small language model is built and trained. seed: chooses the text that is read at each step."""
+
+    vocabulary: int
+    n_layer: int
+    n_embd: int
+    block_size: int
+    batch: int
+    steps: int
+    rate: float  # the highest learning rate
+    seed: int = 0
+    draws: int = 0  # the seed of the initial weights
+
+
+@dataclass(frozen=True)
+class InitModel:
+    """Build a language model with the module `attention` in each block, in place of an earlier model.
+
+    text: (N,) uint8, the tokens to train on; held_out: the tokens to evaluate on. The answer is a Reply without outputs.
+    """
+
+    attention: Build
+    plan: TrainPlan
+    text: Tensor
+    held_out: Tensor
+
+
+@dataclass(frozen=True)
+class TrainSteps:
+    """Train for this many steps. The answer is a Reply whose output is the loss of each step."""
+
+    steps: int
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Evaluate on the held-out text, each token predicted from those before it. The answer is a Reply with the loss."""
+
+
+@dataclass(frozen=True)
+class Generate:
+    """Generate `count` tokens after the prompt. The answer is a Reply whose output they are."""
+
+    prompt: Tensor
+    count: int
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Decode:
+    """Write `count` tokens after the prompt, one at a time, and say what the model said.
+
+    cached: each token is fed once, with what the attention handed back before; else the whole text is, for every token.
+    The answer is a Reply with three outputs: the tokens, the logits (count, V), and the ms that each token took.
+    """
+
+    prompt: Tensor
+    count: int
+    seed: int = 0
+    temperature: float = 1.0  # 0: the most probable token
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class ReadWeights:
+    """The answer is a Reply whose output is every parameter of the model, by name, as one row of numbers."""
+
+
+@dataclass(frozen=True)
+class LoadWeights:
+    """Put such a row into the model. The answer is a Reply whose output is 1; or 0 where the row has another length."""
+
+    weights: Tensor
+
+
+Training = InitModel | TrainSteps | Evaluate | Generate | Decode | ReadWeights | LoadWeights
