@@ -261,7 +261,11 @@ def test_written_out(attempt, draw):
     assert_shape(answer, (B, 23))
     expect(answer.reply.operations.shapes, UNSEEN)
     called = SOFTMAX & set(answer.reply.operations.kernels)
-    expect(not called, "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours", "delegated")
+    expect(
+        not called,
+        "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours",
+        "delegated",
+    )
 
 
 @check(
