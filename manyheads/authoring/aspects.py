@@ -107,7 +107,8 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
         fair = {group: who for group, who in breaking.items() if _is_fair(who, failing, wrongly, subjects)}
         broken = set[int]().union(*fair.values())
         mistakes = broken - failing - wrongly
-        is_needed = len(broken & left) > HITS_FOR_A_MISTAKE * len(mistakes)
+        is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
+        is_needed = is_fair and len(broken & left) > len(mistakes)  # more verdicts become right than wrong
         if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
             asks.append(Ask(aspect=aspect, calls=tuple(fair)))
             left -= broken

@@ -172,16 +172,14 @@ def _is_as_recorded(facet: Facet, evidence: str) -> Callable[[Compared], None]:
 
 def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Compared]) -> None:
     """Hold the answers to these calls together. A mask's −inf, which an attempt may write as a low finite number, cannot be
-    held against a part of the largest number: where the reference's answer is not finite, nothing is asked; nor of an answer
-    of another shape."""
+    held against a part of the largest number: where the reference's answer is not finite, nothing is asked."""
     pairs = []
     for each in calls:
         expected = first_of(each.expected)
         if each.reply.raised is not None or expected is None or not bool(expected.isfinite().all()):
             return
         mine = next(answers_of(each.call, each.reply)).output
-        if mine.shape != expected.shape:
-            return  # which is the aspect of shapes
+        assert_shape(mine, expected.shape)
         if says is difference_is_another and (each.reply.mutated or not bool(mine.isfinite().all())):
             return  # one call of the three has changed what another is asked
         pairs.append((expected.double(), mine.double()))

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
 from ..box.worker.answers import Raised, Reply
@@ -21,6 +21,7 @@ Facet = Literal[
     "outputs", "dtype", "gradients", "argument_gradients", "mutated", "parameters", "attributes", "fused", "softmax", "square"
 ]  # fmt: skip
 _FACETS: tuple[Facet, ...] = get_args(Facet)
+_SELDOM = ("softmax", "square")
 
 
 class TensorFingerprint(BaseModel):
@@ -67,6 +68,12 @@ class ReplyFingerprint(BaseModel):
     fused: bool = False
     softmax: bool = False  # whether a kernel of softmax, or of its logarithm, did the work
     square: bool = False  # whether a tensor was made on the way that has the longest axis of the answers twice
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """In a file, what few replies have stands with these alone."""
+        found: dict[str, object] = serialize(self)
+        return {name: value for name, value in found.items() if value or name not in _SELDOM}
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
         """Whether both agree in these facets. An exception of unknown kind agrees with nothing."""
