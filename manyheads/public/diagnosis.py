@@ -36,7 +36,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     mutates = any(each.reply.mutated for each in seen.values())
     asked = {call for check in fingerprints.content.checks for call in check.calls}
     raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
-    answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i in asked - raised.keys()}
+    answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
     proven = {**raised, **{i: name for i, name in answers.items() if name}}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)

@@ -15,13 +15,17 @@ DEVICE, BEHIND = "hard_coded_device", "mask_not_moved"
 def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> str:
     """An argument that was changed, a tensor of another device, a refusal that did not come: or "".
 
-    Only what mutants of the exercise stand for is named; a refusal, where all of them that do not refuse the call have one name.
+    Only what a visible check asks, of this call or (of arguments) of any, is looked at, and only what mutants of the exercise
+    stand for is named; a refusal, where all of them that do not refuse the call have one name.
     """
-    if seen.reply.mutated and not seen.right.mutated:
+    asks = [ask for check in fingerprints.content.checks for ask in check.asks]
+    of_this = {ask.aspect for ask in asks if any(index in group for group in ask.calls)}
+    name = ""
+    if seen.reply.mutated and not seen.right.mutated and any(ask.aspect == "mutated" for ask in asks):
         name = MUTATED
-    elif seen.right.raised == "refused":
-        name = _not_refused(fingerprints, index) if seen.reply.raised is None else ""
-    else:
+    elif "refused" in of_this and seen.right.raised == "refused" and seen.reply.raised is None:
+        name = _not_refused(fingerprints, index)
+    elif "device" in of_this:
         name = _of_device(seen)
     return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
 
