@@ -19,8 +19,8 @@ from manyheads.checks import (
 )
 
 ONLINE, TILED = "online_softmax", "tiled_attention"
-SOFTMAX = {  # the kernels behind every spelling of torch.softmax
-    "softmax", "_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax"
+SOFTMAX = {  # the kernels behind every spelling of torch.softmax, and of its logarithm
+    "softmax", "_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax", "log_softmax", "_log_softmax"
 }  # fmt: skip
 UNSEEN = "no operation was seen that makes a tensor: it is computed where nobody can look"
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
@@ -261,7 +261,11 @@ def test_written_out(attempt, draw):
     assert_shape(answer, (B, 23))
     expect(answer.reply.operations.shapes, UNSEEN)
     called = SOFTMAX & set(answer.reply.operations.kernels)
-    expect(not called, "torch.softmax does the work: here the exponentials and their sum are yours", "delegated")
+    expect(
+        not called,
+        "torch.softmax, or its logarithm, does the work: here the exponentials and their sum are yours",
+        "delegated",
+    )
 
 
 @check(

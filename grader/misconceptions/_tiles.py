@@ -82,6 +82,17 @@ NOT_CARRIED = (
     edit(PARTS, PARTS.replace("(piece - highest)", "(piece - piece.amax(-1, keepdim=True))")),
     edit(PARTS, "last = piece.amax(-1, keepdim=True)\n    " + PARTS.replace("(piece - highest)", "(piece - last)")),
     edit(SUMS, "sums.append((tile.amax(-1, keepdim=True) + total.log()).squeeze(-1))"),
+    # Measured from the block's own maximum, with and without a factor for what came before.
+    edit(ONLINE_TOTAL, "total = total + (piece - higher).exp().sum(-1, keepdim=True)", {
+        ONLINE_HIGHER: "higher = piece.amax(-1, keepdim=True)"}),
+    edit(ONLINE_HIGHER, "higher = piece.amax(-1, keepdim=True)", {
+        ONLINE_KEPT: ".sum(-1, keepdim=True)\n        highest = torch.maximum(highest, higher)\n    parts"}),
+    *(edit(MASK, fill, {HIGHER: "higher = tile.amax(-1, keepdim=True)",
+                        KEPT: "            highest = torch.maximum(highest, higher)\n        answers"}) for fill in (MASK, FINITE)),
+    # The weights made in the first pass, from the maximum so far.
+    edit(HIGHEST, "made = []\n    " + HIGHEST, {
+        ONLINE_KEPT: ".sum(-1, keepdim=True)\n        highest = higher\n        made.append((piece - highest).exp())\n    parts",
+        WEIGHTS: "return torch.cat(made, dim=-1) / total"}),
 )  # fmt: skip
 
 DIVIDED_EACH = (
@@ -96,6 +107,10 @@ DIVIDED_EACH = (
          "((piece - highest).exp() for piece in scores.split(block, dim=-1))]"),
     edit(ANSWERS, "answers.append(gathered)"),
     edit(PARTS, "parts = [(piece - highest).exp() for piece in scores.split(block, dim=-1)]"),
+    # Divided in the first pass, by the sum so far.
+    edit(HIGHEST, "made = []\n    " + HIGHEST, {
+        ONLINE_KEPT: ".sum(-1, keepdim=True)\n        highest = higher\n        made.append((piece - highest).exp() / total)\n    parts",
+        WEIGHTS: "return torch.cat(made, dim=-1)"}),
     edit(GATHERED, "gathered = gathered * fix + shares @ values / shares.sum(-1, keepdim=True)"),
     edit(ANSWERS, "answers.append(gathered)", {GATHERED: "gathered = gathered + tile.softmax(-1) @ values"}),
     # Means of the tiles' answers: of all, or pair by pair.

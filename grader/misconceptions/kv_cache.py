@@ -70,12 +70,24 @@ CACHE = (
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=0)", {JOINED_V: "v = torch.cat([cache[1], v], dim=0)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=-1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=-1)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k])", {JOINED_V: "v = torch.cat([cache[1], v], dim=2)"})),
+    # Where x is kept in place of keys and values.
+    ("cache_wrong_axis", edit(SIZES, "size, cached = len(x), x if cache is None else torch.cat([cache, x])\n"
+        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[-size:], cached"})),
+    ("cache_wrong_axis", edit(SIZES, "size, cached = len(x), x if cache is None else torch.cat([cache, x])\n"
+        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[:size], cached"})),
+    ("cache_wrong_axis", edit(SIZES, "cached = x if cache is None else torch.cat([cache, x])\n"
+        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y), cached"})),
+    ("cache_order", edit(SIZES, "new, cached = x.shape[1], x if cache is None else torch.cat([x, cache], dim=1)\n"
+        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[:, -new:], cached"})),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -T:], v[:, :, -T:])")),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, :T], v[:, :, :T])")),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), cache if cache is not None else (k, v)")),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -max(past, T) :], v[:, :, -max(past, T) :])")),
     ("cache_overwritten", edit(RETURNED, "return self.proj(y), (k[:, :, -1:], v[:, :, -1:])")),
     ("cache_ignored", edit(SIZES, "cache = None\n        " + SIZES)),
+    # The same, but the tokens are counted.
+    ("cache_ignored", edit(JOINED_IF, "if False:", {KEY: "key = torch.arange(past, past + T, device=x.device)", PAST: "past = cache or 0",
+        RETURNED: "return self.proj(y), past + T"})),
     ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)", {JOINED_V: "v = torch.cat([v, cache[1]], dim=2)"})),
     ("cache_order", edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)")),
     ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)")),

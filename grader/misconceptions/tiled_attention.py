@@ -135,6 +135,7 @@ MUTANTS = (
     *(("materialised", each) for each in MATERIALISED),
     ("delegated", edit(ONLINE_BODY, "return torch.softmax(scores, dim=-1)\n    " + ONLINE_BODY)),
     ("delegated", edit(PARTS, "parts = [scores.softmax(-1)]")),
+    ("delegated", edit(PARTS, "parts = [scores.log_softmax(-1).exp()]")),
     ("delegated", edit(PARTS, "parts = [piece.softmax(-1) * (piece.logsumexp(-1, keepdim=True) - highest).exp() / total "
                        "for piece in scores.split(block, dim=-1)]")),
     ("hard_coded_shape", edit(SIZES, "B, nh, T, hd = q.shape")),

@@ -44,16 +44,23 @@ class Subject:
     broken: Broken
 
 
-def groups_of(calls: Sequence[int], expected: Sequence[Tensor | None], copies: Set[int] = frozenset()) -> Groups:
+def groups_of(
+    calls: Sequence[int],
+    expected: Sequence[Tensor | None],
+    copies: Set[int] = frozenset(),
+    edits: Set[tuple[int, int]] = frozenset(),
+) -> Groups:
     """The calls to which each aspect can be put: one by one, or two whose answers are related.
 
-    copies: the calls about many copies of one input, of which the extremes are recorded.
+    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
+    the other with an edit of an argument, which may move every number of the answer.
     """
     answers = {i: answer.double() for i in calls if (answer := expected[i]) is not None and _is_comparable(answer)}
     related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
     single: list[tuple[int, ...]] = [(i,) for i in calls]
     calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
     groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
+    groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
     groups["difference"] = _differences(calls, expected)
     groups["dropped"] = [group for group in calm if group[0] not in copies]
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
@@ -100,7 +107,8 @@ def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask
         fair = {group: who for group, who in breaking.items() if _is_fair(who, failing, wrongly, subjects)}
         broken = set[int]().union(*fair.values())
         mistakes = broken - failing - wrongly
-        is_needed = len(broken & left) > HITS_FOR_A_MISTAKE * len(mistakes)
+        is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
+        is_needed = is_fair and len(broken & left) > len(mistakes)  # more verdicts become right than wrong
         if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
             asks.append(Ask(aspect=aspect, calls=tuple(fair)))
             left -= broken

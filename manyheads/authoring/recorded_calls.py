@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, StandIn
@@ -15,8 +18,9 @@ from ..judge.catalogue import Catalogue
 from ..public.compared import first_of
 from ..public.copies import is_of_copies
 from ..public.fingerprint import fingerprint_of
-from .aspects import groups_of
+from .aspects import Groups, groups_of
 from .chance import is_deterministic
+from .edits import is_an_edit
 from .recorded import RecordedCalls, SettledRunner, calls_of, expected_of
 
 PUBLIC = b"public inputs: drawn without the course's secret"
@@ -39,8 +43,13 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         calls=calls,
         replies=replies,
         right=tuple(fingerprint_of(reply) for reply in replies),
-        groups={o.id: groups_of(calls_of(o.id, asked_by), expected, copies) for o in outcomes},
+        groups={o.id: _groups(calls_of(o.id, asked_by), calls, expected, copies) for o in outcomes},
     )
+
+
+def _groups(own: Sequence[int], calls: Sequence[Call], expected: Sequence[Tensor | None], copies: set[int]) -> Groups:
+    edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
+    return groups_of(own, expected, copies, edits)
 
 
 def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckOutcome], list[Exchange]]:

@@ -21,6 +21,7 @@ from .by_name import ByName, takes_another_order
 from .causes import can_cause
 from .diagnosis import Diagnosis
 from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without_wrong_axis
+from .in_order import explain_in_order
 from .own_sizes import works_for_its_own_sizes
 from .proven import MUTATED, proven_by
 from .search import CONFIRMED_PAIRS, Fault, explain_values
@@ -62,6 +63,7 @@ def diagnose(
         return diagnosed(bank, UNTOUCHED)
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     transcript, unwritten = list(transcript), unwritten_names(source)
+    everything = transcript
     empty = {e.check for e in transcript if target_of(e.call) in unwritten}
     mutates = any(e.reply.mutated for e in transcript)
     proven = {o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, mutates) for o in failed}
@@ -84,6 +86,8 @@ def diagnose(
         values = () if wrong_axis else values
         if values is None and not any(proven.values()):
             values = _by_outputs(bank, table, subject, reference, exchanges)
+        if values is None and any(proven.values()):
+            values = explain_in_order(bank, {*proven.values()}, reference, everything)
         if values is None:
             values = explain_functions(bank, table(), subject, reference, exchanges)
     except AttemptEnded:

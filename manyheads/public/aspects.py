@@ -18,7 +18,7 @@ from ..checks.explain import kind_of
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from .compared import Compared, first_of
-from .fingerprint import Facet
+from .fingerprint import Facet, has_no_numbers
 from .gradients import (
     adjoint,
     argument_gradients,
@@ -39,7 +39,7 @@ from .metamorphic import (
 Aspect = Literal[
     "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "dropped", "values",
     "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
-    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "attributes",
+    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "softmax", "square", "attributes",
 ]  # fmt: skip
 
 
@@ -59,14 +59,13 @@ def _answered(each: Compared) -> None:
         raise AttemptRaised(raised)
 
 
-_META = re.compile(
-    r"\bmeta\b", re.IGNORECASE
-)  # in each of PyTorch's messages to who looks at numbers that are not there
+# In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors", "register_meta".
+_META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
 
 
 def _no_numbers(each: Compared) -> bool:
     """Whether the answer is on the meta device. Who looks at numbers raises there, and may; see `_device` as well."""
-    return any(output.shape is not None and not output.projections for output in each.right.outputs)
+    return has_no_numbers(each.right)
 
 
 def _refused(each: Compared) -> None:
@@ -217,5 +216,9 @@ _OF_ONE_CALL: dict[Aspect, Callable[[Compared], None]] = {
     "fused": _is_as_recorded(
         "fused", "the fused function is used where the math should be written out, or the other way round"
     ),
+    "softmax": _is_as_recorded(
+        "softmax", "the library's softmax does what should be written out, or the other way round"
+    ),
+    "square": _is_as_recorded("square", "a tensor is made on the way in which two axes are as long as the sequence"),
     "attributes": _is_as_recorded("attributes", "the module is made, or left, in another way than asked for"),
 }

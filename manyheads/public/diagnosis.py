@@ -14,6 +14,7 @@ from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .compared import Compared
 from .file import Fingerprints, Words
 from .fingerprint import ReplyFingerprint
+from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
 
@@ -33,9 +34,11 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in empty}
     written = {i: e for i, e in seen.items() if i not in unfinished}
     mutates = any(each.reply.mutated for each in seen.values())
-    proven = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
-    unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     asked = {call for check in fingerprints.content.checks for call in check.calls}
+    raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
+    answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
+    proven = {**raised, **{i: name for i, name in answers.items() if name}}
+    unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
@@ -47,7 +50,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     rest = unexplained.keys() - proven.keys()
     if not explained and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints)):
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
-    order = dict.fromkeys([*ids, *others, *last])
+    order = dict.fromkeys([*raised.values(), *others, *ids, *last])
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
 from ..box.worker.answers import Raised, Reply
@@ -17,8 +17,11 @@ from ..checks.projection import project
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
-Facet = Literal["outputs", "dtype", "gradients", "argument_gradients", "mutated", "parameters", "attributes", "fused"]
+Facet = Literal[
+    "outputs", "dtype", "gradients", "argument_gradients", "mutated", "parameters", "attributes", "fused", "softmax", "square"
+]  # fmt: skip
 _FACETS: tuple[Facet, ...] = get_args(Facet)
+_SELDOM = ("softmax", "square")
 
 
 class TensorFingerprint(BaseModel):
@@ -63,6 +66,14 @@ class ReplyFingerprint(BaseModel):
     parameters: dict[str, tuple[int, ...]] = {}
     attributes: dict[str, str] = {}
     fused: bool = False
+    softmax: bool = False  # whether a kernel of softmax, or of its logarithm, did the work
+    square: bool = False  # whether a tensor was made on the way that has the longest axis of the answers twice
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """In a file, what few replies have stands with these alone."""
+        found: dict[str, object] = serialize(self)
+        return {name: value for name, value in found.items() if value or name not in _SELDOM}
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
         """Whether both agree in these facets. An exception of unknown kind agrees with nothing."""
@@ -106,7 +117,28 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
         attributes=attributes_of(reply),
         fused=bool(reply.operations and reply.operations.fused),
+        softmax=bool(reply.operations and any("softmax" in name for name in reply.operations.kernels)),
+        square=_makes_a_square(reply),
     )
+
+
+def _makes_a_square(reply: Reply) -> bool:
+    """Whether a tensor on the way has two axes of the length of the longest one in the answers, or one more, or one that
+    holds both."""
+    sizes = [size for output in reply.outputs for size in output.shape or ()]
+    if reply.operations is None or not sizes:
+        return False
+    T = max(sizes)
+    shapes = reply.operations.shapes
+    return T > 1 and any(
+        sum(size in (T, T + 1) for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
+        for shape in shapes
+    )
+
+
+def has_no_numbers(reply: ReplyFingerprint) -> bool:
+    """Whether an answer is on the meta device."""
+    return any(output.shape is not None and not output.projections for output in reply.outputs)
 
 
 def attributes_of(reply: Reply) -> dict[str, str]:

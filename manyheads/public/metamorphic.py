@@ -48,7 +48,7 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
 
 def moves_too_little(answers: Sequence[Pair]) -> str:
     """What to say where an edit moves nothing at an index, along any axis, at which it moves the reference's answers."""
-    for same, before, after in _edits(answers):
+    for same, before, after in _edits(answers, all_may_move=True):
         apart, largest = (before - after).abs(), float(before.abs().max())
         for axis in range(same.dim()):
             others = [d for d in range(same.dim()) if d != axis]
@@ -80,12 +80,12 @@ def _places(whole: Tensor, part: Tensor) -> Iterator[tuple[int, ...]]:
             return
 
 
-def _edits(answers: Sequence[Pair]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _edits(answers: Sequence[Pair], all_may_move: bool = False) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """(where the reference's two answers are the same, an attempt's two), for answers that have something in common."""
     for (first, before), (second, after) in combinations(answers, 2):
         if first.shape == second.shape and first.dim():
             same = (first - second).abs() <= _SAME * first.abs().max()
-            if bool(same.any()):
+            if all_may_move or bool(same.any()):
                 yield same, before, after
 
 

@@ -33,6 +33,19 @@ def test_calls_are_held_together_where_the_reference_relates_their_answers() -> 
     assert GROUPS["values"] == [(0,), (1,)]
 
 
+def test_an_edit_that_moves_everything_is_held_against_what_does_not_move() -> None:
+    everywhere = groups_of((0, 1), (EXPECTED[0], EXPECTED[1] + 9), edits={(0, 1)})
+    assert (everywhere["moves"], everywhere["stays"]) == ([(0, 1)], [])
+
+
+def test_an_aspect_is_asked_where_more_verdicts_become_right_than_wrong() -> None:
+    seen = [mutant(True, ("shape", (0,)), ("values", (0,))) for _ in range(5)]
+    wrongly = mutant(False, ("values", (0,)))
+    fails = mutant(True, ("values", (0,)))
+    assert "values" in chosen(*seen, fails, fails, wrongly)
+    assert "values" not in chosen(*seen, fails, wrongly)
+
+
 def test_it_asks_what_fails_the_mutants_that_the_hidden_check_fails() -> None:
     assert chosen(mutant(True, ("values", (0,))), mutant(False, ("dtype", (0,)))) == {"values": ((0,), (1,))}
 

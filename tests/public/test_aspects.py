@@ -73,6 +73,7 @@ def half_detached(x: Tensor) -> Tensor:
 CALL = Call("f", (X,))
 GRADIENT = Call("f", (X,), cotangent=torch.ones(2, 2, dtype=torch.float64))
 ON_META = Call("f", (X.to("meta"),))
+LONG = Call("f", (torch.arange(5.0, dtype=torch.float64)[None],), watch=True)
 WATCHED = Call("f", (X.to("meta"),), watch=True)
 BUILD = Call(Build("Layer"), only_build=True)
 ONE_CALL = [
@@ -102,6 +103,16 @@ ONE_CALL = [
     ("argument_gradients", doubled, lambda x: x * 3, GRADIENT, "the gradients differ"),
     ("adjoint", doubled, half_detached, GRADIENT, "is not that of the output"),
     ("values_of_a_kind", doubled, lambda x: x * 3, CALL, "4 of 4 values differ"),
+    (
+        "softmax",
+        lambda x: x.exp() / x.exp().sum(-1, keepdim=True),
+        lambda x: x.softmax(-1),
+        LONG,
+        "the library's softmax",
+    ),
+    ("softmax", doubled, lambda x: x.log_softmax(-1), LONG, "the library's softmax"),
+    ("square", doubled, lambda x: (x[0] * torch.eye(5).to(x)).sum(0)[None] * 2, LONG, "two axes are as long"),
+    ("square", doubled, lambda x: x * 2 + torch.zeros(25).to(x).sum(), LONG, "two axes are as long"),
 ]
 
 
@@ -119,6 +130,7 @@ def test_an_aspect_fails_what_differs_in_it(
 def test_who_looks_at_numbers_on_the_meta_device_has_no_fixed_device() -> None:
     for aspect in ("answered", "device"):
         compare(aspect, [compared(doubled, lambda x: x * x.sum().item(), WATCHED)])
+        compare(aspect, [compared(doubled, lambda x: x[x > 0], WATCHED)])
     with pytest.raises(AttemptRaised):
         compare("answered", [compared(doubled, breaks, WATCHED)])
 

@@ -55,6 +55,12 @@ def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: s
     assert next(filter(None, (says(answers) for says in (zeros_missed, moves_too_much, moves_too_little))), "") == said
 
 
+def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
+    before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+    assert not moves_too_little([(before, before), (after, before + 1)])
+    assert moves_too_little([(before, before), (after, before + torch.tensor([[0.0, 1.0]]))])
+
+
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
     assert (
         moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)])
