@@ -18,7 +18,7 @@ from rich.console import Console
 from manyheads.box.level import Box
 from manyheads.cli.watch import _saves, _state, watch_exercises
 from manyheads.course import Course, Exercise, load_course
-from manyheads.result import ExerciseResult
+from manyheads.result import CheckResult, ExerciseResult
 from manyheads.submission import AttemptSource
 
 REPOSITORY = Path(__file__).parents[2]
@@ -104,7 +104,8 @@ def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch
 
     def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> ExerciseResult:
         checked.append(exercise.id)
-        return ExerciseResult(id=exercise.id, score=0.0, max_score=1.0, checks=())
+        failed = CheckResult(id="values", title="", outcome="failed", score=0.0, max_score=1.0)
+        return ExerciseResult(id=exercise.id, score=0.0, max_score=1.0, checks=(failed,))
 
     monkeypatch.setattr("manyheads.cli.watch.check_one", check_one)
     monkeypatch.setattr("manyheads.cli.watch._saves", lambda named, saved: iter(()))
