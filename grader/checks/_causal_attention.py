@@ -319,8 +319,9 @@ def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
     for path, options in paths.items():
         first = output(1, **options, dropout=0.5)
         if not torch.equal(first, output(2, **options, dropout=0.5)):
-            alone = module(asked, s, weights, **options)(copies_of(x[:1, :1])).output.nan_to_num()
-            always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(alone, s.nh)
+            made = module(asked, s, weights, **options)
+            alone = (made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2))
+            always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(*alone, heads=s.nh)
             deaf = not always_on and weights_without_effect(
                 lambda w, options=options: module(asked, s, w, **options)(x), weights
             )
