@@ -340,9 +340,10 @@ COPIES = 192
 
 
 def dropped(attempt, draw, *, same_values, T=12, **options):
-    """An output in training and in eval mode, the former for many copies of one sequence; position 0 sees one token.
+    """The output in training over that in eval mode, for many copies of one sequence; position 0 sees one token.
 
-    With same_values every value is 1, so that weights which sum to 1 leave no trace.
+    With same_values every value is 1, so that weights which sum to 1 leave no trace. Eval mode is asked of all copies,
+    too: what mixes up the sequences of a batch does so in both.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, x = weights_of(draw, s.C), draw(1, T, s.C).expand(COPIES, T, s.C).clone()
@@ -351,9 +352,9 @@ def dropped(attempt, draw, *, same_values, T=12, **options):
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
-    still = module(attempt, s, weights, **options)(x[:1]).output
+    still = module(attempt, s, weights, **options)(x).output
     drawn = module(attempt, s, weights, dropout=DROP, **options).training()(x).output
-    assert_shape(still, x[:1].shape)
+    assert_shape(still, x.shape)
     assert_shape(drawn, x.shape)
     assert_finite(still, "the output in eval mode")
     expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
