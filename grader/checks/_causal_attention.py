@@ -339,11 +339,11 @@ DROP = 0.25
 COPIES = 192
 
 
-def dropped(attempt, draw, *, same_values, T=12, **options):
-    """The output in training over that in eval mode, for many copies of one sequence; position 0 sees one token.
+def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
+    """The output in training over that in eval mode, the former for many copies of one sequence; position 0 sees one token.
 
-    With same_values every value is 1, so that weights which sum to 1 leave no trace. Eval mode is asked of all copies,
-    too: what mixes up the sequences of a batch does so in both.
+    With same_values every value is 1, so that weights which sum to 1 leave no trace. whole: eval mode is asked of all
+    copies, too. What mixes up the sequences of a batch does so in both, and only what dropout does is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, x = weights_of(draw, s.C), draw(1, T, s.C).expand(COPIES, T, s.C).clone()
@@ -352,9 +352,10 @@ def dropped(attempt, draw, *, same_values, T=12, **options):
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
-    still = module(attempt, s, weights, **options)(x).output
+    asked = x if whole else x[:1]
+    still = module(attempt, s, weights, **options)(asked).output
     drawn = module(attempt, s, weights, dropout=DROP, **options).training()(x).output
-    assert_shape(still, x.shape)
+    assert_shape(still, asked.shape)
     assert_shape(drawn, x.shape)
     assert_finite(still, "the output in eval mode")
     expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
@@ -377,7 +378,7 @@ def varies(ratio):
 def expect_weights_dropped(attempt, draw, ratio, path="", **options):
     """In training the weights are dropped: neither the scores, nor the output alone."""
     if not varies(ratio):
-        in_scores = varies(dropped(attempt, draw, same_values=False, **options))
+        in_scores = varies(dropped(attempt, draw, same_values=False, whole=True, **options))
         sums = "the weights still sum to 1 in training: it is the scores that are dropped"
         expect(not in_scores, on(path, sums), "dropout_before_softmax")
         alone = "the output is dropped and the weights are not"
