@@ -13,7 +13,6 @@ from manyheads.checks import (
     assert_matches,
     assert_refused,
     assert_shape,
-    assert_unmutated,
     contradicts_itself,
     expect,
     moved,
@@ -21,6 +20,7 @@ from manyheads.checks import (
 )
 
 from ._dropout import COPIES, copies_of, is_dropped
+from ._modules import expect_dtype_and_argument
 
 LAYERS = ("W_query", "W_key", "W_value")
 MISFIT = re.compile(r"must match|not broadcastable|expanded size|doesn't match the broadcast|inconsistent tensor")
@@ -48,6 +48,11 @@ class Subject:
     def layers(self):
         """The names of the linear layers."""
         return (*LAYERS, "out_proj") if self.several else LAYERS
+
+    def is_registered(self, answer):
+        """Whether all weights are parameters. One that is not cannot follow the module, which is another fault."""
+        found = answer.module.parameters if answer.reply.modules else None
+        return found is None or all(f"{name}.weight" in found for name in self.layers)
 
     def arguments(self, s):
         """The constructor's, by name."""
@@ -360,7 +365,7 @@ def judge_moves(subject, attempt, draw):
     facts = answer.reply.modules[0] if answer.reply.modules else None
     plain = facts and [t.shape for t in facts.plain.values() if t.device != "meta" and s.ctx in t.shape[-2:]]
     expect(not plain, f"the module moved, and a plain tensor {plain and plain[0]} stayed behind", "mask_not_moved")
-    registered = facts is None or all(f"{name}.weight" in facts.parameters for name in subject.layers)
+    registered = subject.is_registered(answer)
     evidence = "the module moved, and some tensor is made on, or stays on, another device"
     expect(False, evidence, "hard_coded_device" if registered else "")
 
@@ -368,12 +373,9 @@ def judge_moves(subject, attempt, draw):
 def judge_dtype_and_argument(subject, attempt, draw):
     """The output has the input's dtype, and the input stays as it was."""
     s, state, x = subject.drawn(draw)
-    answers = {dtype: subject.module(attempt.asking(dtype=dtype), s, state)(x) for dtype in ("float32", "float64")}
-    failing = [dtype for dtype, answer in answers.items() if answer.raised is not None]
-    registered = all(f"{name}.weight" in answers["float32"].module.parameters for name in subject.layers)
-    suspect = "hard_coded_dtype" if registered else ""
-    expect(len(failing) != 1, f"it works in one dtype, and not in {''.join(failing)}", suspect)
-    for dtype, answer in answers.items():
+
+    def ask(dtype):
+        return subject.module(attempt.asking(dtype=dtype), s, state)(x)
+
+    for answer in expect_dtype_and_argument(ask, subject.is_registered).values():
         assert_shape(answer, (s.B, s.T, s.d_out))
-        expect(answer.dtype == dtype, f"{dtype} in should give {dtype} out; yours gives {answer.dtype}", suspect)
-        assert_unmutated(answer, suspect="input_mutated")
