@@ -12,6 +12,7 @@ from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .compared import Compared
+from .devices import HARD_CODED, is_of_a_fixed_device
 from .file import Fingerprints, Words
 from .fingerprint import ReplyFingerprint
 
@@ -40,10 +41,12 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
+    ids = list(dict.fromkeys(proven.values()))
     others: dict[str, tuple[str, ...]] = {}
     for name, same in explained:
+        if ids and not {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
+            continue
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
-    ids = list(dict.fromkeys(proven.values()))
     rest = unexplained.keys() - proven.keys()
     if not explained and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints)):
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
@@ -75,8 +78,12 @@ def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()
 
 
 def _proven(seen: Compared, mutates: bool) -> str:
-    """The misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
-    return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
+    """The misconception that an exception, or a tensor on another device, proves by itself, or ""; mutates: whether an
+    argument was seen to change.
+    """
+    if seen.right.raised is not None:
+        return ""
+    return proven_by(seen.reply.raised, mutates) or (HARD_CODED if is_of_a_fixed_device(seen) else "")
 
 
 def _is_unfinished(seen: Compared) -> bool:
