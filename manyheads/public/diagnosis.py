@@ -126,7 +126,7 @@ def _cover(
     }
     left, found = set(unexplained), []
     while left:
-        best = max(explains, key=lambda m: len(explains[m] & left), default=None)
+        best = max(explains, key=lambda m: (len(explains[m] & left), -_unknown(fingerprints, m, asked)), default=None)
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
         mutants = fingerprints.content.mutants
@@ -136,6 +136,12 @@ def _cover(
         found.append((mutants[best].id, tuple(dict.fromkeys(same))))
         left -= explains[best]
     return found
+
+
+def _unknown(fingerprints: Fingerprints, mutant: int, asked: Set[int]) -> int:
+    """How many of its answers chance decides: of two mutants that explain the same, one that says more is likelier."""
+    content = fingerprints.content
+    return sum(content.answer(content.mutants[mutant], index) is None for index in asked)
 
 
 def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Compared]) -> frozenset[int]:
