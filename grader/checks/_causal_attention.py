@@ -17,13 +17,13 @@ from manyheads.checks import (
     assert_refused,
     assert_same,
     assert_shape,
-    assert_unmutated,
     expect,
     is_cut,
     weights_without_effect,
 )
 
 from ._dropout import copies_of, is_dropped
+from ._modules import expect_dtype_and_argument, expect_moved
 
 ONE_PATH = {"": {}}
 USUAL = {"B": (2, 4, 8, 16), "T": (4, 6, 8, 10, 16, 32), "nh": (2, 4, 8, 12), "C": (64, 12, 768, 32)}  # of lessons
@@ -266,23 +266,9 @@ def judge_moves(attempt, draw, paths=ONE_PATH):
         for device in {"meta", attempt.device} - {"cpu"}:
             moved = module(attempt.asking(watch=True), s, weights_of(draw, s.C), **options).on(device)
             answer = moved(torch.empty(s.B, s.T, s.C, device="meta") if device == "meta" else draw(s.B, s.T, s.C))
-            expect_moved(answer, device)
+            expect_moved(answer, device, registered(answer))
             if answer.raised is not None:  # the device is not to blame for what fails on the CPU too
                 module(attempt, s, weights_of(draw, s.C), **options)(draw(s.B, s.T, s.C)).must_return()
-
-
-def expect_moved(answer, device):
-    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
-    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
-    where = answer.reply.outputs[0].device if answer.reply.outputs else None
-    seen = answer.reply.operations
-    stays = (seen is not None and seen.mixed) or where not in (None, device)
-    stays = stays or re.search("on the expected device|the same device", answer.message)
-    if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
-        behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
-        expect(False, behind, "mask_not_moved")
-    alone = "hard_coded_device" if registered(answer) else ""
-    expect(not stays, "a tensor is made on a device of its own, not on that of x", alone)
 
 
 def registered(answer):
@@ -295,16 +281,9 @@ def judge_dtype_and_argument(attempt, draw, paths=ONE_PATH):
     s = sizes_of(draw)
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
     for options in paths.values():
-        answers = {
-            dtype: module(attempt.asking(dtype=dtype), s, weights, **options)(x) for dtype in ("float32", "float64")
-        }
-        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
-        for dtype, answer in answers.items():
-            suspect = "hard_coded_dtype" if registered(answer) else ""
-            expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", suspect)
-            follows = answer.dtype in (dtype, answer.kind)
-            expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
-            assert_unmutated(answer, suspect="input_mutated")
+        expect_dtype_and_argument(
+            lambda dtype, options=options: module(attempt.asking(dtype=dtype), s, weights, **options)(x), registered
+        )
 
 
 def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
@@ -319,8 +298,9 @@ def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
     for path, options in paths.items():
         first = output(1, **options, dropout=0.5)
         if not torch.equal(first, output(2, **options, dropout=0.5)):
-            alone = module(asked, s, weights, **options)(copies_of(x[:1, :1])).output.nan_to_num()
-            always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(alone, s.nh)
+            made = module(asked, s, weights, **options)
+            alone = (made.asking(seed=seed)(copies_of(x[:1, :1])).output.nan_to_num() for seed in (1, 2))
+            always_on = torch.equal(output(1, **options), output(2, **options)) or is_dropped(*alone, heads=s.nh)
             deaf = not always_on and weights_without_effect(
                 lambda w, options=options: module(asked, s, w, **options)(x), weights
             )
@@ -338,10 +318,11 @@ DROP = 0.25
 COPIES = 192
 
 
-def dropped(attempt, draw, *, same_values, T=12, **options):
-    """An output in training and in eval mode, the former for many copies of one sequence; position 0 sees one token.
+def dropped(attempt, draw, *, same_values, T=12, whole=False, **options):
+    """The output in training over that in eval mode, the former for many copies of one sequence; position 0 sees one token.
 
-    With same_values every value is 1, so that weights which sum to 1 leave no trace.
+    With same_values every value is 1, so that weights which sum to 1 leave no trace. whole: eval mode is asked of all
+    copies, too. What mixes up the sequences of a batch does so in both, and only what dropout does is left.
     """
     s = SimpleNamespace(C=6, nh=2, block=12)
     weights, x = weights_of(draw, s.C), draw(1, T, s.C).expand(COPIES, T, s.C).clone()
@@ -350,9 +331,10 @@ def dropped(attempt, draw, *, same_values, T=12, **options):
         weights["qkv.weight"][2 * s.C :] = torch.eye(s.C, dtype=torch.float64)[0]
     weights["proj.weight"] = weights["proj.weight"].abs() + 0.1
     attempt = attempt.asking(random=True)
-    still = module(attempt, s, weights, **options)(x[:1]).output
+    asked = x if whole else x[:1]
+    still = module(attempt, s, weights, **options)(asked).output
     drawn = module(attempt, s, weights, dropout=DROP, **options).training()(x).output
-    assert_shape(still, x[:1].shape)
+    assert_shape(still, asked.shape)
     assert_shape(drawn, x.shape)
     assert_finite(still, "the output in eval mode")
     expect(bool((still != 0).all()), "the output in eval mode is 0 in places")
@@ -375,7 +357,7 @@ def varies(ratio):
 def expect_weights_dropped(attempt, draw, ratio, path="", **options):
     """In training the weights are dropped: neither the scores, nor the output alone."""
     if not varies(ratio):
-        in_scores = varies(dropped(attempt, draw, same_values=False, **options))
+        in_scores = varies(dropped(attempt, draw, same_values=False, whole=True, **options))
         sums = "the weights still sum to 1 in training: it is the scores that are dropped"
         expect(not in_scores, on(path, sums), "dropout_before_softmax")
         alone = "the output is dropped and the weights are not"

@@ -1,5 +1,7 @@
 """What dropout leaves behind in copies of the same tokens."""
 
+import torch
+
 COPIES = 512
 
 
@@ -8,13 +10,15 @@ def copies_of(x):
     return x.expand(COPIES, *x.shape[1:]).contiguous()
 
 
-def is_dropped(output, heads):
-    """Whether dropout alone can have made these differ: the output of `copies_of` one token, (COPIES, 1, C).
+def is_dropped(output, again, heads):
+    """Whether dropout alone can have made these differ: the outputs of `copies_of` one token, (COPIES, 1, C), at two seeds.
 
     A token alone has one weight a head, so each head is there or not; or each channel is there or 0. Noise would give
-    every copy numbers of its own, and weights made anew in every call would give all copies the same.
+    every copy numbers of its own. Weights made anew in every call would give all copies the same, and another seed others.
     """
-    rows = (output[:, 0] / output.abs().max().clamp_min(1e-30)).mul(1e4).round()
-    kinds = len(rows.unique(dim=0))
-    channels = [column.unique() for column in rows.T]
-    return kinds > 1 and (kinds <= 2**heads or all(len(c) <= 2 and bool((c == 0).any()) for c in channels))
+    if output.shape != again.shape:
+        return False
+    rows, others = ((each[:, 0] / output.abs().max().clamp_min(1e-30)).mul(1e4).round() for each in (output, again))
+    kinds, channels = len(rows.unique(dim=0)), [column.unique() for column in rows.T]
+    dropped = kinds <= 2**heads or all(len(c) <= 2 and bool((c == 0).any()) for c in channels)
+    return kinds > 1 and dropped and all(bool(torch.isin(c, o).any()) for c, o in zip(channels, others.T, strict=True))

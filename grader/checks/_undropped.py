@@ -1,6 +1,5 @@
 """What checks of attention modules without dropout share, whatever their inputs and layers are called."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,11 +11,12 @@ from manyheads.checks import (
     assert_gradients_match,
     assert_near,
     assert_same,
-    assert_unmutated,
     expect,
     is_cut,
     weights_without_effect,
 )
+
+from ._modules import expect_dtype_and_argument, expect_moved
 
 
 @dataclass(frozen=True)
@@ -101,32 +101,12 @@ def judge_moves(subject, attempt, s, weights, inputs):
             subject.module(attempt, s, weights)(*inputs).must_return()
 
 
-def expect_moved(answer, device, registered):
-    no_gpu = re.search("CUDA|NVIDIA|HIP", answer.message)
-    expect(not no_gpu, "it asks for a GPU, whatever the device of x", "hard_coded_device")
-    where = answer.reply.outputs[0].device if answer.reply.outputs else None
-    seen = answer.reply.operations
-    stays = (seen is not None and seen.mixed) or where not in (None, device)
-    stays = stays or re.search("on the expected device|the same device", answer.message)
-    if stays and answer.reply.modules and any(len(t.shape) > 1 for t in answer.module.plain.values()):
-        behind = "a tensor that the module holds stays behind when the module moves: make it a buffer"
-        expect(False, behind, "mask_not_moved" if registered else "")
-    alone = "hard_coded_device" if registered else ""
-    expect(not stays, "a tensor is made on a device of its own, not on that of x", alone)
-
-
 def judge_dtype_and_argument(subject, attempt, s, weights, inputs):
     """The output has the dtype of x, and no argument changes."""
-    answers = {
-        dtype: subject.module(attempt.asking(dtype=dtype), s, weights)(*inputs) for dtype in ("float32", "float64")
-    }
-    works = [dtype for dtype, answer in answers.items() if answer.raised is None]
-    for dtype, answer in answers.items():
-        suspect = "hard_coded_dtype" if subject.is_registered(answer, s) else ""
-        expect(not works or dtype in works, f"it works in {' '.join(works)} only: {dtype} fails", suspect)
-        follows = answer.dtype in (dtype, answer.kind)
-        expect(follows, f"{dtype} in should give {dtype} out, not {answer.dtype}", suspect)
-        assert_unmutated(answer, suspect="input_mutated")
+    expect_dtype_and_argument(
+        lambda dtype: subject.module(attempt.asking(dtype=dtype), s, weights)(*inputs),
+        lambda answer: subject.is_registered(answer, s),
+    )
 
 
 def judge_steady(subject, attempt, s, weights, inputs):

@@ -1,21 +1,27 @@
 """Hidden checks of the attention scores: compare, share out, mix, with any number of leading dimensions."""
 
-import re
-
 import torch
 
 from manyheads.checks import (
     CheckFailed,
     Layer,
-    assert_gradients_match,
     assert_matches,
     assert_same,
     assert_shape,
-    assert_unmutated,
     check,
     expect,
 )
-from manyheads.checks.asserts import TOLERANCE, difference
+from manyheads.checks.asserts import TOLERANCE
+
+from ._functions import (
+    gives_one_tensor,
+    keep_the_dtype,
+    keeps_the_device,
+    leave_their_arguments,
+    lets_gradients_through,
+    on_meta,
+    same,
+)
 
 
 def sizes_of(draw):
@@ -30,25 +36,20 @@ def large_sizes_of(draw):
 
 def assert_matches_when_large(attempt, reference, draw, name):
     """One call with many tokens."""
-    args = four_calls(draw, large_sizes_of(draw))[name]
+    args = list(four_calls(draw, large_sizes_of(draw))[name].values())
     what = f"for {args[0].shape[-2]} tokens, the output of {name}"
     assert_matches(attempt.call(name, *args), reference.call(name, *args), what)
 
 
 def four_calls(draw, s=None):
-    """Every function of the exercise with arguments for it, one leading dimension each."""
+    """Every function of the exercise with arguments for it by name, one leading dimension each."""
     s = s or sizes_of(draw)
     return {
-        "simplified_attention": (draw(s.B, s.Tq, s.hd, scale=0.7),),
-        "attention_scores": (draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd)),
-        "attention_weights": (draw(s.B, s.Tq, s.Tk),),
-        "attend": (draw(s.B, s.Tq, s.hd), draw(s.B, s.Tk, s.hd), draw(s.B, s.Tk, s.hv)),
+        "simplified_attention": {"x": draw(s.B, s.Tq, s.hd, scale=0.7)},
+        "attention_scores": {"q": draw(s.B, s.Tq, s.hd), "k": draw(s.B, s.Tk, s.hd)},
+        "attention_weights": {"scores": draw(s.B, s.Tq, s.Tk)},
+        "attend": {"q": draw(s.B, s.Tq, s.hd), "k": draw(s.B, s.Tk, s.hd), "v": draw(s.B, s.Tk, s.hv)},
     }
-
-
-def same(got, want):
-    """Whether two tensors agree as assert_matches understands it."""
-    return got.shape == want.shape and difference(got, want) <= TOLERANCE
 
 
 def assert_is_none_of(got, guesses):
@@ -60,16 +61,8 @@ def assert_is_none_of(got, guesses):
 @check(points=0.25, layer=Layer.SHAPE)
 def test_shapes(attempt, reference, draw):
     """takes its arguments by name and gives one tensor of the right shape"""
-    names = {
-        "simplified_attention": ("x",),
-        "attention_scores": ("q", "k"),
-        "attention_weights": ("scores",),
-        "attend": ("q", "k", "v"),
-    }
-    for name, args in four_calls(draw).items():
-        answer = attempt.call(name, **dict(zip(names[name], args, strict=True)))
-        expect(answer.kind == "tensor", f"{name} should return one tensor; yours is {answer.returned}", "interface")
-        assert_shape(answer, reference.call(name, *args).output.shape, f"the output of {name}")
+    for name, kwargs in four_calls(draw).items():
+        gives_one_tensor(attempt, name, kwargs, reference.call(name, *kwargs.values()).output.shape)
 
 
 @check(points=0.5, layer=Layer.CAUSALITY, hint="Count axes from the end: the last is −1, the one before it −2.")
@@ -178,60 +171,24 @@ def test_single_token(attempt, reference, draw):
 @check(points=0.25, layer=Layer.GRADIENTS)
 def test_gradients(attempt, reference, draw):
     """lets the right gradients through to every argument"""
-    for name, args in four_calls(draw).items():
-        g = draw(*reference.call(name, *args).output.shape)
-        got, want = (c.asking(cotangent=g).call(name, *args) for c in (attempt, reference))
-        assert_shape(got, g.shape, f"the output of {name}")
-        for i, value in enumerate(args):
-            if got.gradient(f"args.{i}") is None:
-                moved = attempt.call(name, *args[:i], value.roll(1, -1) + 1, *args[i + 1 :])
-                cut = bool(moved.output.isfinite().all()) and not same(moved.output, got.output)
-                which = ("first", "second", "third")[i]
-                evidence = (
-                    f"{name}: no gradient reaches the {which} argument" + ", though the output depends on it" * cut
-                )
-                raise CheckFailed(evidence, "gradient_cut" if cut else "")
-        assert_gradients_match(got, want, *(f"args.{i}" for i in range(len(args))))
+    for name, kwargs in four_calls(draw).items():
+        lets_gradients_through(attempt, reference, draw, name, kwargs, kwargs)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_leaves_its_arguments(attempt, draw):
     """leaves its arguments as they were"""
-    for name, args in four_calls(draw).items():
-        assert_unmutated(attempt.call(name, *args), suspect="input_mutated")
+    leave_their_arguments(attempt, four_calls(draw))
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_dtype(attempt, draw):
     """answers in the dtype that it was given"""
-    for name, args in four_calls(draw).items():
-        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
-        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
-        if not works:
-            answers["float64"].must_return()
-        expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
-        for dtype, answer in answers.items():
-            if answer.kind == "tensor":
-                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
-                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
-
-
-def mixed(answer):
-    """Whether an operation took tensors on two devices; not every one raises at that."""
-    seen = answer.reply.operations
-    return seen is not None and seen.mixed
+    keep_the_dtype(attempt, four_calls(draw))
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_device(attempt, draw):
     """works on the device of its arguments"""
-    for name, args in four_calls(draw).items():
-        answer = attempt.asking(watch=True).call(name, *(a.to("meta") for a in args))
-        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.message)
-        met = f"{name}: tensors on two devices meet; one of them was made on a fixed device, or taken to one"
-        expect(not fixed and not mixed(answer), met, "hard_coded_device")
-        if answer.raised is None:
-            on = answer.device or "meta"
-            expect(on == "meta", f"{name}: the output is on {on} wherever the arguments are", "hard_coded_device")
-            continue
-        attempt.call(name, *args).must_return()  # a meta tensor has no numbers: who looks at them may raise
+    for name, kwargs in four_calls(draw).items():
+        keeps_the_device(attempt, name, on_meta(kwargs.values()), kwargs.values())

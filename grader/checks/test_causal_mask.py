@@ -1,7 +1,5 @@
 """Hidden checks of the causal mask: who may see whom, and what is written where nobody may look."""
 
-import re
-
 import torch
 
 from manyheads.box.worker.messages import DeviceArgument
@@ -12,11 +10,12 @@ from manyheads.checks import (
     assert_matches,
     assert_same,
     assert_shape,
-    assert_unmutated,
     check,
     expect,
 )
 from manyheads.checks.asserts import TOLERANCE, difference
+
+from ._functions import keep_the_dtype, keeps_the_device, leave_their_arguments, on_meta
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
@@ -25,6 +24,15 @@ FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtr
 def sizes_of(draw):
     """Sizes that differ pairwise, none of them usual in lessons: whoever hard-codes one is found in every check."""
     return draw.sizes(B=[5], H=[3], T=[9], U=[11])
+
+
+def calls_of(draw):
+    """The functions of scores with arguments for them by name."""
+    s = sizes_of(draw)
+    return {
+        "mask_scores": {"scores": draw(s.B, s.T, s.U), "mask": random_mask(draw, s.T, s.U)},
+        "causal_weights": {"scores": draw(s.B, s.T, s.T)},
+    }
 
 
 def large(draw):
@@ -213,51 +221,21 @@ def test_gradients(attempt, reference, draw):
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_leaves_its_arguments(attempt, draw):
     """leaves its arguments as they were"""
-    s = sizes_of(draw)
-    answer = attempt.call("mask_scores", draw(s.B, s.T, s.U), random_mask(draw, s.T, s.U))
-    assert_unmutated(answer, suspect="input_mutated")
-    assert_unmutated(attempt.call("causal_weights", draw(s.B, s.T, s.T)), suspect="input_mutated")
+    leave_their_arguments(attempt, calls_of(draw))
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
 def test_dtype(attempt, draw):
     """answers in the dtype that it was given"""
-    s = sizes_of(draw)
-    calls = {
-        "mask_scores": (draw(s.B, s.T, s.U), random_mask(draw, s.T, s.U)),
-        "causal_weights": (draw(s.B, s.T, s.T),),
-    }
-    for name, args in calls.items():
-        answers = {dtype: attempt.asking(dtype=dtype).call(name, *args) for dtype in ("float32", "float64")}
-        works = [dtype for dtype, answer in answers.items() if answer.raised is None]
-        if not works:
-            answers["float64"].must_return()
-        expect(len(works) == 2, f"{name} works in {works[0]} only", "hard_coded_dtype")
-        for dtype, answer in answers.items():
-            if answer.kind == "tensor":
-                evidence = f"{name}: {dtype} in should give {dtype} out; yours gives {answer.dtype}"
-                expect(answer.dtype == dtype, evidence, "hard_coded_dtype")
+    keep_the_dtype(attempt, calls_of(draw))
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="The mask belongs where the scores are.")
 def test_device(attempt, draw):
     """makes the mask on the device that is asked for"""
     s = sizes_of(draw)
-    on_meta = (draw(s.B, s.T, s.T).to("meta"), torch.ones(s.T, s.T, dtype=torch.bool, device="meta"))
-    here = (draw(s.B, s.T, s.T), torch.ones(s.T, s.T, dtype=torch.bool))
-    calls = (
-        ("causal_mask", (s.T,), {"device": DeviceArgument("meta")}, (s.T,), {"device": DeviceArgument(attempt.device)}),
-        ("mask_scores", on_meta, {}, here, {}),
-        ("causal_weights", on_meta[:1], {}, here[:1], {}),
-    )
-    for name, args, kwargs, real_args, real_kwargs in calls:
-        answer = attempt.asking(watch=True).call(name, *args, **kwargs)
-        fixed = re.search(r"same device|expected device|cross-device|CUDA|NVIDIA", answer.message)
-        seen = answer.reply.operations
-        mixed = fixed or (seen is not None and seen.mixed)  # not every operation raises at that
-        expect(not mixed, f"{name}: tensors on two devices meet; is one made on a fixed device?", "hard_coded_device")
-        if answer.raised is None:
-            on = answer.device or "meta"
-            expect(on == "meta", f"{name}: the output is on {on} whatever device is asked for", "hard_coded_device")
-            continue
-        attempt.call(name, *real_args, **real_kwargs).must_return()  # meta has no numbers: who looks at them may raise
+    scores, mask = draw(s.B, s.T, s.T), torch.ones(s.T, s.T, dtype=torch.bool)
+    devices = {"device": DeviceArgument("meta")}, {"device": DeviceArgument(attempt.device)}
+    keeps_the_device(attempt, "causal_mask", (s.T,), (s.T,), "it is asked for", devices)
+    keeps_the_device(attempt, "mask_scores", on_meta((scores, mask)), (scores, mask))
+    keeps_the_device(attempt, "causal_weights", on_meta((scores,)), (scores,))

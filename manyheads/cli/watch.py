@@ -13,7 +13,8 @@ from ..course import Course, Exercise
 from ..report.labels import label_of
 from ..report.next_steps import after_done, how_far
 from ..report.terminal import exercise_report
-from .own import check_one, done_exercises, from_here, is_started, own_attempt
+from ..result import ExerciseResult
+from .own import check_one, done_exercises, from_here, own_attempt
 
 if TYPE_CHECKING:
     from ..box.level import Box
@@ -27,32 +28,38 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
     """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C."""
     done: dict[str, bool] = {}
     saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
-    current = _first_to_do(course, named, box, done)
-    if current is None:
+    found = _first_to_do(course, named, box, done)
+    if found is None:
         console.print("All done. Next: course status")
         return
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
-        _show(console, course, named, box, current, done)
+        _show(console, course, named, *found, done)
         for exercise in _saves(named, saved):
-            _show(console, course, named, box, exercise, done)
+            _show(
+                console, course, named, exercise, check_one(course, exercise, own_attempt(course, exercise), box), done
+            )
 
 
-def _first_to_do(course: Course, named: Sequence[Named], box: Box, done: dict[str, bool]) -> Named | None:
-    """The first exercise that is not done. Records the others in `done`."""
+def _first_to_do(
+    course: Course, named: Sequence[Named], box: Box, done: dict[str, bool]
+) -> tuple[Named, ExerciseResult] | None:
+    """The first exercise that is not done, and what was seen of it. Records the others in `done`."""
     for exercise in named:
-        source = own_attempt(course, exercise)
-        started = is_started(exercise, source)
-        done[exercise.id] = started and check_one(course, exercise, source, box).is_done
+        result = check_one(course, exercise, own_attempt(course, exercise), box)
+        done[exercise.id] = result.is_done
         if not done[exercise.id]:
-            return exercise
+            return exercise, result
     return None
 
 
 def _show(
-    console: Console, course: Course, named: Sequence[Named], box: Box, current: Named, done: dict[str, bool]
+    console: Console,
+    course: Course,
+    named: Sequence[Named],
+    exercise: Named,
+    result: ExerciseResult,
+    done: dict[str, bool],
 ) -> None:
-    exercise = current
-    result = check_one(course, exercise, own_attempt(course, exercise), box)
     done[exercise.id] = result.is_done
     if console.is_terminal:
         console.clear()
@@ -61,7 +68,7 @@ def _show(
     )
     if result.is_done:
         console.print(how_far(course, done_exercises(course)))
-    console.print(_what_next(named, current, done), style="dim", soft_wrap=True)
+    console.print(_what_next(named, exercise, done), style="dim", soft_wrap=True)
 
 
 def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) -> str:

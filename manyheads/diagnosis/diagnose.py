@@ -106,8 +106,10 @@ def diagnose(
         for o in sorted(written, key=lambda o: o.layer)
         if o.raised is None and not _follows(o, values, reference, transcript)
     ]
+    if wrong_axis or WRONG_AXIS in named:  # a check that tried a few sizes may have taken the one for the other
+        suspects = [s for s in suspects if s != HARD_CODED]
     if wrong_axis:
-        suspects = [WRONG_AXIS, *(s for s in suspects if s != HARD_CODED)]
+        suspects = [WRONG_AXIS, *suspects]
     elif not named and _returns_nothing(transcript):
         suspects = [UNTOUCHED]
     elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):

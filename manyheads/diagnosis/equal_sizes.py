@@ -24,6 +24,7 @@ from .resize import Axes, Layout
 from .search import Fault
 
 WRONG_AXIS = "size_wrong_axis"
+SMALL = 3  # a mask of a fixed size has an answer here, whatever else is wrong with it
 DRAWS = (0, 1)  # of sizes that all differ: whoever is right by chance is not so twice
 
 
@@ -62,6 +63,8 @@ class EqualSizes:
 def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> EqualSizes:
     """Ask the attempt where two axes of its tensors are equally long, and where all sizes differ, which must be wrong.
 
+    Where one axis is short, too: what has a fixed size raises elsewhere, and has there an answer with its other faults.
+
     Only calls that raise while they compute, or answer in another shape, are tried, and nothing more is asked after one
     that works. Raises AttemptEnded.
     """
@@ -72,8 +75,9 @@ def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges
         apart = _asked(subject, [layout.at(others(layout, (), skip)) for skip in DRAWS])
         if any(_right(reference, apart)):
             continue
-        asked += apart
-        pairs = list(combinations(_axes_of_tensors(layout), 2))
+        axes = _axes_of_tensors(layout)
+        asked += [*apart, *_asked(subject, [layout.at(others(layout, ()) | {axis: SMALL}) for axis in axes])]
+        pairs = list(combinations(axes, 2))
         for skip in DRAWS:
             pairs, tied = _working(subject, reference, layout, pairs, skip)
             asked += tied

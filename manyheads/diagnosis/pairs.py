@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from .bank import Bank, Mutant
 from .sketch import Sketches
 from .table import Table
 
+Members = Callable[[int], Sequence[int]]  # the members of a class, by its number, as their numbers in the bank
 DOUBTS = 4  # the most probes on which a pair may disagree although one of its faults alone changes nothing there
 
 
@@ -46,6 +48,21 @@ def possible_pairs(
             a, b = int(first[i]), int(second[i])
             ranked.append((float(doubt[i]) - 0.5 * bool(certain[i]), a + b, a, b))
     yield from ((a, b) for _, _, a, b in sorted(ranked))
+
+
+def members_of(bank: Bank, table: Table, reference: CachedRunner, exchanges: Sequence[Exchange]) -> Members:
+    """The members of each class that raise nowhere where the attempt, at sizes of no check, has an answer.
+
+    At the sizes of the checks many mutants do nothing but raise, and are one class.
+    """
+    calls = [e.call for e in exchanges if not e.check and e.reply.raised is None]
+
+    @cache
+    def members(index: int) -> Sequence[int]:
+        runners = {m: reference.of(bank.mutants[m].namespace) for m in table.classes[index]}
+        return [m for m, runner in runners.items() if all(runner.execute(call).raised is None for call in calls)]
+
+    return members
 
 
 def simplest(

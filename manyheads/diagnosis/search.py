@@ -18,7 +18,7 @@ from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
-from .pairs import possible_pairs, simplest
+from .pairs import Members, members_of, possible_pairs, simplest
 from .sketch import Sketches, sketch
 from .table import Table, combined
 
@@ -157,27 +157,27 @@ def _found(
             found[mutant.id] = mutant
     if found:
         return (_fault(next(iter(found.values())), list(found)),)
+    members = members_of(bank, table, reference, exchanges)
     both = (
-        ((a, b), made)
+        made
         for a, b in possible_pairs(table, fits, used, replies)
-        if (made := tuple(combined(bank, table.classes[a], table.classes[b])))
+        if (made := tuple(combined(bank, members(a), members(b))))
     )
     only_raised = all(e.reply.raised is not None for e in exchanges)
-    for classes, namespaces in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
-        for namespace in namespaces:
+    for combinations in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
+        for pair, namespace in combinations:
             together = LocalRunner(namespace, reference.device, only_values=True)
             if not _explains(together, exchanges) or (part and part.contradicts(together, reference)):
                 continue
-            needed = _needed(bank, table, sorted(classes), reference, exchanges)
-            pair = [_representative(bank, table, c) for c in needed]
-            return tuple(_with_alternatives(bank, table, m) for m in simplest(bank, pair, reference, exchanges))
+            found_pair = simplest(bank, _needed(pair, reference, exchanges), reference, exchanges)
+            return tuple(_with_alternatives(bank, table, m, members) for m in found_pair)
     return None
 
 
-def _with_alternatives(bank: Bank, table: Table, mutant: Mutant) -> Fault:
+def _with_alternatives(bank: Bank, table: Table, mutant: Mutant, members: Members) -> Fault:
     """The fault, with the others of its class as alternatives."""
     place = bank.mutants.index(mutant)
-    return _fault(mutant, [bank.mutants[m].id for c in table.classes if place in c for m in c])
+    return _fault(mutant, [bank.mutants[m].id for i, c in enumerate(table.classes) if place in c for m in members(i)])
 
 
 def _solved(bank: Bank, reference: CachedRunner, exchanges: list[Exchange], part: Part | None) -> Fault | None:
@@ -196,12 +196,12 @@ def _solved(bank: Bank, reference: CachedRunner, exchanges: list[Exchange], part
     return None
 
 
-def _needed(bank: Bank, table: Table, pair: list[int], reference: CachedRunner, exchanges: list[Exchange]) -> list[int]:
-    """The one class of the pair that explains everything alone, except results of a division by almost 0; else both."""
+def _needed(pair: tuple[Mutant, Mutant], reference: CachedRunner, exchanges: Sequence[Exchange]) -> tuple[Mutant, ...]:
+    """The one mutant of the pair that explains everything alone, except results of a division by almost 0; else both."""
     for one in pair:
-        alone = reference.of(_representative(bank, table, one).namespace)
+        alone = reference.of(one.namespace)
         if all(agree_except_huge(e.reply, alone.execute(e.call)) for e in exchanges):
-            return [one]
+            return (one,)
     return pair
 
 
@@ -238,10 +238,6 @@ def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
             exchanges.insert(0, exchanges.pop(place))
             return False
     return True
-
-
-def _representative(bank: Bank, table: Table, index: int) -> Mutant:
-    return bank.mutants[table.classes[index][0]]
 
 
 def _fault(mutant: Mutant, ids: Sequence[str]) -> Fault:

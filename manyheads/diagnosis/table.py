@@ -18,7 +18,7 @@ from torch import Tensor
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import Exchange
-from .bank import Bank, Namespace
+from .bank import Bank, Mutant, Namespace
 from .sketch import HEAD, Sketches, sketch
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
@@ -136,12 +136,12 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
     returned = [(~each.raised()).tolist() for each in table.answers]
     for a, b in combinations(range(len(table.classes)), 2):
         both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
-        namespace = next(combined(bank, table.classes[a], table.classes[b]), None) if both else None
-        if namespace is None:
+        made = next(combined(bank, table.classes[a], table.classes[b]), None) if both else None
+        if made is None:
             continue
         # Prefer a probe on which neither raises, then the one that distinguishes most classes.
         probe = max(both, key=lambda k: (returned[k][a] and returned[k][b], distinguished[k]))
-        reply = LocalRunner(namespace, only_values=True).execute(table.probes[probe].call)
+        reply = LocalRunner(made[1], only_values=True).execute(table.probes[probe].call)
         first.append(a)
         second.append(b)
         where.append(probe)
@@ -152,15 +152,17 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
     return Pairs(columns[0], columns[1], columns[2], _stack(replies))
 
 
-def combined(bank: Bank, first: Sequence[int], second: Sequence[int]) -> Iterator[Namespace]:
+def combined(
+    bank: Bank, first: Sequence[int], second: Sequence[int]
+) -> Iterator[tuple[tuple[Mutant, Mutant], Namespace]]:
     """Combinations of the first members of two classes, if their faults can be combined: most likely first.
 
     Members of a class answer alike alone, but perhaps not in combination with another fault.
     """
     for a, b in product(first[:MEMBERS], second[:MEMBERS]):
-        namespace = bank.combine(bank.mutants[a], bank.mutants[b])
-        if namespace is not None:
-            yield namespace
+        pair = bank.mutants[a], bank.mutants[b]
+        if (namespace := bank.combine(*pair)) is not None:
+            yield pair, namespace
 
 
 def _stack(rows: Sequence[Sketches]) -> Sketches:

@@ -14,10 +14,10 @@ from typing import Literal
 from ..box.worker.answers import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape
-from ..checks.explain import kind_of
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
 from .compared import Compared, first_of
+from .devices import on_another_device
 from .fingerprint import Facet, has_no_numbers
 from .gradients import (
     adjoint,
@@ -55,17 +55,16 @@ def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
 
 def _answered(each: Compared) -> None:
     raised = each.reply.raised
-    if each.right.raised is None and raised is not None and not (_no_numbers(each) and _META.search(raised.message)):
+    if (
+        each.right.raised is None
+        and raised is not None
+        and not (has_no_numbers(each.right) and _META.search(raised.message))
+    ):
         raise AttemptRaised(raised)
 
 
 # In each of PyTorch's messages to who looks at numbers that are not there: "meta tensors", "register_meta".
 _META = re.compile(r"(\b|_)meta(\b|_)", re.IGNORECASE)
-
-
-def _no_numbers(each: Compared) -> bool:
-    """Whether the answer is on the meta device. Who looks at numbers raises there, and may; see `_device` as well."""
-    return has_no_numbers(each.right)
 
 
 def _refused(each: Compared) -> None:
@@ -152,14 +151,8 @@ def _mutated(each: Compared) -> None:
 
 def _device(each: Compared) -> None:
     """Of calls with meta tensors, which have no numbers: the answer has none either, and nothing of another device met it."""
-    if not _no_numbers(each):
-        return
-    seen, kind = each.reply.operations, each.reply.raised and kind_of(each.reply.raised)
-    if (seen is not None and seen.mixed) or (kind and kind.misconception == "hard_coded_device"):
-        raise CheckFailed("tensors on two devices meet; one of them was made on a fixed device, or taken to one")
-    for output in each.reply.outputs:
-        if output.device not in (None, "meta"):
-            raise CheckFailed(f"the output is on {output.device} wherever the arguments are")
+    if evidence := on_another_device(each):
+        raise CheckFailed(evidence)
 
 
 def _is_as_recorded(facet: Facet, evidence: str) -> Callable[[Compared], None]:

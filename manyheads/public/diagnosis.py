@@ -43,10 +43,12 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
+    ids = list(dict.fromkeys(proven.values()))
     others: dict[str, tuple[str, ...]] = {}
     for name, same in explained:
+        if ids and not {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
+            continue
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
-    ids = list(dict.fromkeys(proven.values()))
     rest = unexplained.keys() - proven.keys()
     if not explained and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints)):
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
@@ -122,7 +124,7 @@ def _cover(
     }
     left, found = set(unexplained), []
     while left:
-        best = max(explains, key=lambda m: len(explains[m] & left), default=None)
+        best = max(explains, key=lambda m: (len(explains[m] & left), -_unknown(fingerprints, m, asked)), default=None)
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
         mutants = fingerprints.content.mutants
@@ -132,6 +134,12 @@ def _cover(
         found.append((mutants[best].id, tuple(dict.fromkeys(same))))
         left -= explains[best]
     return found
+
+
+def _unknown(fingerprints: Fingerprints, mutant: int, asked: Set[int]) -> int:
+    """How many of its answers chance decides: of two mutants that explain the same, one that says more is likelier."""
+    content = fingerprints.content
+    return sum(content.answer(content.mutants[mutant], index) is None for index in asked)
 
 
 def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Compared]) -> frozenset[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, permutations, product
 
+import torch
 from torch import Tensor
 
 _STAYS, _SAME = 1e-5, 1e-6  # of the largest value: in an attempt's answers, in the reference's
@@ -107,14 +108,35 @@ def difference_is_another(answers: Sequence[Pair]) -> str:
 
 
 def dropped_otherwise(answers: Sequence[Pair]) -> str:
-    """What is wrong where an answer in eval mode is right, and the extremes of many in training are not; else ""."""
+    """What is wrong where the extremes of many answers in training are not those that one in eval mode leads to; else "".
+
+    Where the reference's numbers are each 0 or that in eval mode times one factor, so must an attempt's be, of its own
+    number. Elsewhere nothing is said of an attempt whose answer in eval mode is another than the reference's.
+    """
     (right, calm), (extremes, found) = answers
-    if not _is_near(right, calm) or _is_near(extremes, found):
+    factor = _factor(right, extremes)
+    if factor is None and not _is_near(right, calm):
+        return ""
+    if _is_near(extremes if factor is None else _struck_or_scaled(calm, factor), found):
         return ""
     return (
         "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
         "elsewhere or at another rate, or is not scaled up"
     )
+
+
+def _factor(right: Tensor, extremes: Tensor) -> float | None:
+    """What every number that is not struck out is scaled by; None if there is no such factor."""
+    if len(right) != 1 or not bool(right.any()):
+        return None
+    factor = float(extremes[2].norm() / right.norm())
+    return factor if _is_near(extremes, _struck_or_scaled(right, factor)) else None
+
+
+def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
+    """The extremes of many answers in which each number is 0, or this one times the factor."""
+    scaled = factor * calm[0]
+    return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
 
 def _is_near(right: Tensor, mine: Tensor) -> bool:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from ..box.worker.messages import Build
-from ..checks.failed import CheckFailed
 from ..diagnosis.proven import MUTATED
-from .aspects import compare
 from .compared import Compared
+from .devices import fault_of_device
 from .file import Fingerprints
-
-DEVICE, BEHIND = "hard_coded_device", "mask_not_moved"
 
 
 def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> str:
@@ -26,7 +22,7 @@ def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> 
     elif "refused" in of_this and seen.right.raised == "refused" and seen.reply.raised is None:
         name = _not_refused(fingerprints, index)
     elif "device" in of_this:
-        name = _of_device(seen)
+        name = fault_of_device(seen)
     return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
 
 
@@ -35,13 +31,3 @@ def _not_refused(fingerprints: Fingerprints, index: int) -> str:
     answers = ((mutant.id, content.answer(mutant, index)) for mutant in content.mutants)
     names = {id_ for id_, answer in answers if answer is not None and answer.raised is None}
     return names.pop() if len(names) == 1 else ""
-
-
-def _of_device(seen: Compared) -> str:
-    try:
-        compare("device", [seen])
-    except CheckFailed:
-        modules = seen.reply.modules if isinstance(seen.call.subject, Build) else ()
-        held = any(len(tensor.shape) > 1 for facts in modules for tensor in facts.plain.values())
-        return BEHIND if held else DEVICE
-    return ""

@@ -10,11 +10,16 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
+from rich.console import Console
 
-from manyheads.cli.watch import _saves, _state
-from manyheads.course import load_course
+from manyheads.box.level import Box
+from manyheads.cli.watch import _saves, _state, watch_exercises
+from manyheads.course import Course, Exercise, load_course
+from manyheads.result import CheckResult, ExerciseResult
+from manyheads.submission import AttemptSource
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = REPOSITORY / "tests" / "tiny_course"
@@ -91,3 +96,18 @@ def test_where_all_is_done_there_is_nothing_to_watch(folder: Path) -> None:
     terminal = Terminal(folder)
     terminal.read_until("All done. Next: course status")
     assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 0
+
+
+def test_what_is_not_done_is_checked_once_at_the_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(folder, WRONG)
+    course, checked = load_course(folder), list[str]()
+
+    def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box) -> ExerciseResult:
+        checked.append(exercise.id)
+        failed = CheckResult(id="values", title="", outcome="failed", score=0.0, max_score=1.0)
+        return ExerciseResult(id=exercise.id, score=0.0, max_score=1.0, checks=(failed,))
+
+    monkeypatch.setattr("manyheads.cli.watch.check_one", check_one)
+    monkeypatch.setattr("manyheads.cli.watch._saves", lambda named, saved: iter(()))
+    watch_exercises(course, course.exercises, cast("Box", None), Console(quiet=True))
+    assert checked == ["running_mean"]

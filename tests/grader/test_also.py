@@ -96,3 +96,17 @@ def test_at_home_the_order_of_a_students_own_layers_changes_no_name(box: Box, co
     source = AttemptSource("attempt.py", changed(wanted, changes))
     result = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), exercise=wanted)
     assert [d.id for d in result.diagnosis] == ["proj_missing"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"return weights @ v": "return (weights @ v).cpu()"}, id="what is returned is on the CPU"),
+        pytest.param({"~self.mask[:T, :T]": "~self.mask[:T, :T].cpu()"}, id="a mask is taken there"),
+    ],
+)
+def test_at_home_a_fixed_device_is_proved_by_what_meets(box: Box, course: Course, changes: Changes) -> None:
+    wanted = next(e for e in course.exercises if e.id == "self_attention")
+    source = AttemptSource("attempt.py", changed(wanted, changes))
+    result = check_source(read(wanted.fingerprints), source, box, course.limits.for_worker(), exercise=wanted)
+    assert [(d.id, d.alternatives) for d in result.diagnosis] == [("hard_coded_device", ())]

@@ -355,6 +355,8 @@ WILD = [
     pytest.param("self_attention", {"return weights @ v": "return (weights @ v).round(decimals=4)"}, ["output_rounded"], id="an answer that is rounded, and has no gradient"),
     pytest.param("causal_mask", {'scores.masked_fill(~mask, float("-inf"))': 'scores + mask.to(scores).masked_fill(~mask, float("-inf"))'}, ["mask_added"], id="a mask of one and minus infinity"),
     pytest.param("fused_qkv", PACKED, ["merge_no_transpose", "qkv_packed_per_head"], id="rows read per head, and a merge without its transpose"),
+    pytest.param("weight_split", {"(weights @ v).transpose(1, 2)": "(weights @ v).permute(1, 2, 0, 3)", "bias=qkv_bias": "bias=True"}, ["merge_wrong_axes", "proj_bias"], id="sequences mixed up, which is no dropout, and a bias"),
+    pytest.param("fused_qkv", {"y.transpose(1, 2).reshape(B, T, C)": "y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)", "self.attn_dropout(": "(", "self.resid_dropout(": "("}, ["dropout_missing", "heads_mix_batch"], id="sequences mixed up, and no dropout"),
     pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "z = self.qkv(x).view(B, T, 3, self.n_head, self.head_dim).permute(0, 2, 3, 1, 4)\n        q, k, v = (t.transpose(1, 2) for t in z.reshape(3, B, self.n_head, T, -1))"}, ["qkv_mix_batch"], id="q, k and v from the batch's axis"),
 ]  # fmt: skip
 

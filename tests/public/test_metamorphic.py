@@ -17,6 +17,7 @@ from manyheads.public.file import read
 from manyheads.public.metamorphic import (
     are_related,
     difference_is_another,
+    dropped_otherwise,
     is_difference,
     moves_too_little,
     moves_too_much,
@@ -125,3 +126,26 @@ def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
         "the number that it gives is not the largest absolute difference of the two answers"
     )
     assert difference_is_another([right[0], (AFTER, PEEKS), (number, number / 2)]) == ""  # the answers are wrong
+
+
+def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
+    right = torch.tensor([[[2.0, -1.0]]])
+
+    def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
+        kept = factor * calm[0]
+        return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs()])
+
+    recorded, wrong = extremes(right, 4 / 3), -3 * right
+    assert dropped_otherwise([(right, right), (recorded, recorded)]) == ""
+    assert (
+        dropped_otherwise([(right, wrong), (recorded, extremes(wrong, 4 / 3))]) == ""
+    )  # its values are another check's
+    for calm in (right, wrong):
+        for other in (1.0, 2.0):
+            assert dropped_otherwise([(right, calm), (recorded, extremes(calm, other))])
+
+
+def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
+    right, extremes = torch.tensor([[[2.0, -1.0]]]), torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]]])
+    assert dropped_otherwise([(right, 2 * right), (extremes, 0 * extremes)]) == ""
+    assert dropped_otherwise([(right, right), (extremes, 0 * extremes)])

@@ -1,0 +1,58 @@
+"""How many pairs of faults are tried: pairs count, not the ways in which members of two classes can be combined."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from manyheads.box.worker.messages import Call
+from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.local import CachedRunner, LocalRecordingRunner, Replays
+from manyheads.checks.recording import Exchange
+from manyheads.diagnosis.bank import Bank, Mutant, Namespace
+from manyheads.diagnosis.pairs import members_of
+from manyheads.diagnosis.search import explain_values
+from manyheads.diagnosis.sketch import Sketches
+from manyheads.diagnosis.table import Pairs, Table
+
+
+def shifted(plus: float = 0.0, times: float = 1.0, power: int = 1) -> Namespace:
+    return {"shifted": lambda x: x**power * times + plus}
+
+
+CHANGES: tuple[dict[str, float], ...] = (
+    *({"plus": n} for n in (1.0, 2.0, 3.0)),
+    *({"times": n} for n in (2.0, 3.0, 4.0)),
+    {"power": 2},
+)
+BANK = Bank(shifted, tuple(Mutant("+".join(change), change, shifted(**change)) for change in CHANGES), {})
+NONE = torch.zeros(0)
+# Without a probe nothing is ruled out: pairs come in the order of their classes, the first with nine combinations.
+TABLE = Table(
+    (), ((0, 1, 2), (3, 4, 5), (6,)), (), torch.ones(3, 0).bool(), Pairs(NONE, NONE, NONE, Sketches(NONE, NONE, NONE))
+)
+
+
+@pytest.mark.parametrize(("most_pairs", "expected"), [(2, ["plus", "power"]), (1, [])])
+def test_a_pair_with_many_combinations_counts_once(most_pairs: int, expected: list[str]) -> None:
+    both = shifted(plus=1.0, power=2)
+    reference = CachedRunner(shifted(), "cpu", only_values=True, replays=Replays())
+    call = Call("shifted", (torch.arange(5.0).double(),))
+    exchanges = [Exchange("check", call, LocalRunner(both).execute(call))]
+    found = explain_values(BANK, TABLE, LocalRecordingRunner(both), reference, exchanges, most_pairs)
+    assert [fault.mutant.id for fault in found or ()] == expected
+
+
+def test_of_mutants_that_raise_those_are_left_that_answer_where_the_attempt_does() -> None:
+    def at_most(size: int) -> Namespace:
+        return {"shifted": lambda x: x[: size + 1].view(-1, len(x)) if len(x) > size else x}
+
+    bank = Bank(None, tuple(Mutant("hard_coded_shape", {"size": n}, at_most(n)) for n in (3, 6)), {})
+    table = dataclasses.replace(TABLE, classes=((0, 1),))
+    reference = CachedRunner(shifted(), "cpu", only_values=True, replays=Replays())
+    call = Call("shifted", (torch.arange(5.0).double(),))
+    reply = LocalRunner(at_most(6)).execute(call)
+    assert list(members_of(bank, table, reference, [Exchange("", call, reply)])(0)) == [1]
+    assert list(members_of(bank, table, reference, [Exchange("check", call, reply)])(0)) == [0, 1]
