@@ -13,11 +13,12 @@ from ..course import Exercise
 from ..public.file import Fingerprints
 from ..public.heads import Heads, Recorded, Tiles, key_of, save
 from ..tools.calls import examples
-from ..tools.crops import TABLES, TIMES, trace_call
+from ..tools.crops import TABLES, TIMES
 from ..tools.example import Example
 from ..tools.growing import heads_by_call
 from ..tools.sentence import sentence_examples
 from ..tools.tiles import visits_of
+from ..tools.traced_call import trace_call
 
 
 def record_heads(exercise: Exercise, fingerprints: Fingerprints) -> bytes:

@@ -24,10 +24,10 @@ from ..course.named import exercises_called, unknown
 from ..course.secret import FOLDER
 from ..errors import CourseFault
 from ..public.file import Fingerprints, read
-from ..tools.crops import trace_call
 from ..tools.example import Example
 from ..tools.source import Source
 from ..tools.telling import most_telling
+from ..tools.traced_call import trace_call
 
 CellName = Callable[[str], str | None]
 

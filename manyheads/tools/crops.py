@@ -1,28 +1,10 @@
-"""How much of each operation's output is requested: how many numbers along its last axes, and for how many runs."""
+"""How much of each operation's output is requested: how many numbers along its last axes, and for how many runs.
 
-from __future__ import annotations
-
-from torch import Tensor
-
-from ..box.worker.messages import TraceCall
-from ..checks.cast import cast
-from .example import Example
+Imports nothing: the command line reads it, which starts without torch.
+"""
 
 CROP = (6, 8)  # enough to read
 HEADS, TOKENS = 8, 41  # TOKENS: the characters of the lesson's sentence
 # All heads of the first sequence, also if they are computed one after the other (TIMES).
 TABLES = (HEADS, TOKENS, TOKENS)
 TIMES = HEADS
-
-
-def trace_call(example: Example, crop: tuple[int, ...] = (), times: int = 1) -> TraceCall:
-    """The call to trace, in float32. Tiles are found by their numbers, so more of these are requested where there are tiles."""
-    call = cast(example.call, "float32")
-    return TraceCall(call, crop, times) if example.tiled is None else TraceCall(call, TABLES, TIMES)
-
-
-def corner(table: Tensor, crop: tuple[int, ...]) -> Tensor:
-    """The first numbers along the last axes, at index 0 of the others."""
-    while table.dim() > len(crop):
-        table = table[0]
-    return table[tuple(slice(count) for count in crop[len(crop) - table.dim() :])]

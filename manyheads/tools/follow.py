@@ -14,9 +14,9 @@ from ..box.worker.messages import Call, Load
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..submission import AttemptSource
-from .crops import trace_call
 from .example import Example
 from .telling import most_telling
+from .traced_call import trace_call
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from ..checks.explain import explain
 from ..checks.failed import CheckFailed
 from ..checks.sanitize import sanitize
 from .axes import Axes
-from .crops import corner
 from .example import Example
 from .fold import Item, Loop, fold
 from .origins import OriginPicture, origins
 from .returned import returned
 from .source import Source, printable
 from .tile_lines import tile_lines
+from .traced_call import corner
 from .view_warning import view_warning
 
 _SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}

@@ -9,10 +9,10 @@ import pytest
 
 from manyheads.box.worker.answers import Traced
 from manyheads.box.worker.tracing import trace
-from manyheads.tools.crops import trace_call
 from manyheads.tools.example import Example
 from manyheads.tools.source import Source
 from manyheads.tools.trace import Explained, explained
+from manyheads.tools.traced_call import trace_call
 from tests.tools.real import Explain, FollowSource, looks_at, solution
 
 
