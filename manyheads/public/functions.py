@@ -18,6 +18,7 @@ from .compared import Compared
 from .describe_exception import describe_exception
 from .diagnosis import differs
 from .file import Fingerprints, PublicCheck, RecordedMutant
+from .proven import proven_by_answer
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def functions_of(
     shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
     found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
-    wrong, proven = written_and_wrong(found, source), _proven(seen)
+    wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
     own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
@@ -118,12 +119,14 @@ def _with_cause(
     return check
 
 
-def _proven(seen: Mapping[int, Compared]) -> dict[str, set[str]]:
+def _proven(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[str, set[str]]:
+    """By the id of each misconception that exceptions or answers prove by themselves, the functions that were called."""
     found: dict[str, set[str]] = {}
-    for each in seen.values():
+    for index, each in seen.items():
         kind = kind_of(each.reply.raised) if each.reply.raised and each.right.raised is None else None
-        if kind and kind.misconception:
-            found.setdefault(kind.misconception, set()).add(target_of(each.call))
+        for name in (kind.misconception if kind else "", proven_by_answer(fingerprints, index, each)):
+            if name:
+                found.setdefault(name, set()).add(target_of(each.call))
     return found
 
 
