@@ -13,7 +13,7 @@ from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .compared import Compared
 from .file import Fingerprints, Words
-from .fingerprint import ReplyFingerprint
+from .fingerprint import Facet, ReplyFingerprint
 from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
@@ -65,7 +65,7 @@ def _differing(fingerprints: Fingerprints) -> dict[str, list[set[int]]]:
     that no visible check asks nothing is seen here.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
-    asked = {call: fingerprints.facets[call] for check in content.checks for call in check.calls}
+    asked = {call: facets_of(fingerprints, call) for check in content.checks for call in check.calls}
     for mutant in content.mutants:
         answers = {index: content.answer(mutant, index) for index in asked}
         calls = {i for i, each in answers.items() if each is not None and not each.agrees(content.right(i), asked[i])}
@@ -157,7 +157,7 @@ def _is_silent_elsewhere(
     content = fingerprints.content
     for index in sorted(asked):
         known = content.answer(content.mutants[mutant], index)
-        if known is None or known.agrees(content.right(index), fingerprints.facets[index]):
+        if known is None or known.agrees(content.right(index), facets_of(fingerprints, index)):
             continue
         if index not in differing or not _matches(fingerprints, mutant, index, differing[index]):
             return False
@@ -167,10 +167,21 @@ def _is_silent_elsewhere(
 def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
     content = fingerprints.content
     known = content.answer(content.mutants[mutant], index)
-    return known is None or known.agrees(seen.found, fingerprints.facets[index])
+    return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
 
 
 def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
     """Whether a reply to this call is another than the reference's, in what its check asks of it."""
-    facets = fingerprints.facets.get(index)  # none where a check asks aspects alone: no mutant is compared there
-    return facets is not None and not found.agrees(fingerprints.content.right(index), facets)
+    if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
+        return False
+    return not found.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
+
+
+def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
+    """What is compared with mutants of a call: of a fused kernel not how it works inside.
+
+    That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
+    """
+    facets = fingerprints.facets[index]
+    is_fused = fingerprints.content.right(index).fused
+    return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets

@@ -16,7 +16,7 @@ from ..result import CheckResult, FunctionResult
 from .aspects import compare
 from .compared import Compared
 from .describe_exception import describe_exception
-from .diagnosis import differs
+from .diagnosis import differs, facets_of
 from .file import Fingerprints, PublicCheck, RecordedMutant
 from .proven import proven_by_answer
 
@@ -132,19 +132,23 @@ def _proven(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[st
 
 def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways[RecordedMutant, int]:
     """How the recorded mutants show themselves in functions. Calls are told by their numbers."""
-    content, facets = fingerprints.content, fingerprints.facets
+    content = fingerprints.content
     calls: dict[tuple[str, bool], list[int]] = {}
     for i, each in seen.items():
-        if i in facets:
+        if i in fingerprints.facets:
             calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
 
     def is_wrong(mutant: RecordedMutant, call: int) -> bool:
         answer = content.answer(mutant, call)
-        return answer is not None and not answer.agrees(content.right(call), facets[call])
+        return answer is not None and not answer.agrees(content.right(call), facets_of(fingerprints, call))
 
     def alike(mutant: RecordedMutant, call: int) -> bool:
         answer = content.answer(mutant, call)
-        return answer is not None and is_wrong(mutant, call) and answer.agrees(seen[call].found, facets[call])
+        return (
+            answer is not None
+            and is_wrong(mutant, call)
+            and answer.agrees(seen[call].found, facets_of(fingerprints, call))
+        )
 
     return Ways(
         mutants=lambda id_: [mutant for mutant in content.mutants if mutant.id == id_],

@@ -10,6 +10,7 @@ import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
+from manyheads.diagnosis import load_bank
 from manyheads.public.check import check_attempt
 from manyheads.public.file import read
 
@@ -88,3 +89,12 @@ def test_what_an_answer_proves_stands_at_the_function_that_gave_it(monkeypatch: 
         "tile_no_rescale": "online_softmax",
         "hard_coded_device": "tiled_attention",
     }
+
+
+def test_how_a_fused_kernel_works_inside_hides_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For heads that lie apart in memory it takes another way, with a softmax, as it may on another processor."""
+    exercise = next(each for each in COURSE.exercises if each.id == "sdpa_equivalence")
+    faults = {"split": "interleaved", "merge": "axes_(2, 3, 1)"}
+    mutant = next(each for each in load_bank(exercise).mutants if each.faults == faults)
+    result = check_attempt(read(exercise.fingerprints), LocalRecordingRunner(mutant.namespace))
+    assert [each.id for each in result.diagnosis] == [mutant.id]
