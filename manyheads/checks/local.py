@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -26,12 +26,20 @@ def _tensors(reply: Reply) -> list[Tensor]:
     return [tensor for tensor in tensors if tensor is not None]
 
 
+def _bytes_of(reply: Reply) -> int:
+    return sum(tensor.nbytes for tensor in _tensors(reply))
+
+
 class Replays:
     """What trusted code (the reference, mutants) answered to calls that are made for one attempt after another."""
 
-    def __init__(self, held: Container[int] = ()) -> None:
-        """held: the ids of these calls, which must live as long as this object. Replies to others are not kept."""
+    def __init__(self, held: Container[int] = (), hold: Callable[[Call], Call] = lambda call: call) -> None:
+        """held: the ids of these calls, which must live as long as this object. Replies to others are not kept.
+
+        hold: gives for a call the equal one that is held from now on.
+        """
         self.bytes = 0  # of all tensors that are kept
+        self.hold = hold
         self._held = held
         self._known: dict[tuple[int, int], tuple[Mapping[str, object], Reply, int]] = {}  # by the ids of names and call
 
@@ -44,8 +52,13 @@ class Replays:
         if reply is None or changes != changes_in(reply):
             reply = LocalRunner.execute(runner, call)
             self._known[key] = (runner.namespace, reply, changes_in(reply))
-            self.bytes += sum(tensor.nbytes for tensor in _tensors(reply))
+            self.bytes += _bytes_of(reply)
         return reply
+
+    def forget_calls(self, calls: Collection[int]) -> None:
+        """Forget all replies to the calls with these ids, which end."""
+        self._known = {key: known for key, known in self._known.items() if key[1] not in calls}
+        self.bytes = sum(_bytes_of(reply) for _, reply, _ in self._known.values())
 
 
 @dataclass(frozen=True)

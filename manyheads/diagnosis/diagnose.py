@@ -77,7 +77,9 @@ def diagnose(
         # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
         if failing == "raised":
             equal = ask_where_sizes_are_equal(subject, reference, exchanges)
-            exchanges = [*equal.answers, *exchanges]
+            # All attempts are asked alike there, and many mutants with them.
+            held = [dataclasses.replace(e, call=reference.replays.hold(e.call)) for e in equal.answers]
+            exchanges = [*held, *exchanges]
         pairs = 0 if equal.works else CONFIRMED_PAIRS  # who is right as soon as two sizes are equal has one fault
         values = explain_values(bank, table(), subject, reference, exchanges, pairs) if exchanges else ()
         if values is None and failing == "shape":

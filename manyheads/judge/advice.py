@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_shape_fault
-from ..submission.notebook import CODE_LIMIT
+from ..submission.statements import statements_of
 
 TRANSPOSED = "`.T` turns all the axes around, not the last two alone: .transpose(-2, -1) does."
 AXIS_LOST = "A sum or a maximum over an axis loses that axis: with keepdim=True it stays, with size 1."
@@ -16,26 +16,26 @@ _REDUCTIONS = frozenset("sum mean amax amin max min logsumexp norm nansum".split
 
 def advice(source: str, raised: Raised) -> str:
     """The sentence, "" where the line shows none of these."""
-    if not raised.line or not is_shape_fault(raised) or len(source) > CODE_LIMIT:
+    if not raised.line or not is_shape_fault(raised):
         return ""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and n.lineno <= raised.line <= (n.end_lineno or 0)]
+    around = [part for part in statements_of(source) if _covers(part, raised.line)]
+    inside = [node for part in around for node in ast.walk(part)]
+    nodes = [node for node in inside if isinstance(node, ast.expr) and _covers(node, raised.line)]
     if any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
         return TRANSPOSED
-    lost = {name for function in _functions(tree, raised.line) for name in _names_without_axis(function)}
+    lost = {name for function in _functions(inside, raised.line) for name in _names_without_axis(function)}
     divided = [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Sub)]
     if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
         return AXIS_LOST
     return ""
 
 
-def _functions(tree: ast.Module, line: int) -> Iterator[ast.FunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
-            yield node
+def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _functions(nodes: Iterable[ast.AST], line: int) -> Iterator[ast.FunctionDef]:
+    return (node for node in nodes if isinstance(node, ast.FunctionDef) and _covers(node, line))
 
 
 def _names_without_axis(function: ast.FunctionDef) -> Iterator[str]:

@@ -20,7 +20,7 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import Replays, changes_in
 from ..checks.outcome import CheckOutcome
 
-LIMIT = 64 * MIB  # of calls and replies as they are sent: beyond it, all is forgotten
+LIMIT = 64 * MIB  # of calls and replies as they are sent: beyond it, what was met but once is forgotten
 LARGE = MIB // 4  # a reply of more bytes is not remembered: one attempt's must not displace those of all others
 
 
@@ -47,19 +47,50 @@ class Memory:
         self._forget()
 
     def _forget(self) -> None:
-        self._bytes = 0
         self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
         self._read: dict[int, Reply] = {}  # the same, by their ids, and those that a check has changed
         self._first: dict[str, Step] = {}  # by check
         self._calls: dict[bytes, Call] = {}  # by the digest of their bytes
-        self._held: dict[int, Call] = {}  # the same, by their ids
-        self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype
-        self.replays = Replays(self._held)
+        self._held: dict[int, Call] = {}  # the same, by their ids, and those that live longer
+        self._asked: set[int] = set()  # ids of calls that an attempt was asked
+        self._packed: dict[tuple[int, str], bytes] = {}  # by the id of the call and its dtype, from the second time on
+        self._sizes: dict[int, int] = {}  # in bytes, of calls and replies by their ids
+        self._bytes = 0
+        self._met_again: set[int] = set()  # ids of calls and replies, since something was forgotten
+        self.replays = Replays(self._held, self.hold)
 
     def begin_attempt(self) -> None:
-        """Forget all if it has become too much. Between attempts only, for a step stands for the replies before it."""
+        """Forget what is rare if all has become too much, and all if most is not rare.
+
+        What right attempts have in common is met again and again; what a wrong one says is mostly met once. Between attempts
+        only, for a step stands for the replies before it.
+        """
         if self._bytes + self.replays.bytes > self._limit:
-            self._forget()
+            self._forget_rare()
+            if self._bytes + self.replays.bytes > self._limit / 2:
+                self._forget()
+
+    def _forget_rare(self) -> None:
+        common, self._met_again = self._met_again, set()
+        self._replies = {digest: reply for digest, reply in self._replies.items() if id(reply) in common}
+        self._read = {id(reply): reply for reply in self._replies.values()}
+        rare = {id(call) for call in self._calls.values()} - common
+        self._calls = {digest: call for digest, call in self._calls.items() if id(call) in common}
+        for place in rare:
+            del self._held[place]
+        self._asked -= rare
+        self._packed = {key: packed for key, packed in self._packed.items() if key[0] in self._held}
+        self._first = {check: step for check, step in self._first.items() if self._keep(step)}
+        self._sizes = {place: size for place, size in self._sizes.items() if place in self._read or place in self._held}
+        self._bytes = sum(self._sizes.values()) + sum(map(len, self._packed.values()))
+        self.replays.forget_calls(rare)
+
+    def _keep(self, step: Step) -> bool:
+        """Whether the step's own call is kept, and then of what comes after it only what is kept, too."""
+        if step.call is not None and id(step.call) not in self._held:
+            return False
+        step.after = {key: each for key, each in step.after.items() if key in self._read and self._keep(each)}
+        return True
 
     def first(self, check: str) -> Step:
         """Where the check with this id begins."""
@@ -84,11 +115,13 @@ class Memory:
             return call
         data = wire.encode(call)
         digest = hashlib.blake2b(data).digest()
-        if digest not in self._calls:
+        if digest in self._calls:
+            self._met_again.add(id(self._calls[digest]))
+        else:
             own = wire.decode(data)  # a copy: what a check changes in place afterwards does not change it
             assert isinstance(own, Call)
             self._calls[digest] = self._held[id(own)] = own
-            self._bytes += len(data)
+            self._count(own, len(data))
         return self._calls[digest]
 
     def hold_as_it_is(self, call: Call) -> None:
@@ -104,18 +137,27 @@ class Memory:
         if reply is None or changes_in(reply):
             reply = self._replies[digest] = read_reply(payload)
             self._read[id(reply)] = reply
-            self._bytes += len(payload)
+            self._count(reply, len(payload))
+        else:
+            self._met_again.add(id(reply))
         return reply
+
+    def _count(self, kept: Call | Reply, size: int) -> None:
+        self._sizes[id(kept)] = size
+        self._bytes += size
 
     def pack(self, call: Call, dtype: str) -> bytes:
         """The message that asks for this call, in this dtype unless the call has one."""
         key = (id(call), dtype)
         if key in self._packed:
+            self._met_again.add(id(call))
             return self._packed[key]
         packed = wire.encode(cast(call, call.dtype or dtype))
-        if id(call) in self._held:
+        if id(call) in self._asked:
             self._packed[key] = packed
             self._bytes += len(packed)
+        elif id(call) in self._held:
+            self._asked.add(id(call))
         return packed
 
 

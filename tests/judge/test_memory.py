@@ -14,7 +14,7 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.local import ReplayRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
-from manyheads.judge.memory import LARGE, Memory, RememberingRunner
+from manyheads.judge.memory import LARGE, Memory, RememberingRunner, Step
 
 X = torch.ones(2, dtype=torch.float64)
 
@@ -50,6 +50,7 @@ def test_equal_calls_are_one_and_that_one_is_nobodys_to_change() -> None:
     held = memory.hold(Call("f", (mine,)))
     assert memory.hold(Call("f", (X,))) is held
     assert memory.hold(held) is held
+    assert memory.replays.hold(Call("f", (X,))) is held
     mine.add_(1)
     assert torch.equal(held.args[0], X)
     assert memory.hold(Call("f", (mine,))) is not held
@@ -60,12 +61,14 @@ def test_a_call_that_lives_longer_than_the_memory_is_held_as_it_is() -> None:
     memory, probe = Memory(), Call("f", (X,))
     memory.hold_as_it_is(probe)
     assert memory.hold(probe) is probe
+    memory.pack(probe, "float64")
     assert memory.pack(probe, "float64") is memory.pack(probe, "float64")
 
 
-def test_a_call_that_is_held_is_packed_once_in_each_dtype() -> None:
+def test_what_is_packed_is_kept_from_the_second_time_on_in_each_dtype() -> None:
     memory, other = Memory(), Call("f", (X,))
     call = memory.hold(other)
+    assert memory.pack(call, "float64") is not memory.pack(call, "float64")
     in_double, in_single = memory.pack(call, "float64"), memory.pack(call, "float32")
     assert memory.pack(call, "float64") is in_double
     assert (b"F64" in in_double, b"F32" in in_single) == (True, True)
@@ -101,12 +104,55 @@ def test_what_other_code_answers_is_its_own() -> None:
     assert once.execute(call).outputs[0].tensor.tolist() == [1, 1]
 
 
-def test_beyond_its_limit_it_forgets_all_but_only_between_attempts() -> None:
+def test_beyond_its_limit_it_forgets_what_was_met_but_once_and_only_between_attempts() -> None:
+    memory = Memory(limit=5000)
+    common, rare = memory.read(payload(200)), memory.read(payload(300))
+    assert memory.read(payload(200)) is common
+    memory.read(payload(100))
+    memory.begin_attempt()
+    assert memory.read(payload(200)) is common
+    assert memory.read(payload(300)) is not rare
+
+
+def test_it_forgets_all_where_most_of_it_is_met_again_and_again() -> None:
     memory = Memory(limit=1000)
     first = memory.read(payload(200))
     assert memory.read(payload(200)) is first
     memory.begin_attempt()
     assert memory.read(payload(200)) is not first
+
+
+def after(memory: Memory, call: Call, *said: int) -> Step:
+    """Where a check stands that asked this call again and again, and got replies of so many numbers."""
+    step = memory.first("check")
+    for numbers in said:
+        if not step.is_known:
+            memory.note(step, call)
+        memory.pack(memory.hold(call), "float64")
+        step = memory.after(step, memory.read(payload(numbers)))
+    return step
+
+
+def test_a_check_goes_on_as_before_where_its_replies_are_kept_and_is_new_after_those_forgotten() -> None:
+    memory, call, outcome = Memory(limit=5000), Call("f", (X,)), CheckOutcome("check", "check", Layer.VALUES, 1.0, "")
+    for said in ((100,), (100,), (300,), (200,)):
+        memory.note(after(memory, call, *said), outcome)
+    memory.begin_attempt()
+    assert after(memory, call, 100).outcome is outcome
+    assert not after(memory, call, 300).is_known
+
+
+def test_what_trusted_code_answered_goes_with_the_call() -> None:
+    memory, asked = Memory(limit=1000), []
+    reference = RememberingRunner({"f": lambda x: asked.append(1) or x}, memory=memory)
+    reference.execute(Call("f", (X,)))
+    reference.execute(Call("f", (X,)))
+    reference.execute(Call("f", (torch.ones(100, dtype=torch.float64),)))
+    assert (len(asked), memory.replays.bytes) == (2, 102 * 8)
+    memory.begin_attempt()
+    assert memory.replays.bytes == 2 * 8
+    reference.execute(Call("f", (X,)))
+    assert len(asked) == 2
 
 
 def test_within_its_limit_it_forgets_nothing() -> None:
