@@ -134,13 +134,15 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
     first, second, where, replies = [], [], [], []
     distinguished = [int(_differing(each, table.silent[:, k]).sum()) for k, each in enumerate(table.answers)]
     returned = [(~each.raised()).tolist() for each in table.answers]
+    gradients = [probe.call.cotangent is not None for probe in table.probes]
     for a, b in combinations(range(len(table.classes)), 2):
         both = (~table.silent[a] & ~table.silent[b]).nonzero().flatten().tolist()
         made = next(combined(bank, table.classes[a], table.classes[b]), None) if both else None
         if made is None:
             continue
-        # Prefer a probe on which neither raises, then the one that distinguishes most classes.
-        probe = max(both, key=lambda k: (returned[k][a] and returned[k][b], distinguished[k]))
+        # Prefer a probe on which neither raises, then one without gradients, of which nothing is kept and which cost as much
+        # as all else, then the one that distinguishes most classes.
+        probe = max(both, key=lambda k: (returned[k][a] and returned[k][b], not gradients[k], distinguished[k]))
         reply = LocalRunner(made[1], only_values=True).execute(table.probes[probe].call)
         first.append(a)
         second.append(b)
