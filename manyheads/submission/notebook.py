@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from itertools import accumulate
 
+from .text import lines_of, with_newlines
+
 CELL_LIMIT = 2000
 CODE_LIMIT = 200_000  # characters in all cells together: parsing takes about a thousand bytes of memory for each
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
@@ -94,10 +96,10 @@ def _is_visible_check(cell: dict[str, object]) -> bool:
 
 
 def _text(source: object) -> str:
-    if isinstance(source, str):
-        return source
     if isinstance(source, list):
-        return "".join(str(line) for line in source)
+        source = "".join(str(line) for line in source)
+    if isinstance(source, str):
+        return with_newlines(source)
     raise TypeError("a cell's source is text or a list of lines")
 
 
@@ -105,7 +107,7 @@ def _without_magics(source: str) -> str:
     """The cell as Python. A cell that parses is not changed: a line of it may start with the operator `%`."""
     if _parses(source):
         return source
-    lines = source.splitlines()
+    lines = lines_of(source)
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines and lines[first].startswith("%%"):
         if lines[first][2:].split(" ")[0].strip() in _OTHER_LANGUAGES:

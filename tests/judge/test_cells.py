@@ -87,6 +87,25 @@ def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
     assert [d.id for d in result.diagnosis] == ["load_error"]
 
 
+LONG_LINES = {
+    "form feeds": "import torch\n# a\x0cpage\x0cof\x0ceach\x0cof\x0cmany\n",
+    "line separators of Unicode": "import torch\n# copied\u2028from\u2028a\u2028page\u2028with\u2029them\n",
+    "the line ends of Windows": "import torch\r\n\r\n# a\r\n\r\n# b\r\n",
+    "the line ends of an old Mac": "import torch\r\r# a\r\r# b\r",
+}
+
+
+@pytest.mark.parametrize("above", LONG_LINES.values(), ids=LONG_LINES)
+def test_what_is_no_line_end_to_python_moves_no_cell(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path, above: str
+) -> None:
+    """`str.splitlines` ends lines where Python ends none: cells were cut in the middle, and the answer was lost."""
+    cells = [code(above), code("%matplotlib inline\n# a\u2028remark\n" + RIGHT), code("oops")]
+    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert result.score == result.max_score
+    assert result.note.startswith("Code cell 3 did not run to its end: it raised NameError")
+
+
 def test_a_students_own_check_runs_cells_one_by_one_too(
     released: dict, tmp_path: Path, running_mean: Exercise, tiny: Course, box: Box
 ) -> None:
