@@ -72,6 +72,30 @@ _OF_TENSORS = (
 KINDS = (
     _LEFT_OVER,
     _kind("NotImplementedError", r'missing the required "forward"', "a module that has no forward was called"),
+    # PyTorch's own exceptions of this type: what they are about is written.
+    _kind(
+        "Exception",
+        r"masked_fill_? only supports boolean masks|expected condition to be a boolean tensor|"
+        r"'?bitwise_(not|and|or)_\w+'?\"? not implemented for '(Float|Double|Half|BFloat16)'|"
+        r"only implemented on integer and Boolean|tensors used as indices must be",
+        "a mask of numbers where a bool one is needed",
+        "mask_not_bool",
+    ),
+    _kind(
+        "NotImplementedError",
+        r"^\"\w+\" not implemented for '\w+'",
+        "an operation that PyTorch does not have for this dtype, such as a softmax of bool or of whole numbers",
+    ),
+    _kind(
+        "NotImplementedError",
+        r"^Could not run '\w+::|^aten[.:]",
+        "an operation that PyTorch does not have for this kind of tensor",
+    ),
+    _kind(
+        "NotImplementedError",
+        r"^Cannot copy out of meta tensor",
+        "numbers are taken from a tensor on a device that keeps none",
+    ),
     _UNWRITTEN,
     _kind(
         "RuntimeError",
@@ -115,14 +139,6 @@ KINDS = (
         "RuntimeError",
         r"must be a (3D tensor|matrix)|number of (subscripts|dimensions) in the|tensor with <= 2 dimensions",
         "an operation that wants a tensor with another number of axes",
-    ),
-    _kind(
-        "Exception",
-        r"masked_fill_? only supports boolean masks|expected condition to be a boolean tensor|"
-        r"'?bitwise_(not|and|or)_\w+'?\"? not implemented for '(Float|Double|Half|BFloat16)'|"
-        r"only implemented on integer and Boolean|tensors used as indices must be",
-        "a mask of numbers where a bool one is needed",
-        "mask_not_bool",
     ),
     _kind(
         "RuntimeError",
@@ -191,6 +207,11 @@ _REFUSALS = frozenset({"ValueError", "AssertionError"})
 def is_refusal(raised: Raised) -> bool:
     """Whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
+
+
+def says_unwritten(raised: Raised | None) -> bool:
+    """Whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
+    return raised is not None and raised.type == "NotImplementedError" and kind_of(raised) is _UNWRITTEN
 
 
 def is_unfinished(raised: Raised) -> bool:
