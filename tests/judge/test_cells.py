@@ -54,7 +54,6 @@ def code(source: str) -> dict:
 
 
 SCRATCH = {
-    "an object that only Jupyter can display": "display(running_mean)",
     "a plot": "import matplotlib.pyplot as plt\nplt.plot([1, 2])",
     "Colab's mount": "from google.colab import drive\ndrive.mount('/content/drive')",
     "a top-level await": "import asyncio\nawait asyncio.sleep(0)",
@@ -85,6 +84,13 @@ def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
         "Code cell 2 did not run to its end: it raised NameError on line 3: a name is used that is defined nowhere."
     }
     assert [d.id for d in result.diagnosis] == ["load_error"]
+
+
+def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:
+    asks = "IN_COLAB = 'google.colab' in str(get_ipython())\n"
+    cells = [code(asks + RIGHT.replace("    assert", "    display(x, clear=True)\n    assert"))]
+    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert (result.score, result.note) == (result.max_score, "")
 
 
 LONG_LINES = {

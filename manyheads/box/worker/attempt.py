@@ -72,11 +72,17 @@ def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
     module = types.ModuleType(MODULE)
     module.__file__ = load.name
     sys.modules[MODULE] = module
+    if load.cells:
+        vars(module).update(get_ipython=_nothing, display=_nothing)
     lines = _lines(load.source)
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
     with redirected(load.prints) as printed:
         reply = _run(load, module)
     return vars(module), replace(reply, printed=printed.text) if printed else reply
+
+
+def _nothing(*args: object, **kwargs: object) -> None:
+    """What a notebook's own names do here: there is no shell to ask, and nobody to look."""
 
 
 def _run(load: Load, module: types.ModuleType) -> Reply:
