@@ -172,10 +172,16 @@ def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], p
     except BadReply:
         raise
     except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise BadReply(f"its field {where[:80]!r} is not as agreed") from None
+        raise BadReply(_where(error.errors()[0]["loc"])) from None
     except Exception as error:  # the bytes are hostile: a parser may raise anything
         raise BadReply(f"it cannot be read ({type(error).__name__})") from None
+
+
+def _where(place: tuple[int | str, ...]) -> str:
+    """What is not as agreed. Of the place only words of ours are told: a key or an index may spell a hidden input."""
+    agreed = {name for model in Model.__subclasses__() for name in model.model_fields}
+    named = ".".join(part for part in place if part in agreed)
+    return f"its field {named!r} is not as agreed" if named else "it has a field that is not agreed"
 
 
 def _read_header(payload: bytes) -> tuple[object, int]:

@@ -62,6 +62,32 @@ _UNFIT = _kind(
     r"shapes? .* (are|is) not broadcastable|Attempting to broadcast a dimension|output with shape .* doesn't match the broadcast shape",
     "two tensors whose shapes do not fit each other",
 )
+_NUMBERS_AS_MASK = _kind(
+    "Exception",
+    r"masked_fill_? only supports boolean masks|expected condition to be a boolean tensor|"
+    r"'?bitwise_(not|and|or)_\w+'?\"? not implemented for '(Float|Double|Half|BFloat16)'|"
+    r"only implemented on integer and Boolean|tensors used as indices must be",
+    "a mask of numbers where a bool one is needed",
+    "mask_not_bool",
+)
+# PyTorch's own exceptions of the type that a stub raises: what they are about is written.
+_OF_PYTORCH = (
+    _kind(
+        "NotImplementedError",
+        r"^\"\w+\" not implemented for '\w+'",
+        "an operation that PyTorch does not have for this dtype, such as a softmax of bool or of whole numbers",
+    ),
+    _kind(
+        "NotImplementedError",
+        r"^Could not run '\w+::|^aten[.:]",
+        "an operation that PyTorch does not have for this kind of tensor",
+    ),
+    _kind(
+        "NotImplementedError",
+        r"^Cannot copy out of meta tensor",
+        "numbers are taken from a tensor on a device that keeps none",
+    ),
+)
 # Layers of torch.nn that a student may have forgotten to call, and what one does with tensors.
 _LAYER = r"(Linear|Dropout|Softmax|LayerNorm|Identity|Sequential|ModuleList)"
 _OF_TENSORS = (
@@ -116,14 +142,7 @@ KINDS = (
         r"must be a (3D tensor|matrix)|number of (subscripts|dimensions) in the|tensor with <= 2 dimensions",
         "an operation that wants a tensor with another number of axes",
     ),
-    _kind(
-        "Exception",
-        r"masked_fill_? only supports boolean masks|expected condition to be a boolean tensor|"
-        r"'?bitwise_(not|and|or)_\w+'?\"? not implemented for '(Float|Double|Half|BFloat16)'|"
-        r"only implemented on integer and Boolean|tensors used as indices must be",
-        "a mask of numbers where a bool one is needed",
-        "mask_not_bool",
-    ),
+    _NUMBERS_AS_MASK,
     _kind(
         "RuntimeError",
         r"(Negation|Subtraction), the `-` operator, (on|with) a bool tensor",
@@ -183,7 +202,9 @@ KINDS = (
         "RuntimeError", r"can't allocate memory|not enough memory", "more memory was asked for than an attempt may have"
     ),
     _kind("RecursionError", "", "a function calls itself without end"),
+    *_OF_PYTORCH,  # last, for a release records the place of a kind here
 )
+_IN_ORDER = (_NUMBERS_AS_MASK, *_OF_PYTORCH, *KINDS)
 
 _REFUSALS = frozenset({"ValueError", "AssertionError"})
 
@@ -191,6 +212,11 @@ _REFUSALS = frozenset({"ValueError", "AssertionError"})
 def is_refusal(raised: Raised) -> bool:
     """Whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
+
+
+def says_unwritten(raised: Raised | None) -> bool:
+    """Whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
+    return raised is not None and raised.type == "NotImplementedError" and kind_of(raised) is _UNWRITTEN
 
 
 def is_unfinished(raised: Raised) -> bool:
@@ -216,7 +242,7 @@ def is_dtype_fault(raised: Raised) -> bool:
 
 def kind_of(raised: Raised) -> Kind | None:
     """The first kind that matches; None if none does."""
-    for kind in KINDS:
+    for kind in _IN_ORDER:
         if kind.type in raised.bases and kind.pattern.search(raised.message) and not (kind.at_call and raised.line):
             return kind
     return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 import torch
 
 from ..box.worker.form import OPAQUE, Form
+from ..submission.text import printable
 
 LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
@@ -24,8 +24,7 @@ _OTHER_TENSORS = (
 
 def sanitize(text: str, limit: int = LIMIT) -> str:
     """One line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`."""
-    printable = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text)
-    line = re.sub(r":{2,}", ":", re.sub(r" +", " ", printable)).strip()
+    line = re.sub(r":{2,}", ":", re.sub(r" +", " ", printable(text))).strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

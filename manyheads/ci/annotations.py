@@ -13,7 +13,7 @@ from ..report.labels import label_of
 from ..report.markdown import attempt_text
 from ..report.words import attempt_words, out_of
 from ..result import ExerciseResult, Result
-from ..submission import AttemptSource, read_file
+from ..submission import AttemptSource, lines_of, read_file
 from .started import Started
 
 AT_MOST = 50  # annotations in one request to the service
@@ -58,7 +58,7 @@ def _annotation(course: Course, exercise: Exercise, result: ExerciseResult, file
 def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) -> int:
     """The line that is proved to be wrong, else the one in the evidence of the first failed check, else that of the first
     definition the exercise asks for."""
-    lines = source.source.splitlines()
+    lines = lines_of(source.source)
     for proved in result.lines:
         if proved.line <= len(lines):
             return proved.line
@@ -72,9 +72,9 @@ def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) ->
 
 def _line_of_notebook(content: bytes, source: str, line: int) -> int:
     """The line of the .ipynb file that contains this line of code: Jupyter writes one line of code on each line."""
-    raw = list(_strings(content.decode("utf-8-sig", "replace").splitlines()))
+    raw = list(_strings(lines_of(content.decode("utf-8-sig", "replace"))))
     place = 0
-    for text in source.splitlines()[:line]:
+    for text in lines_of(source)[:line]:
         place = next((i for i, shown in raw if i > place and text.strip() and shown == text), place)
     return max(place, 1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, CourseError, Exercise
-from ..submission import AttemptSource
+from ..submission import AttemptSource, lines_of
 from ..tools.crops import CROP
 from .console import open_console
 from .last_check import fingerprint_path
@@ -39,7 +39,7 @@ def trace(
     from ..tools.trace import explained
 
     console = open_console()
-    lines = Source(tuple(seen.source.source.splitlines()))
+    lines = Source(tuple(lines_of(seen.source.source)))
     explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
     for each in explanations:
         console.print(trace_report(each), soft_wrap=True)

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from ..course import Assignment, Course, Exercise
 from ..submission.notebook import NotebookError, read_notebook
 from ..submission.statements import statements_of
+from ..submission.text import decoded
 
 # What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
 _SUFFIX = re.compile(
@@ -99,7 +100,7 @@ def _asked(exercise: Exercise) -> frozenset[str]:
 
 def _source(name: str, content: bytes) -> str:
     try:
-        text = content.decode("utf-8-sig")
+        text = decoded(content)
         return read_notebook(text).source if name.lower().endswith(".ipynb") else text
     except (UnicodeDecodeError, NotebookError):
         return ""

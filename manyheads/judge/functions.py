@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Call
-from ..checks.explain import is_undefined
+from ..checks.explain import is_undefined, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import sanitize
@@ -149,7 +149,9 @@ def seen_by_checks(
     unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
     asked = {target_of(e.call) for e in transcript}
     undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
-    empty = {name for name in asked if all(_is_stub(e) for e in transcript if target_of(e.call) == name)}
+    empty = {
+        name for name in asked if all(says_unwritten(e.reply.raised) for e in transcript if target_of(e.call) == name)
+    }
     return [
         Seen(
             name,
@@ -170,8 +172,3 @@ def _has_no_such_name(exchange: Exchange) -> bool:
     """Whether the file lacks what was called; what a call is given may be lacking, too."""
     raised = exchange.reply.raised
     return raised is not None and is_undefined(raised) and raised.message.startswith(f"{target_of(exchange.call)} ")
-
-
-def _is_stub(exchange: Exchange) -> bool:
-    raised = exchange.reply.raised
-    return raised is not None and raised.type == "NotImplementedError"

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call
+from ..checks.explain import says_unwritten
 from ..checks.implementation import Runner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
@@ -84,8 +85,7 @@ def prove_lines(
 
 def something_is_unwritten(source: str, transcript: Sequence[Exchange]) -> bool:
     """Whether the attempt is a stub still, or a part of it is."""
-    stops = any(e.reply.raised and e.reply.raised.type == "NotImplementedError" for e in transcript)
-    return stops or is_unwritten(source)
+    return any(says_unwritten(e.reply.raised) for e in transcript) or is_unwritten(source)
 
 
 def lines_of_exceptions(asked: Sequence[Exchange]) -> set[int]:

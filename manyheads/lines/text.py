@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from ..submission.text import printable
+
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict)
 SHOWN = 160  # characters of a line in an edit's description
 
@@ -85,5 +87,5 @@ def _changed(text: str, other: str) -> str:
     first = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
     rest = list(zip(mine[:first:-1], theirs[:first:-1], strict=False))
     last = next((i for i, (a, b) in enumerate(rest) if a != b), len(rest))
-    shown = " ".join(line.strip() for line in mine[first : len(mine) - last])
+    shown = printable(" ".join(line.strip() for line in mine[first : len(mine) - last]))
     return shown if len(shown) <= SHOWN else f"{shown[: SHOWN - 1]}…"

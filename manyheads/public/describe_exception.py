@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..box.worker.answers import Raised
-from ..checks.explain import explain
+from ..checks.explain import explain, says_unwritten
 from ..checks.sanitize import sanitize
 
 
 def describe_exception(raised: Raised) -> str:
     """One sentence with the exception's message. On a student's own machine the message reveals nothing hidden."""
-    own = "" if raised.type == "NotImplementedError" else sanitize(raised.message)
+    own = "" if says_unwritten(raised) else sanitize(raised.message)
     return f"{explain(raised)}. Python says: {own}" if own else explain(raised)

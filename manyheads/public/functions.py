@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..box.worker.answers import Raised
-from ..checks.explain import is_undefined, kind_of
+from ..checks.explain import is_undefined, kind_of, says_unwritten
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
 from ..diagnosis.diagnosis import Diagnosis
@@ -70,7 +70,7 @@ def _seen(name: str, seen: Mapping[int, Compared], failure: FunctionFailure | No
         name,
         is_asked=bool(raised),
         is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
-        is_empty=bool(raised) and all(r and r.type == "NotImplementedError" for r in raised),
+        is_empty=bool(raised) and all(map(says_unwritten, raised)),
         is_wrong=failure is not None,
         check=failure.title if failure else "",
         evidence=failure.evidence if failure else "",

@@ -20,6 +20,7 @@ from ..result import ExerciseResult, FunctionResult
 from ..submission import AttemptSource
 from ..submission.lines import proved_line
 from ..submission.notebook import CODE_LIMIT
+from ..submission.text import lines_of
 
 SECONDS = 3.0  # for all of them: a student waits
 LINES, WIDTH = 20, 200  # of what was printed
@@ -102,13 +103,13 @@ def _text(source: AttemptSource, blocks: Sequence[Block]) -> AttemptSource:
     """The same lines, in which the blocks run, each as a cell of its own."""
     if not blocks:
         return source
-    lines = source.source.splitlines(keepends=True)
+    lines = lines_of(source.source)
     for block in blocks:
         line = lines[block.first - 1].encode()  # Python counts columns in bytes
         start, end = block.test
         lines[block.first - 1] = (line[:start] + b"True" + line[end:]).decode()
     starts = {1, *(b.first for b in blocks), *(b.last + 1 for b in blocks if b.last < len(lines))}
-    return replace(source, source="".join(lines), cells=tuple(sorted(starts)))
+    return replace(source, source="\n".join(lines) + "\n", cells=tuple(sorted(starts)))
 
 
 def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised, ...], str]:

@@ -6,6 +6,7 @@ from .lines import proved_line
 from .noise import is_noise
 from .not_graded import NotGraded, read_not_graded, shown, write_not_graded
 from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_file, read_text
+from .text import lines_of
 
 __all__ = [
     "ENDINGS",
@@ -20,6 +21,7 @@ __all__ = [
     "is_noise",
     "is_reserved",
     "is_student",
+    "lines_of",
     "proved_line",
     "read_attempt",
     "read_bytes",

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from dataclasses import dataclass
 from itertools import accumulate
+
+from .magics import without_magics
+from .text import with_newlines
 
 CELL_LIMIT = 2000
 CODE_LIMIT = 200_000  # characters in all cells together: parsing takes about a thousand bytes of memory for each
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
-_OTHER_LANGUAGES = frozenset(
-    "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
-)
-_MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # `%` followed by a blank or a number is arithmetic
-_ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
 
 
 class NotebookError(Exception):
@@ -48,7 +45,7 @@ def read_notebook(text: str) -> NotebookSource:
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
-    parts = [without_engine(_without_magics(source)) for source in sources]
+    parts = [without_engine(without_magics(source)) for source in sources]
     starts = accumulate((part.count("\n") + 2 for part in parts), initial=1)
     cells_with_code = tuple(start for part, start in zip(parts, starts, strict=False) if part.strip())
     return NotebookSource("\n\n".join(parts) + "\n", cells_with_code)
@@ -94,44 +91,8 @@ def _is_visible_check(cell: dict[str, object]) -> bool:
 
 
 def _text(source: object) -> str:
-    if isinstance(source, str):
-        return source
     if isinstance(source, list):
-        return "".join(str(line) for line in source)
+        source = "".join(str(line) for line in source)
+    if isinstance(source, str):
+        return with_newlines(source)
     raise TypeError("a cell's source is text or a list of lines")
-
-
-def _without_magics(source: str) -> str:
-    """The cell as Python. A cell that parses is not changed: a line of it may start with the operator `%`."""
-    if _parses(source):
-        return source
-    lines = source.splitlines()
-    first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    if lines and lines[first].startswith("%%"):
-        if lines[first][2:].split(" ")[0].strip() in _OTHER_LANGUAGES:
-            return "\n" * (len(lines) - 1)
-        lines[first] = ""
-    kept: list[str] = []
-    continues = False  # a magic that ends with a backslash includes the next line
-    for line in lines:
-        kept.append("" if continues else _without_magic(line))
-        continues = line.endswith("\\") and (continues or _is_magic(line))
-    return "\n".join(kept)
-
-
-def _parses(source: str) -> bool:
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _without_magic(line: str) -> str:
-    if _is_magic(line):
-        return f"{line[: len(line) - len(line.lstrip())]}pass"
-    return _ASSIGNED_MAGIC.sub(r"\1None", line)
-
-
-def _is_magic(line: str) -> bool:
-    return bool(_MAGIC.match(line)) or (line.rstrip().endswith("?") and "#" not in line)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .notebook import NotebookError, read_notebook, without_engine
+from .text import decoded, with_newlines
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -127,7 +128,7 @@ def read_text(path: Path, limit_kib: int) -> str:
     if b"\0" in data:
         raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return with_newlines(decoded(data))
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Unreadable(f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8.") from None

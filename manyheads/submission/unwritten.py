@@ -53,10 +53,19 @@ def _is_empty(definition: _Definition) -> bool:
     if definition.decorator_list:
         return False
     if isinstance(definition, ast.ClassDef):
-        inherits = any(ast.unparse(base) not in MODULES for base in definition.bases)
+        inherits = any(_dotted(base) not in MODULES for base in definition.bases)
         functions = ast.FunctionDef | ast.AsyncFunctionDef  # which are looked at one by one
         return not inherits and all(isinstance(s, functions) or _does_nothing(s) for s in definition.body)
     return all(_does_nothing(statement) for statement in definition.body)
+
+
+def _dotted(base: ast.expr) -> str:
+    """The name of a base class, "torch.nn.Module"; empty where it is no name. Step by step: a student chooses how long."""
+    parts: list[str] = []
+    while isinstance(base, ast.Attribute):
+        parts.append(base.attr)
+        base = base.value
+    return ".".join([base.id, *reversed(parts)]) if isinstance(base, ast.Name) else ""
 
 
 def _does_nothing(statement: ast.stmt) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..submission.text import printable
+
 
 @dataclass(frozen=True)
 class Source:
@@ -20,8 +22,3 @@ class Source:
     def label(self, number: int) -> str:
         """What this line is called."""
         return self.labels[number - 1] if 0 < number <= len(self.labels) else str(number)
-
-
-def printable(text: str) -> str:
-    """The text without control characters, which could move a terminal's cursor."""
-    return "".join(c if c.isprintable() else " " for c in text)

@@ -13,12 +13,13 @@ from ..checks.answer import Answer
 from ..checks.explain import explain
 from ..checks.failed import CheckFailed
 from ..checks.sanitize import sanitize
+from ..submission.text import printable
 from .axes import Axes
 from .example import Example
 from .fold import Item, Loop, fold
 from .origins import OriginPicture, origins
 from .returned import returned
-from .source import Source, printable
+from .source import Source
 from .tile_lines import tile_lines
 from .traced_call import corner
 from .view_warning import view_warning

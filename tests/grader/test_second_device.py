@@ -17,7 +17,7 @@ import pytest
 TOO_LARGE_FOR_FLOAT16 = {"self_attention/bmm_baddbmm", "weight_split/bmm_batch_of_heads"}  # they fill with -1e9
 NO_MEMORY = "memory: this device does not say how much memory a call holds"
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")

@@ -113,6 +113,11 @@ EARNS = {
         "not a tensor, and its name is not shown",
     ),
     "inputs_in_a_layouts_name": (0, r"yours returned an object of another type", "only torch's own layouts are named"),
+    "inputs_in_a_fields_name": (
+        0,
+        r"not an answer: it has a field that is not agreed\.$",
+        "no answer; of a reply's place only words of ours are told",
+    ),
     "inputs_in_the_exceptions_name": (0, r"raised Exception on line 6", "only names that Python itself has are shown"),
     "inputs_in_the_exceptions_text": (
         0,

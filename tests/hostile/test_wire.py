@@ -32,7 +32,7 @@ EARNS = {
     ),
     "dtype_with_a_command": (
         0,
-        r"something that is not an answer: its field 'outputs.0.dtype' is not as agreed",
+        r"something that is not an answer: its field 'outputs.dtype' is not as agreed",
         "no dtype of torch's",
     ),
     "duplicate_names": (0, r"something that is not an answer: it is not written as agreed", "not a reply"),
@@ -76,7 +76,7 @@ EARNS = {
     ),
     "numbers_that_are_not_numbers": (
         0,
-        r"something that is not an answer: its field 'operations.made.0' is not as agreed",
+        r"something that is not an answer: its field 'operations.made' is not as agreed",
         "not a reply",
     ),
     "offsets_that_overlap": (0, r"something that is not an answer: it cannot be read", "not a reply"),
@@ -107,7 +107,7 @@ EARNS = {
     ),
     "reply_with_a_score_in_it": (
         0,
-        r"something that is not an answer: its field 'score' is not as agreed",
+        r"something that is not an answer: it has a field that is not agreed",
         "not a reply",
     ),
     "shape_of_many_numbers": (

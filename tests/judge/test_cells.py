@@ -54,7 +54,6 @@ def code(source: str) -> dict:
 
 
 SCRATCH = {
-    "an object that only Jupyter can display": "display(running_mean)",
     "a plot": "import matplotlib.pyplot as plt\nplt.plot([1, 2])",
     "Colab's mount": "from google.colab import drive\ndrive.mount('/content/drive')",
     "a top-level await": "import asyncio\nawait asyncio.sleep(0)",
@@ -85,6 +84,32 @@ def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
         "Code cell 2 did not run to its end: it raised NameError on line 3: a name is used that is defined nowhere."
     }
     assert [d.id for d in result.diagnosis] == ["load_error"]
+
+
+def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:
+    asks = "IN_COLAB = 'google.colab' in str(get_ipython())\n"
+    cells = [code(asks + RIGHT.replace("    assert", "    display(x, clear=True)\n    assert"))]
+    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert (result.score, result.note) == (result.max_score, "")
+
+
+LONG_LINES = {
+    "form feeds": "import torch\n# a\x0cpage\x0cof\x0ceach\x0cof\x0cmany\n",
+    "line separators of Unicode": "import torch\n# copied\u2028from\u2028a\u2028page\u2028with\u2029them\n",
+    "the line ends of Windows": "import torch\r\n\r\n# a\r\n\r\n# b\r\n",
+    "the line ends of an old Mac": "import torch\r\r# a\r\r# b\r",
+}
+
+
+@pytest.mark.parametrize("above", LONG_LINES.values(), ids=LONG_LINES)
+def test_what_is_no_line_end_to_python_moves_no_cell(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path, above: str
+) -> None:
+    """`str.splitlines` ends lines where Python ends none: cells were cut in the middle, and the answer was lost."""
+    cells = [code(above), code("%matplotlib inline\n# a\u2028remark\n" + RIGHT), code("oops")]
+    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert result.score == result.max_score
+    assert result.note.startswith("Code cell 3 did not run to its end: it raised NameError")
 
 
 def test_a_students_own_check_runs_cells_one_by_one_too(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from manyheads.box.worker.answers import Raised
+from manyheads.box.worker.execute import raised_by
 from manyheads.checks.draw import Draw, input_seed
-from manyheads.checks.explain import explain, kind_of
+from manyheads.checks.explain import explain, kind_of, says_unwritten
 from manyheads.checks.sanitize import sanitize
 
 
@@ -58,6 +60,27 @@ def raised(kind: str, message: str, line: int | None = 12, base: str = "Exceptio
 )
 def test_an_exception_is_explained_with_the_students_line(what, says):
     assert says in explain(what)
+
+
+OF_PYTORCH = {
+    "a softmax of a bool mask": (lambda: MASK.softmax(-1), "PyTorch does not have for this dtype", None),
+    "a product of bool masks": (lambda: MASK @ MASK, "PyTorch does not have for this dtype", None),
+    "a mask of numbers turned around": (lambda: NUMBERS & NUMBERS, "where a bool one is needed", "mask_not_bool"),
+    "a sparse softmax": (lambda: NUMBERS.to_sparse().softmax(-1), "does not have for this kind of tensor", None),
+    "numbers from nowhere": (lambda: NUMBERS.to("meta").cpu(), "on a device that keeps none", None),
+}
+MASK, NUMBERS = torch.ones(3, 3, dtype=torch.bool), torch.ones(3, 3)
+
+
+@pytest.mark.parametrize(("asks", "says", "proves"), OF_PYTORCH.values(), ids=OF_PYTORCH)
+def test_what_pytorch_does_not_have_is_not_an_unwritten_function(asks, says, proves):
+    """It raises NotImplementedError, as a stub does. The exceptions are real: their words are not ours."""
+    with pytest.raises((NotImplementedError, RuntimeError)) as caught:
+        asks()
+    found = raised_by(caught.value, "call", "")
+    assert says in explain(found)
+    assert kind_of(found).misconception == proves
+    assert not says_unwritten(found)
 
 
 def test_the_students_message_is_not_repeated():

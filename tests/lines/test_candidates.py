@@ -129,6 +129,11 @@ def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
     assert all(1 <= edit.line <= 7 for edit in edits(source))
 
 
+def test_what_is_not_seen_does_not_turn_the_line_that_the_instructor_reads() -> None:
+    source = "def f(q, k):\n    return q / k  # \u202edaer\x1b[2J\x0b\n"
+    assert {edit.described.isprintable() for edit in edits(source)} == {True}
+
+
 def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_them() -> None:
     source = "def f(q, k):\n    q = q.sum(0)\n    return q / k\n"
     assert [e.line for e in candidates(source, (), {3})][:3] == [3, 3, 3]

@@ -83,5 +83,5 @@ def test_after_a_restart_the_first_cell_is_enough_to_be_told_what_has_not_run(la
         lab.js(f"{NOTEBOOK}.content.activeCellIndex = {cell}")
         shown = run(lab, "run-cell")
     said = " ".join(shown[0].split())
-    assert said.startswith("… attention_scores 0 / 5")
+    assert said.startswith("… 01 Attention scores 0 / 5")
     assert said.count("its cell has not run yet") == 4

@@ -162,6 +162,7 @@ HEAD = "import torch\n\n\ndef running_mean(x):\n"
             id="a listed misconception for six numbers only",
         ),
         pytest.param("    raise NotImplementedError()\n", ["error"] * 4, ["stub_untouched"], id="the stub"),
+        pytest.param("    return (x > 0).softmax(0)\n", ["error"] * 4, [], id="what PyTorch has not for this dtype"),
         pytest.param("    import os\n    os._exit(0)\n", ["crashed"] * 4, [], id="an attempt that leaves"),
     ],
 )
@@ -172,6 +173,22 @@ def test_a_students_file_is_checked_in_a_process_of_its_own(
     assert [c.outcome for c in result.checks] == outcomes
     assert names(result) == named
     assert result.score == outcomes.count("passed")
+
+
+def test_an_exception_of_pytorch_s_own_is_told_as_it_is_and_not_as_an_unwritten_stub(
+    check_source: Callable[[str], ExerciseResult],
+) -> None:
+    result = check_source(HEAD + "    return (x > 0).softmax(0)\n")
+    assert [f.state for f in result.functions] == ["wrong"]
+    assert "not implemented for 'Bool'" in result.checks[0].evidence
+
+
+def test_gradients_that_the_file_has_switched_off_for_what_it_prints_are_asked_all_the_same(
+    check_source: Callable[[str], ExerciseResult],
+) -> None:
+    right = "    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+    result = check_source(f"import torch\ntorch.set_grad_enabled(False)\n{HEAD}{right}")
+    assert result.score == result.max_score
 
 
 def test_failed_checks_come_first_and_only_they_have_hints_and_evidence(

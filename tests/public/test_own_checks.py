@@ -61,6 +61,11 @@ def test_a_notebook_s_line_is_told_by_its_cell(tiny: Course, running_mean: Exerc
     assert told.own_check.startswith("the notebook's own check on line 2 of code cell 2 says: three ones")
 
 
+def test_a_form_feed_ends_no_line(check: Check) -> None:
+    (told,) = check("# one page\x0canother\x0cand more\u2028of it\n" + HEAD + FAILS).functions
+    assert told.own_check.startswith("the file's own check on line 12 says: three ones")
+
+
 def test_what_the_code_prints_is_shown_and_what_the_checks_print_is_not(check: Check) -> None:
     passes = FAILS.replace("== 4", "== 3")
     assert check(HEAD + passes).printed == ("as many as 3",)

@@ -68,6 +68,13 @@ def test_a_notebook_without_cells_is_an_empty_source() -> None:
         pytest.param("%pwd\nx = (7\n     % 4)", {"x": 3}, id="the operator % in a cell with a magic"),
         pytest.param("%pwd\nx = (7\n     != 4)", {"x": True}, id="the operator != in a cell with a magic"),
         pytest.param("x = '''\n%pwd\n!ls\n'''", {"x": "\n%pwd\n!ls\n"}, id="a text that looks like magics"),
+        pytest.param(
+            "%pwd\n!ls \\\n  -l\nx = '''Why?\n%d of\n!all'''\ny = !ls\nx?",
+            {"x": "Why?\n%d of\n!all", "y": None},
+            id="such a text among magics",
+        ),
+        pytest.param("%pwd\n" * 30 + "x = 1", {"x": 1}, id="many magics"),
+        pytest.param("    x = 1\n    if x:\n        y = 2", {"x": 1, "y": 2}, id="a cell pasted from further in"),
         pytest.param("# is it right?\nx = 1  # is it?\n%pwd", {"x": 1}, id="remarks that ask"),
         pytest.param("", {}, id="an empty cell"),
         pytest.param("%%time", {}, id="nothing but a cell magic"),

@@ -41,6 +41,14 @@ def test_a_file_that_is_not_there_is_missing_and_no_fault(tmp_path: Path) -> Non
         pytest.param(b"x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n", id="Windows line ends"),
         pytest.param(b"x = 1\ry = 2\r", "x = 1\ny = 2\n", id="old Mac line ends"),
         pytest.param("é = '→'\n".encode(), "é = '→'\n", id="letters beyond ASCII"),
+        pytest.param(b"# coding: latin-1\n# \xe9\n", "# coding: latin-1\n# é\n", id="what a coding line says"),
+        pytest.param(
+            b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '\x93'\n",
+            "#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '“'\n",
+            id="what a coding line on the second line says",
+        ),
+        pytest.param("# coding: gbk\n# 头\n".encode("gbk"), "# coding: gbk\n# 头\n", id="letters of several bytes"),
+        pytest.param("# coding: ascii\n# é\n".encode(), "# coding: ascii\n# é\n", id="UTF-8 that says otherwise"),
         pytest.param(b"x" * KIB * 1024, "x" * KIB * 1024, id="a file of exactly the largest size"),
     ],
 )
@@ -86,6 +94,14 @@ def unix_socket(path: Path) -> None:
         pytest.param(lambda path: path.write_bytes(b"x = 1\n\0"), "contains NUL bytes", id="a NUL byte"),
         pytest.param(lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "NUL bytes|not UTF-8", id="UTF-16"),
         pytest.param(lambda path: path.write_bytes(b"x = 1\n# \xe9\n"), r"not UTF-8 text \(line 2\)", id="Latin-1"),
+        *(
+            pytest.param(
+                lambda path, name=name: path.write_bytes(b"# coding: %s\n# \xe9\xff\n" % name),
+                r"not UTF-8 text \(line 2\)",
+                id=f"a coding line that says {name.decode()}",
+            )
+            for name in (b"utf-8", b"punycode", b"unicode_escape", b"rot13", b"..os", b"shift_jis", b"x" * 900)
+        ),
     ],
 )
 def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(

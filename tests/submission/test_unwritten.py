@@ -32,6 +32,8 @@ EMPTY = {
     "a demonstration": 'def mean(x):\n    pass\n\n\nif __name__ == "__main__":\n    def show(x):\n        print(x)\n',
 }
 SOMETHING = {
+    "a parent of a very long name": f"class A(a{'.b' * 900}):\n    pass\n",
+    "a parent that is no name": "class A(f()):\n    pass\n",
     "no function": "import torch\n",
     "nothing at all": "",
     "no Python": "def mean(x):\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import functools
+import io
 import linecache
 import operator
 import os
@@ -71,11 +72,17 @@ def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
     module = types.ModuleType(MODULE)
     module.__file__ = load.name
     sys.modules[MODULE] = module
-    lines = load.source.splitlines(keepends=True)
+    if load.cells:
+        vars(module).update(get_ipython=_nothing, display=_nothing)
+    lines = _lines(load.source)
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
     with redirected(load.prints) as printed:
         reply = _run(load, module)
     return vars(module), replace(reply, printed=printed.text) if printed else reply
+
+
+def _nothing(*args: object, **kwargs: object) -> None:
+    """What a notebook's own names do here: there is no shell to ask, and nobody to look."""
 
 
 def _run(load: Load, module: types.ModuleType) -> Reply:
@@ -99,9 +106,14 @@ def _cells(load: Load) -> Iterator[str]:
     if not load.cells:
         yield load.source
         return
-    lines = load.source.splitlines(keepends=True)
+    lines = _lines(load.source)
     for first, after in zip(load.cells, (*load.cells[1:], len(lines) + 1), strict=True):
         yield "\n" * (first - 1) + "".join(lines[first - 1 : after - 1])
+
+
+def _lines(source: str) -> list[str]:
+    """The lines as Python counts them, with their ends: `splitlines` also ends one at a form feed, or at U+2028."""
+    return list(io.StringIO(source))
 
 
 def silence() -> None:

@@ -67,7 +67,8 @@ def execute(
             mutated = () if only_values else _changed(call, steps)
             stage = "gradient"
             if call.cotangent is not None:
-                gradients = _gradients(runs[0], call, steps, built, monitor)
+                with torch.enable_grad():  # as for the call: a file may have switched gradients off for what it prints
+                    gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
     return Reply(
