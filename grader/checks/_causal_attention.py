@@ -272,8 +272,12 @@ def judge_moves(attempt, draw, paths=ONE_PATH):
 
 
 def registered(answer):
-    """Whether both weights are parameters. One that is not cannot follow the module, which is another fault."""
-    return not answer.reply.modules or {"qkv.weight", "proj.weight"} <= answer.module.parameters.keys()
+    """Whether both weights are parameters, and were when they were loaded: a layer that is made anew in every call is not.
+    One that is not cannot follow the module, which is another fault.
+    """
+    if not answer.reply.modules:
+        return True
+    return {"qkv.weight", "proj.weight"} <= answer.module.parameters.keys() - set(answer.module.unloaded)
 
 
 def judge_dtype_and_argument(attempt, draw, paths=ONE_PATH):

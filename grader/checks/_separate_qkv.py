@@ -50,9 +50,13 @@ class Subject:
         return (*LAYERS, "out_proj") if self.several else LAYERS
 
     def is_registered(self, answer):
-        """Whether all weights are parameters. One that is not cannot follow the module, which is another fault."""
-        found = answer.module.parameters if answer.reply.modules else None
-        return found is None or all(f"{name}.weight" in found for name in self.layers)
+        """Whether all weights are parameters, and were when they were loaded: a layer that is made anew in every call
+        is not. One that is not cannot follow the module, which is another fault.
+        """
+        if not answer.reply.modules:
+            return True
+        found, lost = answer.module.parameters, answer.module.unloaded
+        return all(f"{name}.weight" in found and f"{name}.weight" not in lost for name in self.layers)
 
     def arguments(self, s):
         """The constructor's, by name."""
@@ -229,6 +233,10 @@ def parameters_of(subject, attempt, draw, s, bias):
     facts = module.built().module
     if not facts.parameters:
         module(draw(s.B, s.ctx, s.d_in)).must_return()  # perhaps nothing is written yet
+    by_position = attempt.module(subject.name, *subject.arguments(s).values(), 0.0, True).built()
+    if bias and by_position.raised is None and "W_query.bias" in facts.parameters:
+        found = "W_query.bias" in by_position.module.parameters
+        expect(found, "given by position, the last two arguments are not dropout and qkv_bias", "interface")
     return facts.parameters
 
 

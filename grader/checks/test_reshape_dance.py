@@ -260,10 +260,8 @@ def test_refuses_indivisible(attempt, draw):
         numbers, raised = f"C = {channels} with n_head = {nh}", answer.raised
         if fine.raised is None and raised is not None and {"RuntimeError", "EinopsError"} & set(raised.bases):
             unseen = "EinopsError" in raised.bases or re.search(BROKE_LATER, raised.message)
-            told = (
-                f"{numbers} ends in an error further down: check first, and raise a ValueError that names both numbers"
-            )
-            raise CheckFailed(told, suspect if unseen else "")
+            ends = "ends in an error further down: check first, and" if unseen else "raises RuntimeError:"
+            raise CheckFailed(f"{numbers} {ends} raise a ValueError that names both numbers", suspect if unseen else "")
         assert_refused(answer, numbers, suspect=suspect)
 
 

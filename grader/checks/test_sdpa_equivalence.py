@@ -202,13 +202,16 @@ def test_paths_differ(attempt, draw):
     """goes through SDPA without a (T, T) tensor with flash=True, and writes it out with flash=False"""
     s = SimpleNamespace(B=5, T=61, nh=5, C=30, block=67)  # two primes: nothing else
     weights, x = weights_of(draw, s.C), draw(s.B, s.T, s.C)
-    answer = module(attempt.asking(watch=True, random=True), s, weights, flash=True)(x)
-    assert_shape(answer, x.shape)
-    seen = answer.reply.operations
-    expect(seen.fused, "flash=True does not go through F.scaled_dot_product_attention", "delegated")
-    squares = [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0]
-    which = "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
-    expect(not squares, f"flash=True makes a tensor of shape {which} on the way: the squares are back", "delegated")
+    asleep = module(attempt.asking(watch=True, random=True), s, weights, flash=True)
+    for made, when in ((asleep, ""), (asleep.training(), ", in training mode,")):  # dropout is 0 in either
+        answer = made(x)
+        assert_shape(answer, x.shape)
+        seen = answer.reply.operations
+        expect(seen.fused, f"flash=True{when} does not go through F.scaled_dot_product_attention", "delegated")
+        squares = [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0]
+        which = "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
+        told = f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
+        expect(not squares, told, "delegated")
 
     s.T, s.block = 9, 13
     options = {"watch": True, "cotangent": draw(s.B, s.T, s.C), "second": True, "random": True}

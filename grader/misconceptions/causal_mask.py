@@ -243,6 +243,8 @@ MUTANTS = (
     *_hides("mask_zero_fill", 1e-9),
     *(m for fill in WEAK for m in _hides("mask_weak_fill", fill)),
     *_each("mask_weak_fill", "hide", *(("plus", fill) for fill in WEAK)),
+    *_each("mask_weak_fill", "own_hide", *(("plus", fill) for fill in WEAK[:2])),
+    *(("mask_weak_fill", {"hide": ("plus", fill), "own_hide": -INF}) for fill in WEAK[:2]),
     *(m for fill in ("below_all", "below_all_fixed", "below_row", "lowest") for m in _hides("mask_weak_fill", fill)),
     *_hides("mask_plus_inf", INF),
     *_hides("mask_plus_inf", "largest"),
@@ -294,5 +296,7 @@ FAMILIES = (
     ("mask_weak_fill", lambda c: {"own_hide": -c}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"hide": -c, "own_hide": -INF}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"hide": ("plus", -c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"own_hide": ("plus", -c)}, FILLS_TRIED),
+    ("mask_weak_fill", lambda c: {"hide": ("plus", -c), "own_hide": -INF}, FILLS_TRIED),
     ("mask_weak_fill", lambda c: {"hide": ("below", c)}, FILLS_TRIED),
 )

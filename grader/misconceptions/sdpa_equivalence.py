@@ -75,7 +75,8 @@ class TwoPaths(Attention):
         return self.flash_knobs if ways.get(self.knobs.flag, self.flash) else self.manual_knobs
 
     def gather(self, q, key, v, s, k):
-        if k is self.manual_knobs or k.fast == "written_out":
+        by_hand = k.fast == "written_out" or (k.fast == "written_out_to_train" and self.training)
+        if k is self.manual_knobs or by_hand:
             return self.weigh(q, key, v, s, k)
         if k.fast == "in_blocks_of_queries":
             return torch.cat([self.weigh_row(q, key, v, t) for t in range(q.shape[2])], dim=2)
@@ -348,7 +349,7 @@ MUTANTS = (
     *HARD_CODED,
     ("delegated", {"fast": "written_out"}),
     *each("delegated", written=("fused", "fused_masked")),
-    *each("delegated", fast=("square_too", "in_blocks_of_queries", "math_kernel")),
+    *each("delegated", fast=("square_too", "in_blocks_of_queries", "math_kernel", "written_out_to_train")),
     ("delegated", {"fast": "written_out", "written": "fused"}),
     *each("delegated", flag=("opposite", "ignored")),
     *each("interface", flag=("at_construction", "always_true", "always_false")),

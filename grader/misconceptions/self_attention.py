@@ -28,10 +28,14 @@ def make(**faults):
         def __init__(self, d_in, d_out, block_size, p=0.0, bias=False):
             super().__init__(d_in, d_out, block_size, p, bias)
 
+    class BiasFirst(CausalAttention):
+        def __init__(self, d_in, d_out, context_length, qkv_bias=False, dropout=0.0):
+            super().__init__(d_in, d_out, context_length, dropout, qkv_bias)
+
     interface = CausalAttention.knobs.interface
     if interface == "class":
         return {"SelfAttention": CausalAttention}
-    shapes = {"required": Required, "renamed": Renamed, "stub": Stub, "silent": Silent}
+    shapes = {"required": Required, "bias_first": BiasFirst, "renamed": Renamed, "stub": Stub, "silent": Silent}
     return {"CausalAttention": shapes.get(interface, CausalAttention)}
 
 
@@ -45,7 +49,7 @@ MUTANTS = (
     *each("params_extra", "extra", "out_proj", "norm", "temperature"),
     *each("params_extra", "names", ("w_q", "w_k", "w_v"), ("q_proj", "k_proj", "v_proj")),
     ("super_init_missing", {"super_init": False}),
-    *each("interface", "interface", "class", "pair", "required", "renamed"),
+    *each("interface", "interface", "class", "pair", "required", "bias_first", "renamed"),
     *each("stub_untouched", "interface", "stub", "silent"),
 )
 

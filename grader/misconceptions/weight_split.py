@@ -89,7 +89,9 @@ class Heads(OneHead):
         self.num_heads = sizes.get("nh", d_out // sizes["hd"] if "hd" in sizes else num_heads)
 
     def new_layers(self, d_in, d_out, qkv_bias):
-        return [*super().new_layers(d_in, d_out, qkv_bias), nn.Linear(d_out, d_out, bias="o" not in self.knobs.no_bias)]
+        no_bias = self.knobs.no_bias
+        biased = qkv_bias if "O" in no_bias else "o" not in no_bias
+        return [*super().new_layers(d_in, d_out, qkv_bias), nn.Linear(d_out, d_out, bias=biased)]
 
     def keep(self, layers):
         if self.knobs.registered == "proj_hidden":
@@ -142,6 +144,10 @@ def make(**faults):
         def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
             super().__init__(d_in, d_out, context_length, num_heads, dropout, qkv_bias)
 
+    class BiasFirst(MultiHeadAttention):
+        def __init__(self, d_in, d_out, context_length, num_heads, qkv_bias=False, dropout=0.0):
+            super().__init__(d_in, d_out, context_length, num_heads, dropout, qkv_bias)
+
     class Renamed(MultiHeadAttention):
         def __init__(self, d_in, d_out, block_size, n_head, p=0.0, bias=False):
             super().__init__(d_in, d_out, block_size, n_head, p, bias)
@@ -149,7 +155,8 @@ def make(**faults):
     interface = MultiHeadAttention.knobs.interface
     if interface == "class":
         return {"MHA": MultiHeadAttention}
-    shapes = {"required": Required, "fourth": DropoutFourth, "renamed": Renamed, "stub": Stub, "silent": Silent}
+    shapes = {"required": Required, "fourth": DropoutFourth, "bias_first": BiasFirst, "renamed": Renamed}
+    shapes |= {"stub": Stub, "silent": Silent}
     return {"MultiHeadAttention": shapes.get(interface, MultiHeadAttention)}
 
 
@@ -188,7 +195,7 @@ HEAD_MUTANTS = (
     ("proj_missing", {"proj": "missing", "extra": "no_layer"}),
     ("proj_transposed", {"proj": "transposed"}),
     ("proj_twice", {"proj": "twice"}),
-    ("proj_bias", {"no_bias": "o"}),
+    *each("proj_bias", "no_bias", "o", "O"),
     *each("proj_bias", "proj", "no_bias_used", "bias_each"),
     ("view_not_contiguous", {"merge": "view"}),
     ("view_not_contiguous", {"split": "view_not_contiguous"}),
@@ -214,7 +221,7 @@ MUTANTS = (
     ("params_extra", {"names": ("W_query", "W_key", "W_value", "proj")}),
     ("params_extra", {"names": ("q_proj", "k_proj", "v_proj", "o_proj")}),
     ("super_init_missing", {"super_init": False}),
-    *each("interface", "interface", "class", "pair", "required", "fourth", "renamed"),
+    *each("interface", "interface", "class", "pair", "required", "fourth", "bias_first", "renamed"),
     *each("stub_untouched", "interface", "stub", "silent"),
 )
 

@@ -6,8 +6,11 @@ though it were, a student would mend it and find nothing changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from typing import TypeVar
+
+from ..checks.implementation import Runner
+from ..checks.recording import Exchange
 
 Place = TypeVar("Place")  # where something is wrong: a check, or a call
 
@@ -32,3 +35,15 @@ def can_cause(
     known = reached_by()
     reached = {place for name in names for places in known.get(name, ()) if places <= wrong for place in places}
     return not known or reached.issuperset(unexplained)
+
+
+def learns_more(reference: Runner, exchanges: Iterable[Exchange]) -> bool:
+    """Whether the outputs depend on parameters that the reference does not have: then no mutant need have the same values.
+
+    A gradient that is not zero proves it.
+    """
+    for exchange in exchanges:
+        arrived = {name for name, g in exchange.reply.gradients.items() if g is not None and bool(g.any())}
+        if arrived and arrived - reference.execute(exchange.call).gradients.keys():
+            return True
+    return False

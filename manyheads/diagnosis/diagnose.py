@@ -18,7 +18,7 @@ from .agree import agree, comparable
 from .bank import Bank
 from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
-from .causes import can_cause
+from .causes import can_cause, learns_more
 from .diagnosis import Diagnosis
 from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without_wrong_axis
 from .in_order import explain_in_order
@@ -119,8 +119,10 @@ def diagnose(
     elif values is None:
         unexplained = {o.id for o in failed if not proven[o.id]}
         caused = can_cause([*exceptions, *suspects], unexplained, {o.id for o in failed}, checks_failed_by)
-        # An attempt that changes its argument computes with another one, and one that answers by chance matches nothing.
-        if not caused and MUTATED not in suspects and not _answers_by_chance(subject, exchanges):
+        # An attempt that changes its argument computes with another one; one that answers by chance, or with weights
+        # of its own, matches nothing.
+        unlike_any = MUTATED in suspects or learns_more(reference, transcript) or _answers_by_chance(subject, exchanges)
+        if not caused and not unlike_any:
             exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(proven[o.id] for o in unfinished)]
