@@ -11,9 +11,10 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
+from .chance import proven_by_chance
 from .compared import Compared
+from .facets import differs, facets_of
 from .file import Fingerprints, Words
-from .fingerprint import Facet, ReplyFingerprint
 from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
@@ -37,7 +38,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     asked = {call for check in fingerprints.content.checks for call in check.calls}
     raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
     answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
-    proven = {**raised, **{i: name for i, name in answers.items() if name}}
+    proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
@@ -168,20 +169,3 @@ def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared
     content = fingerprints.content
     known = content.answer(content.mutants[mutant], index)
     return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
-
-
-def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
-    """Whether a reply to this call is another than the reference's, in what its check asks of it."""
-    if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
-        return False
-    return not found.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
-
-
-def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
-    """What is compared with mutants of a call: of a fused kernel not how it works inside.
-
-    That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
-    """
-    facets = fingerprints.facets[index]
-    is_fused = fingerprints.content.right(index).fused
-    return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets

@@ -16,7 +16,7 @@ from ..result import CheckResult, FunctionResult
 from .aspects import compare
 from .compared import Compared
 from .describe_exception import describe_exception
-from .diagnosis import differs, facets_of
+from .facets import differs, facets_of
 from .file import Fingerprints, PublicCheck, RecordedMutant
 from .proven import proven_by_answer
 
