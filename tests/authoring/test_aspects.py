@@ -101,3 +101,13 @@ def test_a_check_that_fails_nobody_whom_others_pass_is_left_to_the_grading() -> 
     subjects = [Subject(frozenset({"values", "other"}), False, frozenset({("values", (0,))})) for _ in range(5)]
     groups = {"values": GROUPS, "other": {aspect: [] for aspect in GROUPS}}
     assert choose_all(groups, subjects)["other"].asks == ()
+
+
+def test_what_dropout_leaves_is_asked_last_at_most() -> None:
+    """Once, a check that asked this first, and nothing else, passed who drops the answer in place of the weights."""
+    groups: Groups = {**dict.fromkeys(GROUPS, ()), "struck": [(0,)], "dropped": [(0, 1)]}
+    struck = [Subject(frozenset({"drops"}), False, frozenset({("struck", (0,))})) for _ in range(9)]
+    elsewhere = Subject(frozenset({"drops"}), False, frozenset({("dropped", (0, 1))}))
+    chosen = choose_all({"drops": groups}, [*struck, elsewhere])["drops"]
+    assert chosen.is_last
+    assert {ask.aspect for ask in chosen.asks} == {"struck", "dropped"}
