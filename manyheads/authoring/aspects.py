@@ -2,8 +2,9 @@
 
 Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix says which checks each
 mutant fails. An aspect is asked where it fails mutants that the hidden check fails, and of no call on which it would fail
-a right attempt, or more than a few mutants that the hidden check passes. A check whose verdict cannot be given this way,
-for it needs chance or more than recordings hold, is left to the grading.
+a right attempt, or more than a few mutants that the hidden check passes. A check whose verdict cannot be given this way is
+asked last, of attempts that pass all before it, if its verdict on those can be given: where values are wrong, recordings do
+not tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..public.metamorphic import are_related, is_difference
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)  # in the order in which they are asked
 OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
+OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
@@ -63,6 +65,8 @@ def groups_of(
     groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
     groups["difference"] = _differences(calls, expected)
     groups["dropped"] = [group for group in calm if group[0] not in copies]
+    of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
+    groups |= dict.fromkeys(OF_COPIES, of_copies)
     return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
 
 
@@ -94,6 +98,36 @@ def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Br
                 if may_differ and _breaks(aspect, [compared[i] for i in group]):
                     found.add((aspect, group))
     return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a visible check asks. is_last: after those that are not, only of attempts that pass all before it."""
+
+    asks: tuple[Ask, ...] = ()
+    is_last: bool = False
+
+
+def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dict[str, Chosen]:
+    """What each visible check asks, by its id.
+
+    What dropout leaves is asked last at most: a check would else ask that little, and miss dropouts that are elsewhere.
+    """
+    nothing: Groups = dict.fromkeys(OF_COPIES, ())
+    chosen = {check: Chosen(choose(check, {**found, **nothing}, subjects)) for check, found in groups.items()}
+    unseen = _passing(subjects, *(each.asks for each in chosen.values()))
+    for check, found in groups.items():
+        if not chosen[check].asks and any(check in subject.fails for subject in unseen):
+            asks = choose(check, found, unseen)
+            chosen[check] = Chosen(asks, is_last=bool(asks))
+            unseen = _passing(unseen, asks)
+    return chosen
+
+
+def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]:
+    """The subjects that break nothing of what these checks ask."""
+    asked = {(ask.aspect, group) for each in asks for ask in each for group in ask.calls}
+    return [subject for subject in subjects if subject.broken.isdisjoint(asked)]
 
 
 def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:

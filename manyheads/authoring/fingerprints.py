@@ -12,7 +12,7 @@ from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Wo
 from ..public.fingerprint import Facet, has_no_numbers
 from ..submission.read import code_digest
 from .answers import Answers, compared_with
-from .aspects import Subject, broken_aspects, choose, within
+from .aspects import Subject, broken_aspects, choose_all, within
 from .known_replies import KnownReplies
 from .recorded import RecordedCalls
 
@@ -83,13 +83,19 @@ def _checks(
     recorded: RecordedCalls, known: KnownReplies, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
 ) -> list[PublicCheck]:
     """A public check for every hidden one that has recorded calls."""
-    checks = []
+    every = {outcome.id: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
+    asked = {id_: [i for i in found if (i, "outputs") not in disputed] for id_, found in every.items()}
+    # Who looks at numbers that are not there raises, and may.
+    without_numbers = {i for i, right in enumerate(recorded.right) if has_no_numbers(right)}
+    groups = {
+        id_: within(recorded.groups[id_], sorted({*asked[id_], *without_numbers.intersection(found)}))
+        for id_, found in every.items()
+    }
+    chosen, checks = choose_all(groups, subjects), []
     for outcome in recorded.outcomes:
-        every = recorded.of(outcome.id)
-        calls = tuple(i for i in every if (i, "outputs") not in disputed)
-        without_numbers = {i for i in every if has_no_numbers(recorded.right[i])}  # who looks at them raises, and may
-        if not every:
+        if outcome.id not in every:
             continue
+        calls = tuple(asked[outcome.id])
         checks.append(
             PublicCheck(
                 id=outcome.id,
@@ -99,9 +105,8 @@ def _checks(
                 points=outcome.points,
                 calls=calls,
                 facets=_facets(calls, known, disputed),
-                asks=choose(
-                    outcome.id, within(recorded.groups[outcome.id], sorted({*calls, *without_numbers})), subjects
-                ),
+                asks=chosen[outcome.id].asks,
+                is_last=chosen[outcome.id].is_last,
             )
         )
     return checks

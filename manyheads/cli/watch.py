@@ -35,9 +35,8 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
         _show(console, course, named, *found, done)
         for exercise in _saves(named, saved):
-            _show(
-                console, course, named, exercise, check_one(course, exercise, own_attempt(course, exercise), box), done
-            )
+            result = check_one(course, exercise, own_attempt(course, exercise), box)
+            _show(console, course, named, exercise, result, done)
 
 
 def _first_to_do(

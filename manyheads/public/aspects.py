@@ -30,15 +30,17 @@ from .metamorphic import (
     Pair,
     difference_is_another,
     dropped_otherwise,
+    left_otherwise,
     moves_too_little,
     moves_too_much,
     parts_differ,
+    struck_otherwise,
     zeros_missed,
 )
 
 Aspect = Literal[
-    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "dropped", "values",
-    "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
+    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "left", "struck",
+    "dropped", "values", "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
     "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "softmax", "square", "attributes",
 ]  # fmt: skip
 
@@ -188,6 +190,8 @@ _RELATIONS: dict[Aspect, Callable[[Sequence[Pair]], str]] = {
     "parts": parts_differ,
     "difference": difference_is_another,
     "dropped": dropped_otherwise,
+    "left": left_otherwise,
+    "struck": struck_otherwise,
 }
 _OF_ONE_CALL: dict[Aspect, Callable[[Compared], None]] = {
     "answered": _answered,

@@ -37,7 +37,7 @@ def check_attempt(
     """
     content = fingerprints.content
     seen: dict[int, Compared] = {}
-    checks = [_check(fingerprints, check, attempt, seen) for check in sorted(content.visible, key=lambda c: c.layer)]
+    checks = list(_checks(fingerprints, attempt, seen))
     passed = all(result.outcome == "passed" for result in checks)
     if not any(result.outcome == "passed" for result in checks) and is_unwritten(source):
         diagnosis = Diagnosis((named(fingerprints, UNTOUCHED),))
@@ -63,6 +63,7 @@ def check_attempt(
 def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
     """The result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start."""
     checks = fingerprints.content.checks
+    shown = {check.id for check in result.checks}
     visible = sum(check.max_score for check in result.checks)
     whole = max(visible, sum(check.points for check in checks) if exercise is None else exercise.points)
     hint = exercise.hint if exercise else ""
@@ -71,10 +72,23 @@ def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exerci
             "score": sum(check.score for check in result.checks),
             "max_score": whole,
             "unseen": round(whole - visible, 9),
-            "unseen_checks": tuple(check.title for check in checks if not check.asks),
+            "unseen_checks": tuple(check.title for check in checks if check.id not in shown),
             "diagnosis": with_start(result.diagnosis, hint),
         }
     )
+
+
+def _checks(
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Compared]
+) -> Iterator[CheckResult]:
+    """The results of the visible checks; of those that are asked last only where all before them pass."""
+    visible, passed = fingerprints.content.visible, True
+    first, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
+    for check in (*sorted(first, key=lambda c: c.layer), *last):
+        if passed or not check.is_last:
+            result = _check(fingerprints, check, attempt, seen)
+            passed = passed and result.outcome == "passed"
+            yield result
 
 
 def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:

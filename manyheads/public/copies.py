@@ -37,12 +37,16 @@ def settled(call: Call, reply: Reply) -> Reply:
 
 
 def _extremes(output: Output) -> Output:
-    """The smallest and the largest number over all copies, and the smallest size of those that are not 0."""
+    """The smallest and the largest number over all copies, and the smallest size of those that are not 0; and 1 where a
+    number is 0 in a copy in which others beside it, of the last axis, are not.
+    """
     tensor = output.tensor
     if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or not len(tensor):
         return output
     sizes = tensor.abs()
-    left = torch.where(sizes > NOTHING * sizes.max(), sizes, torch.inf).amin(0)
+    is_there = sizes > NOTHING * sizes.max()
+    left = torch.where(is_there, sizes, torch.inf).amin(0)
     left = left.masked_fill(left == torch.inf, 0.0)
-    extremes = torch.stack([tensor.amin(0), tensor.amax(0), left])
+    struck = (~is_there & is_there.any(-1, keepdim=True)).any(0).to(tensor.dtype)
+    extremes = torch.stack([tensor.amin(0), tensor.amax(0), left, struck])
     return dataclasses.replace(output, tensor=extremes, shape=tuple(extremes.shape))

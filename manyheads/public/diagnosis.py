@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 
 from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
@@ -11,9 +11,11 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
+from .chance import proven_by_chance
 from .compared import Compared
+from .facets import differs, facets_of
 from .file import Fingerprints, Words
-from .fingerprint import Facet, ReplyFingerprint
+from .fingerprint import has_no_numbers
 from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
@@ -34,10 +36,12 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in empty}
     written = {i: e for i, e in seen.items() if i not in unfinished}
     mutates = any(each.reply.mutated for each in seen.values())
-    asked = {call for check in fingerprints.content.checks for call in check.calls}
+    idle = {i for i, e in written.items() if _raises_anyway(e, written.values())}
+    written = {i: e for i, e in written.items() if i not in idle}
+    asked = {call for check in fingerprints.content.checks for call in check.calls} - idle
     raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
     answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
-    proven = {**raised, **{i: name for i, name in answers.items() if name}}
+    proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
@@ -86,6 +90,17 @@ def _proven(seen: Compared, mutates: bool) -> str:
 
 def _is_unfinished(seen: Compared) -> bool:
     return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
+
+
+def _raises_anyway(seen: Compared, others: Collection[Compared]) -> bool:
+    """Whether it raises where there are no numbers, and in most calls of that function with numbers: it says no more than
+    those, and in other words.
+    """
+    if seen.reply.raised is None or not has_no_numbers(seen.right):
+        return False
+    alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
+    with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
+    return 2 * sum(with_numbers) > len(with_numbers)
 
 
 def _by_function(
@@ -168,20 +183,3 @@ def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared
     content = fingerprints.content
     known = content.answer(content.mutants[mutant], index)
     return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
-
-
-def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
-    """Whether a reply to this call is another than the reference's, in what its check asks of it."""
-    if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
-        return False
-    return not found.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
-
-
-def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
-    """What is compared with mutants of a call: of a fused kernel not how it works inside.
-
-    That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
-    """
-    facets = fingerprints.facets[index]
-    is_fused = fingerprints.content.right(index).fused
-    return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import safetensors.torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from safetensors import SafetensorError
 from torch import Tensor
 
@@ -39,6 +39,7 @@ class PublicCheck(_Model):
     """A hidden check's recorded calls, and what of them is asked on a student's machine.
 
     asks: empty where recordings cannot give the hidden check's verdict; its calls then serve the diagnosis alone.
+    is_last: whether it is asked after those that are not, only of attempts that pass all before it: it says nothing of others.
     facets: by which a mutant is recognised in the replies.
     """
 
@@ -50,6 +51,13 @@ class PublicCheck(_Model):
     calls: tuple[int, ...]
     facets: tuple[Facet, ...]
     asks: tuple[Ask, ...]
+    is_last: bool = False
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """In a file, that a check is asked last stands with these alone."""
+        found: dict[str, object] = serialize(self)
+        return {name: value for name, value in found.items() if value or name != "is_last"}
 
     @property
     def asked(self) -> tuple[int, ...]:

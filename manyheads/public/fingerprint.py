@@ -15,6 +15,7 @@ from ..checks.explain import KINDS, is_refusal, kind_of
 from ..checks.projection import project
 
 TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
+TWIN = "its twin"  # the attribute of a module that differs from its twin in weights only
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 
 Facet = Literal[
@@ -151,7 +152,7 @@ def attributes_of(reply: Reply) -> dict[str, str]:
     if found:
         found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
         found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
-    return found | ({"its twin": "alike"} if facts.alike else {})
+    return found | ({TWIN: "alike"} if facts.alike else {})
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:

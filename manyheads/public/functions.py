@@ -16,7 +16,7 @@ from ..result import CheckResult, FunctionResult
 from .aspects import compare
 from .compared import Compared
 from .describe_exception import describe_exception
-from .diagnosis import differs, facets_of
+from .facets import differs, facets_of
 from .file import Fingerprints, PublicCheck, RecordedMutant
 from .proven import proven_by_answer
 
@@ -83,7 +83,7 @@ def _failures(
 ) -> list[FunctionFailure]:
     """The checks that the function fails, in the order of their layers."""
     told = {check.id: check for check in checks}
-    visible = sorted(fingerprints.content.visible, key=lambda c: c.layer)
+    visible = sorted((c for c in fingerprints.content.visible if c.id in told), key=lambda c: c.layer)
     return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
 
 

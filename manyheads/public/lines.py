@@ -18,7 +18,7 @@ from ..result import ExerciseResult, ProvedLine
 from ..submission import AttemptSource, proved_line
 from .check import visible_results
 from .copies import settled
-from .diagnosis import differs
+from .facets import differs
 from .file import Fingerprints
 from .fingerprint import fingerprint_beside
 

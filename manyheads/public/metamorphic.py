@@ -15,6 +15,7 @@ from torch import Tensor
 
 _STAYS, _SAME = 1e-5, 1e-6  # of the largest value: in an attempt's answers, in the reference's
 _MOVES = 1e-9
+_LEAST = 1e-30  # so that nothing is divided by 0
 
 Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
 
@@ -42,7 +43,8 @@ def moves_too_much(answers: Sequence[Pair]) -> str:
         moved = int(((apart > _STAYS * largest) & same).sum())
         if moved:
             if bool(same.all()):
-                return f"two calls that should give the same differ in {moved} of {int(same.sum())} numbers"
+                told = "asked in two ways that should give the same, yours gives two answers"
+                return f"{told}: {moved} of {same.numel()} numbers differ"
             return f"the input was edited, and {moved} of {int(same.sum())} numbers that should stay have moved"
     return ""
 
@@ -117,7 +119,8 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
     factor = _factor(right, extremes)
     if factor is None and not _is_near(right, calm):
         return ""
-    if _is_near(extremes if factor is None else _struck_or_scaled(calm, factor), found):
+    due = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
+    if _is_near(due, found[:3]) and not struck_otherwise([(extremes, found)]):
         return ""
     return (
         "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
@@ -125,12 +128,37 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
     )
 
 
+def struck_otherwise(answers: Sequence[Pair]) -> str:
+    """What is wrong where dropout should strike out single numbers of an answer, and never does, or the other way round.
+
+    Of the extremes of many answers in training: whatever their numbers are, and whatever else is dropped on the way.
+    """
+    for extremes, found in answers:
+        if bool((found[3] < extremes[3]).any()):
+            return "asked often in training, single numbers of the answer are never dropped, and they should be"
+        if bool((found[3] > extremes[3]).any()):
+            return "asked often in training, single numbers of the answer are dropped, and they should not be"
+    return ""
+
+
+def left_otherwise(answers: Sequence[Pair]) -> str:
+    """What is wrong where another share of the largest answer is left of the smallest one that is not 0.
+
+    Of the extremes of many answers in training. A dropout of whole answers, which scales all of them, changes no share.
+    """
+    for extremes, found in answers:
+        due, mine = (each[2] / each[:2].abs().amax(0).clamp_min(_LEAST) for each in (extremes, found))
+        if not _is_near(due, mine):
+            return "asked often in training, what dropout leaves of the answer is another part of it than it should be"
+    return ""
+
+
 def _factor(right: Tensor, extremes: Tensor) -> float | None:
     """What every number that is not struck out is scaled by; None if there is no such factor."""
     if len(right) != 1 or not bool(right.any()):
         return None
     factor = float(extremes[2].norm() / right.norm())
-    return factor if _is_near(extremes, _struck_or_scaled(right, factor)) else None
+    return factor if _is_near(extremes[:3], _struck_or_scaled(right, factor)) else None
 
 
 def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:

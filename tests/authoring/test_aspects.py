@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyheads.authoring.aspects import OF_EVERY_CHECK, Groups, Subject, choose, groups_of
+from manyheads.authoring.aspects import OF_EVERY_CHECK, Groups, Subject, choose, choose_all, groups_of
 from manyheads.public.aspects import Aspect
 
 CALLS = (0, 1)
@@ -81,3 +81,33 @@ def test_every_check_asks_for_answers_but_where_who_gives_none_passes_the_hidden
     asks = {ask.aspect: ask.calls for ask in choose("check", GROUPS, [mutant(True, ("values", (0,))), passes])}
     assert asks["answered"] == ((0,),)
     assert asks["kind"] == ((0,), (1,))
+
+
+def test_a_check_that_misses_what_others_see_is_asked_last() -> None:
+    """Where values are wrong, recordings do not tell what else a check of dropout fails for."""
+
+    def subject(fails: str, *broken: Aspect) -> Subject:
+        return Subject(frozenset(fails.split()), False, frozenset((aspect, (0,)) for aspect in broken))
+
+    wrong_values = [subject("values dropout", "values") for _ in range(5)]
+    undropped, passes = subject("dropout", "dtype"), [subject("values", "values", "dtype") for _ in range(5)]
+    chosen = choose_all({"values": GROUPS, "dropout": GROUPS}, [*wrong_values, undropped, *passes])
+    assert not chosen["values"].is_last
+    assert chosen["dropout"].is_last
+    assert "dtype" in {ask.aspect for ask in chosen["dropout"].asks}
+
+
+def test_a_check_that_fails_nobody_whom_others_pass_is_left_to_the_grading() -> None:
+    subjects = [Subject(frozenset({"values", "other"}), False, frozenset({("values", (0,))})) for _ in range(5)]
+    groups = {"values": GROUPS, "other": {aspect: [] for aspect in GROUPS}}
+    assert choose_all(groups, subjects)["other"].asks == ()
+
+
+def test_what_dropout_leaves_is_asked_last_at_most() -> None:
+    """Once, a check that asked this first, and nothing else, passed who drops the answer in place of the weights."""
+    groups: Groups = {**dict.fromkeys(GROUPS, ()), "struck": [(0,)], "dropped": [(0, 1)]}
+    struck = [Subject(frozenset({"drops"}), False, frozenset({("struck", (0,))})) for _ in range(9)]
+    elsewhere = Subject(frozenset({"drops"}), False, frozenset({("dropped", (0, 1))}))
+    chosen = choose_all({"drops": groups}, [*struck, elsewhere])["drops"]
+    assert chosen.is_last
+    assert {ask.aspect for ask in chosen.asks} == {"struck", "dropped"}

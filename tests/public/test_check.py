@@ -297,3 +297,24 @@ def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_i
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
     assert result.unseen_checks == ("lets gradients through",)
     assert result.is_done
+
+
+def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(
+    fingerprints: Fingerprints, mutants: tuple[Mutant, ...]
+) -> None:
+    content = fingerprints.content
+    last = content.visible[-1]
+    checks = tuple(c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in content.checks)
+    changed = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
+    right = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
+    assert last.id in {check.id for check in right.checks}
+    told = set()
+    for mutant in mutants:
+        before = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace))
+        fails_another = any(check.outcome != "passed" for check in before.checks if check.id != last.id)
+        result = check_attempt(changed, LocalRecordingRunner(mutant.namespace))
+        assert (last.id in {check.id for check in result.checks}) is not fails_another
+        assert (last.title in result.unseen_checks) is fails_another
+        assert result.max_score == before.max_score
+        told.add(fails_another)
+    assert True in told

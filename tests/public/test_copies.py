@@ -17,13 +17,15 @@ P = 0.25
 
 
 class Layer(nn.Module):
-    """Drops its input, so often and at this rate."""
+    """Drops its input, so often and at this rate; whole: all channels of a token together."""
 
-    def __init__(self, times: int, rate: float = P) -> None:
+    def __init__(self, times: int, rate: float = P, whole: bool = False) -> None:
         super().__init__()
-        self.times, self.rate = times, rate
+        self.times, self.rate, self.whole = times, rate, whole
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.whole:
+            return x * F.dropout(torch.ones(len(x), 1, 1, dtype=x.dtype), self.rate, self.training)
         for _ in range(self.times):
             x = F.dropout(x, self.rate, self.training)
         return x
@@ -32,8 +34,8 @@ class Layer(nn.Module):
 COPIES = torch.tensor([[[2.0, -1.0]]]).expand(512, 1, 2).contiguous()
 
 
-def asked(*args: object, seed: int = 0) -> Tensor:
-    call = Call(Build("Layer", args, training=True), (COPIES,), random=True, seed=seed)
+def asked(*args: object, seed: int = 0, **options: object) -> Tensor:
+    call = Call(Build("Layer", args, options, training=True), (COPIES,), random=True, seed=seed)
     output = settled(call, LocalRunner({"Layer": Layer}).execute(call)).outputs[0].tensor
     assert output is not None
     return output
@@ -42,7 +44,13 @@ def asked(*args: object, seed: int = 0) -> Tensor:
 def test_the_extremes_are_the_same_whatever_is_drawn() -> None:
     kept = 1 / (1 - P)
     for seed in (1, 2):
-        assert asked(1, seed=seed)[:, 0].flatten().tolist() == pytest.approx([0, -kept, 2 * kept, 0, 2 * kept, kept])
+        extremes = [0, -kept, 2 * kept, 0, 2 * kept, kept]
+        assert asked(1, seed=seed)[:, 0].flatten().tolist() == pytest.approx([*extremes, 1, 1])
+
+
+def test_numbers_that_are_dropped_together_are_told_from_single_ones() -> None:
+    assert asked(1)[3].tolist() == [[1, 1]]
+    assert asked(1, whole=True)[3].tolist() == [[0, 0]]
 
 
 def test_a_dropout_more_or_less_or_at_another_rate_shows() -> None:

@@ -19,9 +19,11 @@ from manyheads.public.metamorphic import (
     difference_is_another,
     dropped_otherwise,
     is_difference,
+    left_otherwise,
     moves_too_little,
     moves_too_much,
     parts_differ,
+    struck_otherwise,
     zeros_missed,
 )
 
@@ -65,7 +67,7 @@ def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index(
 def test_two_calls_that_give_the_same_must_give_the_same() -> None:
     assert (
         moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)])
-        == "two calls that should give the same differ in 1 of 6 numbers"
+        == "asked in two ways that should give the same, yours gives two answers: 1 of 6 numbers differ"
     )
 
 
@@ -133,7 +135,7 @@ def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
 
     def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
         kept = factor * calm[0]
-        return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs()])
+        return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs(), torch.zeros_like(kept)])
 
     recorded, wrong = extremes(right, 4 / 3), -3 * right
     assert dropped_otherwise([(right, right), (recorded, recorded)]) == ""
@@ -146,6 +148,24 @@ def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
 
 
 def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
-    right, extremes = torch.tensor([[[2.0, -1.0]]]), torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]]])
-    assert dropped_otherwise([(right, 2 * right), (extremes, 0 * extremes)]) == ""
-    assert dropped_otherwise([(right, right), (extremes, 0 * extremes)])
+    right = torch.tensor([[[2.0, -1.0]]])
+    assert dropped_otherwise([(right, 2 * right), (EXTREMES, 0 * EXTREMES)]) == ""
+    assert dropped_otherwise([(right, right), (EXTREMES, 0 * EXTREMES)])
+
+
+EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
+
+
+def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_inside() -> None:
+    rescaled, together = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None], EXTREMES.clone()
+    together[3] = 0
+    assert not struck_otherwise([(EXTREMES, rescaled)])
+    assert "never dropped, and they should be" in struck_otherwise([(EXTREMES, together)])
+    assert "are dropped, and they should not be" in struck_otherwise([(together, EXTREMES)])
+
+
+def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
+    rescaled, whole = 3 * EXTREMES, EXTREMES.clone()
+    whole[2] = whole[:2].abs().amax(0)
+    assert not left_otherwise([(EXTREMES, rescaled)])
+    assert left_otherwise([(EXTREMES, whole)])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import types
 from pathlib import Path
 
 import pytest
 
+from manyheads.box.worker.answers import Reply
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from manyheads.public.check import check_attempt
+from manyheads.public.compared import compared
 from manyheads.public.file import read
+from manyheads.public.fingerprint import TWIN
+from manyheads.public.proven import proven_by_answer
 
 COURSE = load_course(Path(__file__).parents[2])
 EXERCISE = next(each for each in COURSE.exercises if each.id == "sliding_window")
@@ -98,3 +103,17 @@ def test_how_a_fused_kernel_works_inside_hides_no_mistake(monkeypatch: pytest.Mo
     mutant = next(each for each in load_bank(exercise).mutants if each.faults == faults)
     result = check_attempt(read(exercise.fingerprints), LocalRecordingRunner(mutant.namespace))
     assert [each.id for each in result.diagnosis] == [mutant.id]
+
+
+def test_a_module_of_other_sizes_than_asked_for_is_named() -> None:
+    """The recorded sizes of other mutants are not those of this one: it is unlike its twin, and that says enough."""
+    exercise = next(each for each in COURSE.exercises if each.id == "fused_qkv")
+    found = read(exercise.fingerprints)
+    twins = [i for i in range(len(found.calls)) if TWIN in found.content.right(i).attributes]
+    right = compared(found.calls[twins[0]], found.content.right(twins[0]), (), Reply())
+    other = dataclasses.replace(right, found=right.right.model_copy(update={"attributes": {}}))
+    asked = [ask.calls for check in found.content.checks for ask in check.asks if ask.aspect == "attributes"]
+    named = {proven_by_answer(found, i, other) for groups in asked for (i,) in groups if i in twins}
+    assert named == {"gpt2_sizes"}
+    same = dataclasses.replace(right, found=right.right)
+    assert {proven_by_answer(found, i, same) for i in twins} == {""}

@@ -1,0 +1,23 @@
+"""What of a reply is compared with what mutants answer."""
+
+from __future__ import annotations
+
+from .file import Fingerprints
+from .fingerprint import Facet, ReplyFingerprint
+
+
+def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
+    """Whether a reply to this call is another than the reference's, in what its check asks of it."""
+    if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
+        return False
+    return not found.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
+
+
+def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
+    """What is compared with mutants of a call: of a fused kernel not how it works inside.
+
+    That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
+    """
+    facets = fingerprints.facets[index]
+    is_fused = fingerprints.content.right(index).fused
+    return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets
