@@ -83,7 +83,7 @@ class Words(_Model):
 class Content(_Model):
     """The JSON part of a fingerprint file."""
 
-    format: Literal[3] = 3
+    format: Literal[4] = 4  # 3 had three numbers of many copies where there are four
     exercise: str
     stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
