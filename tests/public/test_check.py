@@ -85,7 +85,7 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
         pytest.param(lambda data: data[:-1], id="a file that was cut off"),
         pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
         pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
-        pytest.param(lambda data: data.replace(b'format\\": 3', b'format\\": 9', 1), id="a format of another day"),
+        pytest.param(lambda data: data.replace(b'format\\": 4', b'format\\": 9', 1), id="a format of another day"),
         pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
     ],
 )
