@@ -22,13 +22,14 @@ SAME = 1e-6  # of the largest number
 
 def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
     """By the number of a call that chance answers: the misconception of all mutants that are wrong in the same calls as the
-    attempt, and in these by chance. Nothing where there are several such misconceptions, or none.
+    attempt, and in these by chance. Nothing where there are several such misconceptions, or none, nor where most calls are
+    wrong: then many are wrong in the same ones, whatever their mistake.
     """
     asked = {i for check in fingerprints.content.checks for i in check.calls}
     calls = {i: each for i, each in seen.items() if i in asked and not _is_of_dropout(each)}
     by_chance = _by_chance(calls)
     wrong = by_chance | {i for i, each in calls.items() if differs(fingerprints, i, each.found)}
-    if not by_chance:
+    if not by_chance or 2 * len(wrong) > len(calls):
         return {}
     mutants = (m for m in fingerprints.content.mutants if _is_wrong_alike(fingerprints, m, calls, wrong, by_chance))
     names = {mutant.id for mutant in mutants}

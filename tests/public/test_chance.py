@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.course import load_course
+from manyheads.course import Exercise, load_course
 from manyheads.public.check import check_attempt
 from manyheads.public.file import read
+from manyheads.result import ExerciseResult
 
 COURSE = load_course(Path(__file__).parents[2])
 EXERCISE = next(each for each in COURSE.exercises if each.id == "weight_split")
@@ -56,8 +57,24 @@ class MultiHeadAttention(nn.Module):
 def test_what_chance_answers_is_named(monkeypatch: pytest.MonkeyPatch, old: str, new: str, named: list[str]) -> None:
     source = RIGHT.replace(old, new) if old else RIGHT
     assert bool(old) is (source != RIGHT)
+    assert [each.id for each in checked(EXERCISE, source, monkeypatch).diagnosis] == named
+
+
+def test_where_most_is_wrong_chance_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = next(each for each in COURSE.exercises if each.id == "fused_qkv")
+    right, gated = fused.solution.read_text(encoding="utf-8"), "self.attn_dropout(scores.softmax(dim=-1))"
+    assert gated in right
+    source = right.replace(
+        gated, "nn.functional.dropout(scores.softmax(dim=-1), 0.1)"
+    )  # layers made anew vary as widely
+    result = checked(fused, source, monkeypatch)
+    assert result.score < result.max_score
+    assert (result.diagnosis, result.also) == ((), ())
+
+
+def checked(exercise: Exercise, source: str, monkeypatch: pytest.MonkeyPatch) -> ExerciseResult:
+    """What a student's machine says of this text."""
     module = types.ModuleType("attempt")
     monkeypatch.setitem(sys.modules, "attempt", module)
     exec(compile(source, "a.py", "exec", dont_inherit=True), vars(module))
-    result = check_attempt(read(EXERCISE.fingerprints), LocalRecordingRunner(vars(module)), source)
-    assert [each.id for each in result.diagnosis] == named
+    return check_attempt(read(exercise.fingerprints), LocalRecordingRunner(vars(module)), source)
