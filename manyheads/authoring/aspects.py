@@ -28,6 +28,7 @@ OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
+MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
 MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
 
@@ -111,16 +112,22 @@ class Chosen:
 def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dict[str, Chosen]:
     """What each visible check asks, by its id.
 
-    What dropout leaves is asked last at most: a check would else ask that little, and miss dropouts that are elsewhere.
+    It is asked last where that shows so many more of the subjects that no other check sees: of one that is asked of everybody,
+    most verdicts may be right because most subjects are wrong elsewhere. What dropout leaves is asked last at most: a check
+    would else ask that little, and miss dropouts that are elsewhere.
     """
     nothing: Groups = dict.fromkeys(OF_COPIES, ())
     chosen = {check: Chosen(choose(check, {**found, **nothing}, subjects)) for check, found in groups.items()}
-    unseen = _passing(subjects, *(each.asks for each in chosen.values()))
     for check, found in groups.items():
-        if not chosen[check].asks and any(check in subject.fails for subject in unseen):
-            asks = choose(check, found, unseen)
-            chosen[check] = Chosen(asks, is_last=bool(asks))
-            unseen = _passing(unseen, asks)
+        others = [each.asks for id_, each in chosen.items() if id_ != check]
+        alone = _passing(subjects, *others)
+        failing = [subject for subject in alone if check in subject.fails]
+        seen = len(failing) - len(_passing(failing, chosen[check].asks))
+        if len(failing) < MORE_IF_LAST * seen:
+            continue
+        asks = choose(check, found, alone)
+        if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * seen:
+            chosen[check] = Chosen(asks, is_last=True)
     return chosen
 
 

@@ -111,3 +111,19 @@ def test_what_dropout_leaves_is_asked_last_at_most() -> None:
     chosen = choose_all({"drops": groups}, [*struck, elsewhere])["drops"]
     assert chosen.is_last
     assert {ask.aspect for ask in chosen.asks} == {"struck", "dropped"}
+
+
+def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
+    """Once, it was right about so many whose values are wrong that a dropout that was left out, alone, went unseen."""
+
+    def subject(fails: str, *broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+        return Subject(frozenset(fails.split()), False, frozenset(broken))
+
+    groups: Groups = {**dict.fromkeys(GROUPS, ()), "values": [(0,)], "finite": [(0,)], "struck": [(0,)]}
+    of_values: Groups = {**groups, "struck": ()}
+    wrong = [subject("values drops", ("values", (0,)), ("finite", (0,))) for _ in range(40)]
+    undropped = [subject("drops", ("struck", (0,))) for _ in range(2)]
+    chosen = choose_all({"values": of_values, "drops": groups}, [*wrong, *undropped])
+    assert not chosen["values"].is_last
+    assert chosen["drops"].is_last
+    assert "struck" in {ask.aspect for ask in chosen["drops"].asks}
