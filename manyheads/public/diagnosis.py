@@ -54,7 +54,9 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
             continue
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
     rest = unexplained.keys() - proven.keys()
-    if not explained and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints)):
+    if not explained and not can_cause(
+        ids, rest, unexplained.keys(), lambda: _differing(fingerprints, unexplained.keys())
+    ):
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
     order = dict.fromkeys([*raised.values(), *others, *ids, *last])
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
@@ -64,15 +66,19 @@ def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, .
     return tuple(named(fingerprints, id_) for id_ in ids)
 
 
-def _differing(fingerprints: Fingerprints) -> dict[str, list[set[int]]]:
+def _differing(fingerprints: Fingerprints, wrong: Set[int]) -> dict[str, list[set[int]]]:
     """For each misconception the calls that each of its mutants answers as the reference does not. Of recorded calls
-    that no visible check asks nothing is seen here.
+    that no visible check asks nothing is seen here. What chance decides may be the mistake's doing where the attempt is wrong.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
     asked = {call: facets_of(fingerprints, call) for check in content.checks for call in check.calls}
     for mutant in content.mutants:
         answers = {index: content.answer(mutant, index) for index in asked}
-        calls = {i for i, each in answers.items() if each is not None and not each.agrees(content.right(i), asked[i])}
+        calls = {
+            i
+            for i, each in answers.items()
+            if (i in wrong if each is None else not each.agrees(content.right(i), asked[i]))
+        }
         found.setdefault(mutant.id, []).append(calls)
     return found
 

@@ -72,6 +72,14 @@ def test_where_most_is_wrong_chance_names_nothing(monkeypatch: pytest.MonkeyPatc
     assert (result.diagnosis, result.also) == ((), ())
 
 
+def test_what_chance_answers_in_other_functions_too_may_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = next(each for each in COURSE.exercises if each.id == "sdpa_equivalence")
+    right, gated = paths.solution.read_text(encoding="utf-8"), "self.dropout if self.training else 0.0"
+    assert gated in right
+    result = checked(paths, right.replace(gated, "self.dropout"), monkeypatch)
+    assert [each.id for each in result.diagnosis] == ["dropout_always_on"]
+
+
 def checked(exercise: Exercise, source: str, monkeypatch: pytest.MonkeyPatch) -> ExerciseResult:
     """What a student's machine says of this text."""
     module = types.ModuleType("attempt")
