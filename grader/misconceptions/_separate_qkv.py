@@ -43,9 +43,7 @@ class Knobs:
     order: str = "qkv"
     values: str = "v"  # v, k, q, x
     transposed: str = ""
-    no_bias: str = (
-        ""  # layers without a bias where one is asked for; o: out_proj; O: out_proj where qkv_bias is not given
-    )
+    no_bias: str = ""  # layers without a bias where one is asked for; o: out_proj; O: out_proj without qkv_bias
     own_bias: str = ""  # layers with a bias where none is
     drop: tuple[str, ...] = ("weights",)  # scores, hidden, weights, merged, output; one that stands twice acts twice
     rate: float | None = None  # in place of the argument

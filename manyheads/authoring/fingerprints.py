@@ -8,6 +8,7 @@ from ..checks.explain import KINDS
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.kill_matrix import KillMatrix
+from ..diagnosis.pair_answers import Pairs
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.fingerprint import Facet, has_no_numbers
 from ..submission.read import code_digest
@@ -34,7 +35,7 @@ _FACETS: tuple[Facet, ...] = (
 
 
 def recorded_file(
-    exercise: Exercise, stub: str, recorded: RecordedCalls, answers: Sequence[Answers], kills: KillMatrix
+    exercise: Exercise, stub: str, recorded: RecordedCalls, answers: Sequence[Answers], kills: KillMatrix, pairs: Pairs
 ) -> bytes:
     """Make the fingerprint file of an exercise. answers: of all mutants of the bank, part by part."""
     bank = load_bank(exercise)
@@ -50,10 +51,10 @@ def recorded_file(
         stub=code_digest(stub),
         checks=tuple(_checks(recorded, known, disputed, subjects)),
         replies=known.replies,
-        mutants=tuple(dict.fromkeys(mutants)),
+        mutants=tuple(mutants),
         words=words_of(bank),
     )
-    return save(Fingerprints(content, recorded.calls, recorded.expected))
+    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs))
 
 
 def words_of(bank: Bank) -> dict[str, Words]:

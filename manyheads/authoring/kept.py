@@ -11,6 +11,7 @@ import hashlib
 from ..course import Exercise
 from ..course.neighbours import with_neighbours
 from ..diagnosis.bank import load_bank
+from ..diagnosis.pair_answers import Pairs
 from ..diagnosis.table_file import structure_of
 from ..public.file import Fingerprints, loaded, save
 from ..submission.read import code_digest
@@ -50,16 +51,17 @@ def _code(exercise: Exercise, kills: bytes) -> str:
     return digest.hexdigest()
 
 
-def kept_file(exercise: Exercise, stub: str, recorded: RecordedCalls) -> bytes | None:
-    """The fingerprint file that lies there, for the stub and the words of today; None where its numbers are others.
+def kept_file(exercise: Exercise, stub: str, recorded: RecordedCalls, pairs: Pairs) -> bytes | None:
+    """The fingerprint file that lies there, for the stub, the words and the pairs of today; None where its numbers are others.
 
     To be asked only where the file is as a release left it, with a digest that is still `recorded_from`.
     """
     there = exercise.fingerprints.read_bytes()
-    content = loaded(there).content
-    if not in_step(there, save(Fingerprints(content, recorded.calls, recorded.expected))):
+    known = loaded(there)
+    content = known.content
+    if not in_step(there, save(Fingerprints(content, recorded.calls, recorded.expected, known.pairs))):
         return None
     if not all(right.is_same(content.right(i)) for i, right in enumerate(recorded.right)):
         return None
     today = {"stub": code_digest(stub), "words": words_of(load_bank(exercise))}
-    return save(Fingerprints(content.model_copy(update=today), recorded.calls, recorded.expected))
+    return save(Fingerprints(content.model_copy(update=today), recorded.calls, recorded.expected, pairs))

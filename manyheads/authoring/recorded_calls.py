@@ -8,12 +8,13 @@ from itertools import combinations
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, StandIn
-from ..checks.cast import map_call
+from ..checks.cast import rounded
 from ..checks.implementation import Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
+from ..diagnosis.table_file import PUBLIC
 from ..judge.catalogue import Catalogue
 from ..public.compared import first_of
 from ..public.copies import is_of_copies
@@ -23,7 +24,6 @@ from .chance import is_deterministic
 from .edits import is_an_edit
 from .recorded import RecordedCalls, SettledRunner, calls_of, expected_of
 
-PUBLIC = b"public inputs: drawn without the course's secret"
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
 
 
@@ -33,7 +33,7 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     outcomes, transcript = right_answers(catalogue, exercise)
     exchanges = [e for e in transcript if _is_recordable(reference, e.call)]
     asked_by = tuple(e.check for e in exchanges)
-    calls = tuple(_rounded(e.call) for e in exchanges)
+    calls = tuple(rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
     expected = [first_of(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True)]
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
@@ -67,12 +67,7 @@ def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckO
 
 
 def _is_recordable(reference: Runner, call: Call) -> bool:
-    return _elements(call) <= ELEMENTS_LIMIT and is_deterministic(reference, _rounded(call))
-
-
-def _rounded(call: Call) -> Call:
-    """The call with every number rounded to float32, in which the file stores it."""
-    return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
+    return _elements(call) <= ELEMENTS_LIMIT and is_deterministic(reference, rounded(call))
 
 
 def _elements(call: Call) -> int:

@@ -10,12 +10,14 @@ from typing import Literal
 from ..course import Course, Exercise
 from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
+from ..diagnosis.pair_answers import Pairs
 from ..judge.catalogue import Catalogue
 from .answers import Answers, answers_of
 from .files import Released, files_of
 from .fingerprints import recorded_file
 from .kept import kept_file, recorded_from
 from .kill_matrix import kill_matrix_of, kill_rows
+from .pairs import recorded_pairs
 from .recorded import RecordedCalls
 from .recorded_calls import recorded_calls
 from .stub import stub_of
@@ -107,7 +109,9 @@ class Workshop:
             return Made(hidden=hidden)
         stub, calls = stub_of(exercise), self._calls(exercise)
         made_from = recorded_from(exercise, calls, new.file_content() if new else exercise.kill_matrix.read_bytes())
-        fingerprints = kept_file(exercise, stub, calls) if step.recorded_from == made_from else None
+        fingerprints = (
+            kept_file(exercise, stub, calls, self._pairs(exercise)) if step.recorded_from == made_from else None
+        )
         if fingerprints is None:
             fingerprints = self.fingerprints(exercise, self.ask_all(exercise) if step.recorded_from else asked)
         files = files_of(self._catalogue, exercise, stub, fingerprints)
@@ -123,7 +127,7 @@ class Workshop:
         kills = self._matrix(exercise, asked) or read_kill_matrix(exercise)
         assert kills is not None
         answers = [each for each in asked if isinstance(each, Answers)]
-        return recorded_file(exercise, stub_of(exercise), self._calls(exercise), answers, kills)
+        return recorded_file(exercise, stub_of(exercise), self._calls(exercise), answers, kills, self._pairs(exercise))
 
     def ask_all(self, exercise: Exercise) -> list[Asked]:
         """What all steps find that the files need."""
@@ -136,6 +140,9 @@ class Workshop:
         return (
             kill_matrix_of(self._catalogue, exercise, [row for each in found for row in each.rows]) if found else None
         )
+
+    def _pairs(self, exercise: Exercise) -> Pairs:
+        return recorded_pairs(self._catalogue.tables.of(exercise), load_bank(exercise), self._calls(exercise).calls)
 
     def _calls(self, exercise: Exercise) -> RecordedCalls:
         if exercise.id not in self._recorded:

@@ -28,6 +28,11 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
     return changed if elsewhere is None else dataclasses.replace(changed, device=elsewhere)
 
 
+def rounded(call: Call) -> Call:
+    """The call with every number rounded to float32, in which files store it."""
+    return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
+
+
 def map_call(
     call: Call, tensor: Callable[[Tensor], Tensor], build: Callable[[Build], Mapping[str, Any]] = lambda _: {}
 ) -> Call:

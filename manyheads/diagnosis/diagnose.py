@@ -121,8 +121,8 @@ def diagnose(
         caused = can_cause([*exceptions, *suspects], unexplained, {o.id for o in failed}, checks_failed_by)
         # An attempt that changes its argument computes with another one; one that answers by chance, or with weights
         # of its own, matches nothing.
-        unlike_any = MUTATED in suspects or learns_more(reference, transcript) or _answers_by_chance(subject, exchanges)
-        if not caused and not unlike_any:
+        caused = caused or MUTATED in suspects or learns_more(reference, transcript)
+        if not caused and not _answers_by_chance(subject, exchanges):
             exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(proven[o.id] for o in unfinished)]

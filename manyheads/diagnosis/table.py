@@ -19,7 +19,8 @@ from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import Exchange
 from .bank import Bank, Mutant, Namespace
-from .sketch import HEAD, Sketches, sketch
+from .pair_answers import Pairs, no_pairs
+from .sketch import Sketches, sketch
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 
@@ -32,16 +33,6 @@ class Probe:
     check: str
     nth: int
     call: Call
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """(P,) each: two classes, a probe on which both change something, and the answer of both faults together there."""
-
-    first: Tensor
-    second: Tensor
-    probe: Tensor
-    answers: Sketches
 
 
 @dataclass(frozen=True)
@@ -71,7 +62,7 @@ def build_table(bank: Bank, reference: Runner, exchanges: Sequence[Exchange]) ->
         tuple(tuple(members) for members in classes),
         tuple(a.at(heads) for a in answers),
         silent[heads],
-        _no_pairs(),
+        no_pairs(),
     )
     return dataclasses.replace(table, pairs=_pairs(bank, table))
 
@@ -149,7 +140,7 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
         where.append(probe)
         replies.append(sketch([reply]))
     if not first:
-        return _no_pairs()
+        return no_pairs()
     columns = [torch.tensor(column, dtype=torch.int16) for column in (first, second, where)]
     return Pairs(columns[0], columns[1], columns[2], _stack(replies))
 
@@ -170,9 +161,3 @@ def combined(
 def _stack(rows: Sequence[Sketches]) -> Sketches:
     heads = [row.head() for row in rows]
     return Sketches(*(torch.cat([getattr(h, f) for h in heads]) for f in ("structure", "numbers", "scales")))
-
-
-def _no_pairs() -> Pairs:
-    none = torch.zeros(0, dtype=torch.int16)
-    empty = torch.zeros(0, HEAD)
-    return Pairs(none, none, none, Sketches(torch.zeros(0, dtype=torch.int64), empty, empty))

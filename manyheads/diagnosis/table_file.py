@@ -20,11 +20,12 @@ from ..course import Exercise
 from ..submission.read import code_digest
 from .agree import comparable
 from .bank import Bank
+from .pair_answers import from_tensors, to_tensors
 from .sketch import Sketches
-from .table import Pairs, Table, build_table, probe_at
+from .table import Table, build_table, probe_at
 
-FORMAT = "8"  # increase it when the format of a table or its computation changes
-FIXED = b"the table's inputs: the same for everybody"  # used in place of the course secret
+FORMAT = "9"  # increase it when the format of a table or its computation changes
+PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
 
 
 def table_key(exercise: Exercise, transcript: Sequence[Exchange]) -> str:
@@ -45,7 +46,7 @@ def structure_of(call: Call) -> bytes:
 
 
 def load_table(path: Path, key: str, bank: Bank, reference: Runner, transcript: Sequence[Exchange]) -> Table:
-    """Load the table, or build it if the file is missing or stale. `transcript`: of the reference, with FIXED."""
+    """Load the table, or build it if the file is missing or stale. `transcript`: of the reference, with PUBLIC."""
     exchanges = [e for e in transcript if comparable(e)]
     try:
         return _read(path.read_bytes(), key, exchanges)
@@ -54,7 +55,7 @@ def load_table(path: Path, key: str, bank: Bank, reference: Runner, transcript: 
 
 
 def new_table(bank: Bank, reference: Runner, transcript: Sequence[Exchange]) -> Table:
-    """Build the table, whatever lies on disk. `transcript`: of the reference, with FIXED."""
+    """Build the table, whatever lies on disk. `transcript`: of the reference, with PUBLIC."""
     return build_table(bank, reference, [e for e in transcript if comparable(e)])
 
 
@@ -73,8 +74,7 @@ def save_table(table: Table, key: str) -> bytes:
     tensors["class_members"] = torch.tensor([m for members in table.classes for m in members])
     for k, answers in enumerate(table.answers):
         tensors |= _named(f"answers{k}", answers)
-    pairs = table.pairs
-    tensors |= {"first": pairs.first, "second": pairs.second, "probe": pairs.probe, **_named("pairs", pairs.answers)}
+    tensors |= to_tensors(table.pairs)
     metadata = {"about": json.dumps({"key": key})}
     return bytes(safetensors.torch.save({n: t.contiguous() for n, t in tensors.items()}, metadata=metadata))
 
@@ -87,8 +87,7 @@ def _read(data: bytes, key: str, exchanges: Sequence[Exchange]) -> Table:
     classes = tuple(tuple(next(members) for _ in range(size)) for size in t["class_sizes"].tolist())
     probes = tuple(probe_at(exchanges, i) for i in t["probes"].tolist())
     answers = tuple(_sketches(t, f"answers{k}") for k in range(len(probes)))
-    pairs = Pairs(t["first"], t["second"], t["probe"], _sketches(t, "pairs"))
-    return Table(probes, classes, answers, t["silent"], pairs)
+    return Table(probes, classes, answers, t["silent"], from_tensors(t))
 
 
 def _about(data: bytes) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from ..checks.cast import rounded
 from ..checks.implementation import LocalRunner
 from ..checks.local import LocalRecordingRunner
 from ..checks.recording import Exchange
@@ -12,7 +14,7 @@ from ..course import Exercise
 from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import checks_failed_by
 from ..diagnosis.table import Table
-from ..diagnosis.table_file import FIXED, is_current, load_table, new_table, save_table, table_key
+from ..diagnosis.table_file import PUBLIC, is_current, load_table, new_table, save_table, table_key
 from .check_run import CheckRun
 from .run_checks import HiddenChecks
 
@@ -51,8 +53,12 @@ class Tables:
         return is_current(exercise.table, key)
 
     def _made_from(self, exercise: Exercise) -> tuple[LocalRunner, list[Exchange], str]:
-        """The reference, all its exchanges with the checks on fixed inputs, and the key of a table made from them."""
+        """The reference, all its exchanges with the checks on public inputs, and the key of a table made from them.
+
+        The calls are those that are recorded for students, number by number, so that its pairs are known there, too.
+        """
         reference = LocalRunner(namespace_of(exercise.solution))
         subject = LocalRecordingRunner(reference.namespace)
-        self._checks.run(exercise.checks, CheckRun(subject, reference, FIXED, (exercise.id,), forms=exercise.forms))
-        return reference, subject.transcript, table_key(exercise, subject.transcript)
+        self._checks.run(exercise.checks, CheckRun(subject, reference, PUBLIC, (exercise.id,), forms=exercise.forms))
+        transcript = [replace(exchange, call=rounded(exchange.call)) for exchange in subject.transcript]
+        return reference, transcript, table_key(exercise, transcript)

@@ -71,7 +71,7 @@ def _varies(each: Compared) -> bool:
     if each.reply.mutated or not outputs:
         return False
     if is_of_copies(each.call):
-        return _are_apart([outputs[0][0]], [outputs[0][1]])
+        return outputs[0].dim() > 1 and _are_apart([outputs[0][0]], [outputs[0][1]])
     count = len(outputs) // runs
     return any(_are_apart(outputs[:count], outputs[run * count : (run + 1) * count]) for run in range(1, runs))
 

@@ -41,7 +41,7 @@ def _extremes(output: Output) -> Output:
     number is 0 in a copy in which others beside it, of the last axis, are not.
     """
     tensor = output.tensor
-    if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or not len(tensor):
+    if tensor is None or not tensor.is_floating_point() or tensor.dim() < 2 or not tensor.numel():
         return output
     sizes = tensor.abs()
     is_there = sizes > NOTHING * sizes.max()

@@ -13,9 +13,10 @@ from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .chance import proven_by_chance
 from .compared import Compared
-from .facets import differs, facets_of
+from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
+from .pairs import explaining_pair
 from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
@@ -44,6 +45,8 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
+    if not explained:
+        explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
@@ -166,7 +169,7 @@ def _unknown(fingerprints: Fingerprints, mutant: int, asked: Set[int]) -> int:
 def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Compared]) -> frozenset[int]:
     """The calls that a mutant explains; none if what it answers is known of none of them."""
     content = fingerprints.content
-    explained = frozenset(i for i in unexplained if _matches(fingerprints, mutant, i, unexplained[i]))
+    explained = frozenset(i for i in unexplained if matches(fingerprints, mutant, i, unexplained[i]))
     is_known = any(content.answer(content.mutants[mutant], i) is not None for i in explained)
     return explained if is_known else frozenset()
 
@@ -175,17 +178,7 @@ def _is_silent_elsewhere(
     fingerprints: Fingerprints, mutant: int, differing: Mapping[int, Compared], asked: Set[int]
 ) -> bool:
     """Whether the mutant answers as the attempt or as the reference does, on every call that is asked."""
-    content = fingerprints.content
-    for index in sorted(asked):
-        known = content.answer(content.mutants[mutant], index)
-        if known is None or known.agrees(content.right(index), facets_of(fingerprints, index)):
-            continue
-        if index not in differing or not _matches(fingerprints, mutant, index, differing[index]):
-            return False
-    return True
-
-
-def _matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
-    content = fingerprints.content
-    known = content.answer(content.mutants[mutant], index)
-    return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
+    return all(
+        is_silent(fingerprints, mutant, i) or (i in differing and matches(fingerprints, mutant, i, differing[i]))
+        for i in sorted(asked)
+    )

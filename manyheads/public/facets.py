@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .compared import Compared
 from .file import Fingerprints
 from .fingerprint import Facet, ReplyFingerprint
 
@@ -21,3 +22,16 @@ def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
     facets = fingerprints.facets[index]
     is_fused = fingerprints.content.right(index).fused
     return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets
+
+
+def matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+    """Whether a mutant, by its number, answers this call as the attempt does; or as chance will have it."""
+    known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
+    return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
+
+
+def is_silent(fingerprints: Fingerprints, mutant: int, index: int) -> bool:
+    """Whether a mutant answers this call as the reference does; or as chance will have it."""
+    content = fingerprints.content
+    known = content.answer(content.mutants[mutant], index)
+    return known is None or known.agrees(content.right(index), facets_of(fingerprints, index))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from ..box.worker import wire
 from ..box.worker.messages import Call
 from ..course import CourseError
 from ..diagnosis.agree import has_own_weights
+from ..diagnosis.pair_answers import PREFIX, Pairs, from_tensors, no_pairs, to_tensors
 from .aspects import Aspect
 from .compared import Expected
 from .fingerprint import Facet, ReplyFingerprint
@@ -83,7 +84,7 @@ class Words(_Model):
 class Content(_Model):
     """The JSON part of a fingerprint file."""
 
-    format: Literal[4] = 4  # 3 had three numbers of many copies where there are four
+    format: Literal[5] = 5  # 4 had no pairs
     exercise: str
     stub: str  # code_digest of the untouched stub
     checks: tuple[PublicCheck, ...]
@@ -113,6 +114,7 @@ class Fingerprints:
     content: Content
     calls: tuple[Call, ...]
     expected: tuple[Expected, ...]  # what the reference returned to each call
+    pairs: Pairs = field(default_factory=no_pairs)  # of mutants, by their places in the content, on one of the calls
 
     @cached_property
     def facets(self) -> dict[int, tuple[Facet, ...]]:
@@ -141,6 +143,7 @@ def save(fingerprints: Fingerprints) -> bytes:
     ]
     body = {"content": fingerprints.content.model_dump(), "calls": calls, "expected": expected}
     named = {f"t{i:04d}": (t.float() if t.is_floating_point() else t).clone() for i, t in enumerate(tensors)}
+    named |= to_tensors(fingerprints.pairs)
     return bytes(safetensors.torch.save(named, metadata={"body": json.dumps(body, sort_keys=True)}))
 
 
@@ -165,11 +168,12 @@ def loaded(data: bytes) -> Fingerprints:
     named = safetensors.torch.load(data)
     length = int.from_bytes(data[:8], "little")
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
-    tensors = [named[name] for name in sorted(named)]
+    tensors = [named[name] for name in sorted(named) if not name.startswith(PREFIX)]
     return Fingerprints(
         Content.model_validate(body["content"]),
         tuple(_call(wire.from_body(c, tensors)) for c in body["calls"]),
         tuple(_expected(each, tensors) for each in body["expected"]),
+        from_tensors(named),
     )
 
 

@@ -29,9 +29,8 @@ def test_where_most_is_wrong_chance_names_nothing(monkeypatch: pytest.MonkeyPatc
     fused = exercise("fused_qkv")
     right, gated = fused.solution.read_text(encoding="utf-8"), "self.attn_dropout(scores.softmax(dim=-1))"
     assert gated in right
-    source = right.replace(
-        gated, "nn.functional.dropout(scores.softmax(dim=-1), 0.1)"
-    )  # layers made anew vary as widely
+    # Layers that are made anew in every call vary as widely.
+    source = right.replace(gated, "nn.functional.dropout(scores.softmax(dim=-1), 0.1)")
     result = checked(fused, source, monkeypatch)
     assert result.score < result.max_score
     assert (result.diagnosis, result.also) == ((), ())

@@ -59,6 +59,14 @@ def test_a_dropout_more_or_less_or_at_another_rate_shows() -> None:
         assert not torch.allclose(once, other)
 
 
+def test_an_answer_without_numbers_is_left_alone() -> None:
+    call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
+    reply = LocalRunner({"Layer": Layer}).execute(call)
+    empty = torch.zeros(512, 1, 0)
+    none = dataclasses.replace(reply, outputs=(dataclasses.replace(reply.outputs[0], tensor=empty, shape=(512, 1, 0)),))
+    assert settled(call, none).outputs[0].tensor is empty
+
+
 def test_other_calls_are_left_alone() -> None:
     call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
     assert is_of_copies(call)

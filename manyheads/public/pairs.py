@@ -1,0 +1,85 @@
+"""Two mistakes at once, by what is recorded of pairs of mutants: where no mistake alone explains an attempt's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+
+from ..diagnosis.sketch import sketch
+from .apart import explaining_apart
+from .compared import Compared
+from .facets import is_silent, matches
+from .file import Fingerprints
+from .fingerprint import ReplyFingerprint
+
+DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
+
+Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
+
+
+def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]) -> list[Named]:
+    """The two misconceptions that together explain all calls on which the attempt differs from the reference; or none.
+
+    Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
+    them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
+    """
+    found = list[tuple[int, tuple[int, int]]]()
+    for pair in _that_agree(fingerprints, differing):
+        doubts = _doubts(fingerprints, pair, differing, asked)
+        if doubts is not None and doubts <= DOUBTS:
+            found.append((doubts, pair))
+    found = [(doubts, pair) for doubts, pair in found if doubts == min(found)[0]]
+    mutants = fingerprints.content.mutants
+    kinds = [frozenset(mutants[m].id for m in pair) for _, pair in found]
+    if found and all(kind & kinds[0] for kind in kinds):
+        both: tuple[int, int] | None = min(found)[1]
+    else:
+        both = explaining_apart(fingerprints, differing, asked)
+    return [(mutants[m].id, _others(fingerprints, m)) for m in both or ()]
+
+
+def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
+    """The other misconceptions of which a mutant answers every call alike."""
+    mutants = fingerprints.content.mutants
+    one = mutants[mutant]
+    return tuple(dict.fromkeys(each.id for each in mutants if each.answers == one.answers and each.id != one.id))
+
+
+def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -> Iterator[tuple[int, int]]:
+    """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of neither alone."""
+    pairs = fingerprints.pairs
+    for index in pairs.probe.unique().tolist():
+        if index in differing and _has_weights(differing[index].found, differing[index].right):
+            here, seen = pairs.at(pairs.probe == index), differing[index]
+            agree = here.answers.agree_with(sketch([seen.reply]).head())
+            for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
+                if all(_answers_otherwise(fingerprints, m, index, seen) for m in pair):
+                    yield pair
+
+
+def _answers_otherwise(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+    """Whether a mutant, with the weights that it is given, answers otherwise than the attempt."""
+    known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
+    return known is not None and _has_weights(known, seen.right) and not known.agrees(seen.found, ("outputs",))
+
+
+def _has_weights(found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+    """Whether a module has most of the parameters that it is given: what it answers with others is no evidence."""
+    given = right.parameters.keys()
+    return 2 * len(given & found.parameters.keys()) >= len(given)
+
+
+def _doubts(
+    fingerprints: Fingerprints, pair: tuple[int, int], differing: Mapping[int, Compared], asked: Set[int]
+) -> int | None:
+    """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt; None
+    where the attempt is right and the pair is not, or the other way round.
+    """
+    mutants, doubts = [fingerprints.content.mutants[m] for m in pair], 0
+    for index in asked:
+        if any(mutant.answers[index] is None for mutant in mutants):  # chance decides
+            continue
+        speaking = [m for m in pair if not is_silent(fingerprints, m, index)]
+        if len(speaking) < 2 and bool(speaking) != (index in differing):
+            return None
+        doubts += len(speaking) == 1 and not matches(fingerprints, speaking[0], index, differing[index])
+    return doubts

@@ -1,0 +1,96 @@
+"""Two mistakes at once are both named on a student's machine, where no mistake alone explains the answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.checks.implementation import LocalRunner
+from manyheads.diagnosis.bank import load_bank
+from manyheads.diagnosis.sketch import sketch
+from manyheads.public.file import read
+from tests.public.told_at_home import RIGHT, checked, exercise
+
+QUERIES = ("softmax(-1)", "softmax(-2)")
+MERGED = ("y.transpose(1, 2).flatten(2)", "y.reshape(len(x), T, -1)")
+UNSCALED = (" / math.sqrt(q.shape[-1])", "")
+SQUASHED = (" @ v", " @ v.tanh()")
+
+MADE_ANEW = """import torch
+from torch import nn
+
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout=0.0, qkv_bias=False):
+        super().__init__()
+        self.sizes, self.context, self.drop = (d_in, d_out, qkv_bias), context_length, nn.Dropout(dropout)
+
+    def forward(self, x):
+        T = x.shape[1]
+        if T > self.context:
+            raise ValueError(f"{T}, {self.context}")
+        self.W_query, self.W_key, self.W_value = (nn.Linear(*self.sizes) for _ in range(3))
+        scores = self.W_query(x) @ self.W_key(x).mT / self.sizes[1] ** 0.5
+        future = torch.ones(T, T, device=x.device).triu(1) > 0
+        return self.drop(scores.masked_fill(future, -torch.inf).softmax(-1)) @ self.W_value(x)
+"""
+
+
+def with_edits(*edits: tuple[str, str]) -> str:
+    """The right attempt with these replacements."""
+    source = RIGHT
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
+@pytest.mark.parametrize(
+    ("edits", "named"),
+    [
+        pytest.param(
+            [QUERIES, MERGED], {"softmax_query_axis", "merge_no_transpose"}, id="both change the same numbers"
+        ),
+        pytest.param(
+            [UNSCALED, MERGED], {"scale_missing", "merge_no_transpose"}, id="one that single heads show alone"
+        ),
+        pytest.param([QUERIES, SQUASHED], set(), id="one that nobody listed"),
+    ],
+)
+def test_two_mistakes_are_both_named(
+    monkeypatch: pytest.MonkeyPatch, edits: list[tuple[str, str]], named: set[str]
+) -> None:
+    found = checked(exercise("weight_split"), with_edits(*edits), monkeypatch).diagnosis
+    assert {each.id for each in found} == named
+
+
+def test_one_that_changes_numbers_and_one_that_changes_its_argument_are_both_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mask = exercise("causal_mask")
+    source = mask.solution.read_text(encoding="utf-8")
+    for old, new in ((".tril()", ".triu()"), ("masked_fill(~mask", "masked_fill_(~mask")):
+        assert old in source
+        source = source.replace(old, new)
+    assert [each.id for each in checked(mask, source, monkeypatch).diagnosis] == ["mask_reversed", "input_mutated"]
+
+
+def test_weights_of_its_own_are_no_evidence_of_two_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = checked(exercise("self_attention"), MADE_ANEW, monkeypatch)
+    assert found.score < found.max_score
+    assert {each.id for each in found.diagnosis} <= {"params_not_registered"}
+
+
+def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer() -> None:
+    loop = exercise("mha_by_loop")
+    recorded, bank = read(loop.fingerprints), load_bank(loop)
+    pairs, tried = recorded.pairs, 0
+    for row in range(0, len(pairs.first), len(pairs.first) // 40):
+        first, second, call = (int(each[row]) for each in (pairs.first, pairs.second, pairs.probe))
+        assert (bank.mutants[first].id, bank.mutants[second].id) == tuple(
+            recorded.content.mutants[m].id for m in (first, second)
+        )
+        together = bank.combine(bank.mutants[first], bank.mutants[second])
+        if together is not None:
+            reply = LocalRunner(together, only_values=True).execute(recorded.calls[call])
+            tried += 1
+            assert pairs.answers.at([row]).agree_with(sketch([reply]).head()).item()
+    assert tried > 20
