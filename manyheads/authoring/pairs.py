@@ -15,7 +15,7 @@ from ..diagnosis.table import Table
 
 
 def recorded_pairs(table: Table, bank: Bank, calls: Sequence[Call]) -> Pairs:
-    """The pairs whose answer is no exception: many pairs end in the same one. Each class is its likeliest mutant.
+    """The pairs whose answer has numbers: many pairs end in the same exception. Each class is its likeliest mutant.
 
     bank: whose mutants the table is made of. calls: that are recorded, of which most probes are one.
     """
@@ -26,7 +26,8 @@ def recorded_pairs(table: Table, bank: Bank, calls: Sequence[Call]) -> Pairs:
     of_class = torch.tensor([ids.index(bank.mutants[members[0]].id) for members in table.classes])
     pairs = table.pairs
     first, second, probe = pairs.first.long(), pairs.second.long(), probes[pairs.probe.long()]
-    wanted = (probe >= 0) & ~pairs.answers.raised() & (of_class[first] != of_class[second])
+    has_numbers = pairs.answers.numbers.abs().sum(1) > 0  # NaN everywhere says little
+    wanted = (probe >= 0) & has_numbers & (of_class[first] != of_class[second])
     return Pairs(heads[first], heads[second], probe, pairs.answers).at(wanted)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from ..diagnosis.sketch import sketch
 from .apart import explaining_apart
@@ -12,12 +12,14 @@ from .file import Fingerprints
 from .fingerprint import ReplyFingerprint
 
 DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
+MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
 
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
 
 def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]) -> list[Named]:
-    """The two misconceptions that together explain all calls on which the attempt differs from the reference; or none.
+    """The two misconceptions that together explain all calls on which the attempt differs from the reference; one, where of
+    the other too many would do; or none.
 
     Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
     them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
@@ -27,14 +29,26 @@ def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Compared
         doubts = _doubts(fingerprints, pair, differing, asked)
         if doubts is not None and doubts <= DOUBTS:
             found.append((doubts, pair))
-    found = [(doubts, pair) for doubts, pair in found if doubts == min(found)[0]]
+    if found:
+        fewest = min(found)[0]
+        return _common(fingerprints, [pair for doubts, pair in sorted(found) if doubts <= fewest + 1])
+    apart = explaining_apart(fingerprints, differing, asked)
+    return [(fingerprints.content.mutants[m].id, _others(fingerprints, m)) for m in apart or ()]
+
+
+def _common(fingerprints: Fingerprints, pairs: Sequence[tuple[int, int]]) -> list[Named]:
+    """What these pairs have in common, the likeliest first: all of the first pair, if what differs in them are few mistakes."""
     mutants = fingerprints.content.mutants
-    kinds = [frozenset(mutants[m].id for m in pair) for _, pair in found]
-    if found and all(kind & kinds[0] for kind in kinds):
-        both: tuple[int, int] | None = min(found)[1]
-    else:
-        both = explaining_apart(fingerprints, differing, asked)
-    return [(mutants[m].id, _others(fingerprints, m)) for m in both or ()]
+    kinds = list(dict.fromkeys(frozenset(mutants[m].id for m in pair) for pair in pairs))
+    shared = frozenset[str].intersection(*kinds)
+    rest = list(dict.fromkeys(id_ for kind in kinds for id_ in sorted(kind - shared)))
+    named = list[Named]()
+    for m in pairs[0] if shared else ():
+        id_ = mutants[m].id
+        others = () if id_ in shared else tuple(each for each in rest if each != id_)
+        if len(others) <= MOST_ALTERNATIVES:
+            named.append((id_, tuple(dict.fromkeys([*others, *_others(fingerprints, m)]))))
+    return named
 
 
 def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
@@ -48,8 +62,13 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
     """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of neither alone."""
     pairs = fingerprints.pairs
     for index in pairs.probe.unique().tolist():
-        if index in differing and _has_weights(differing[index].found, differing[index].right):
-            here, seen = pairs.at(pairs.probe == index), differing[index]
+        seen = differing.get(index)
+        if (
+            seen is not None
+            and _has_weights(seen.found, seen.right)
+            and not seen.found.agrees(seen.right, ("outputs",))
+        ):
+            here = pairs.at(pairs.probe == index)
             agree = here.answers.agree_with(sketch([seen.reply]).head())
             for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
                 if all(_answers_otherwise(fingerprints, m, index, seen) for m in pair):
