@@ -8,7 +8,7 @@ from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import load_bank
 from manyheads.diagnosis.sketch import sketch
 from manyheads.public.file import read
-from tests.public.told_at_home import RIGHT, checked, exercise
+from tests.public.told_at_home import COURSE, RIGHT, checked, exercise
 
 QUERIES = ("softmax(-1)", "softmax(-2)")
 MERGED = ("y.transpose(1, 2).flatten(2)", "y.reshape(len(x), T, -1)")
@@ -78,6 +78,14 @@ def test_weights_of_its_own_are_no_evidence_of_two_mistakes(monkeypatch: pytest.
     found = checked(exercise("self_attention"), MADE_ANEW, monkeypatch)
     assert found.score < found.max_score
     assert {each.id for each in found.diagnosis} <= {"params_not_registered"}
+
+
+def test_an_answer_that_begins_right_is_no_evidence_of_two_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiled = exercise("tiled_attention")
+    source = (COURSE.root / "grader/wrong/tiled_attention/lse_is_maximum.py").read_text(encoding="utf-8")
+    found = checked(tiled, source, monkeypatch)
+    assert found.score < found.max_score
+    assert found.diagnosis == ()
 
 
 def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer() -> None:
