@@ -10,7 +10,7 @@ not tell dropout. A check that needs chance, or more than recordings hold, is le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import get_args
 
@@ -27,6 +27,10 @@ OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
+TELLING: tuple[Aspect, ...] = (
+    "difference", *OF_COPIES, "dropped", "dtype", "parameters", "mutated", "gradients_arrive",
+    "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
+)  # may mean one misconception: wrong numbers have many causes  # fmt: skip
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
 MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
@@ -40,11 +44,12 @@ Broken = frozenset[
 
 @dataclass(frozen=True)
 class Subject:
-    """Trusted code whose verdicts are known."""
+    """Trusted code whose verdicts are known. id: its misconception, "" of a right attempt."""
 
     fails: frozenset[str]
     is_right: bool
     broken: Broken
+    id: str = ""
 
 
 def groups_of(
@@ -128,7 +133,22 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
         asks = choose(check, found, alone)
         if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * seen:
             chosen[check] = Chosen(asks, is_last=True)
-    return chosen
+    first = [each.asks for each in chosen.values() if not each.is_last]
+    alone = _passing(subjects, *first)
+    return {
+        check: replace(each, asks=_with_meanings(each.asks, alone if each.is_last else subjects))
+        for check, each in chosen.items()
+    }
+
+
+def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """The aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
+    found = []
+    for ask in asks:
+        broken = set[int]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls))
+        names = {subjects[i].id for i in broken} if ask.aspect in TELLING else set()
+        found.append(ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask)
+    return tuple(found)
 
 
 def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]:

@@ -127,3 +127,14 @@ def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
     assert not chosen["values"].is_last
     assert chosen["drops"].is_last
     assert "struck" in {ask.aspect for ask in chosen["drops"].asks}
+
+
+def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
+    def failing(id_: str, *broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+        return Subject(frozenset({"check"}), False, frozenset(broken), id_)
+
+    one: tuple[Aspect, tuple[int, ...]] = ("mutated", (0,))
+    two: tuple[Aspect, tuple[int, ...]] = ("dtype", (1,))
+    subjects = [failing("a", one, two, ("values", (0,))), failing("a", one), failing("b", two)]
+    means = {ask.aspect: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
+    assert (means["mutated"], means["dtype"], means.get("values", "")) == ("a", "", "")
