@@ -7,7 +7,7 @@ type, a parameter of one's own. Where it shows itself, and as what, can tell it 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .compared import Compared
 from .copies import is_of_copies
@@ -31,23 +31,38 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared]) ->
     rights = {i: fingerprints.content.right(i) for i in asked}
     facets = {i: facets_of(fingerprints, i) for i in asked}
     found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i]))}
-    if not found or (len(found) > MOST * len(rights) and not all(_is_of_parameters(way) for way in found.values())):
+    learns = bool(found) and all(map(_of_parameters, found.values()))
+    if learns and not all(way == _of_parameters(way) or _learns_more(seen.values()) for way in found.values()):
+        return {}
+    if len(found) > MOST * len(rights) and not learns:
         return {}
 
     def is_alike(mutant: RecordedMutant) -> bool:
         for i in asked:
             answer = fingerprints.content.answer(mutant, i)
-            if answer is None or _way(rights[i], answer, facets[i]) != found.get(i, ()):
+            if answer is None:
+                return False
+            way, mine = _way(rights[i], answer, facets[i]), found.get(i, ())
+            if way != mine if not learns else _of_parameters(way) != _of_parameters(mine):
                 return False
         return True
 
-    names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)}
+    names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
 
 
-def _is_of_parameters(way: Way) -> bool:
-    """Whether other parameters than are due stand there: then all numbers may be others."""
-    return any(part.startswith("parameters") for part in way)
+def _of_parameters(way: Way) -> Way:
+    """What of it says that other parameters than are due stand there: then all numbers may be others."""
+    return tuple(part for part in way if part.startswith("parameters"))
+
+
+def _learns_more(seen: Iterable[Compared]) -> bool:
+    """Whether the numbers depend on parameters that the reference does not have: a gradient that is not zero proves it."""
+    return any(
+        gradient is not None and bool(gradient.any()) and name not in each.right.gradients
+        for each in seen
+        for name, gradient in each.reply.gradients.items()
+    )
 
 
 def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...]) -> Way:
@@ -80,14 +95,12 @@ def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
 def _way_of_parameters(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
     """Whether some are missing, others too many, and of these what a name or a shape tells."""
     extra = found.parameters.keys() - right.parameters.keys()
-    parts = ["missing"] if right.parameters.keys() - found.parameters.keys() else []
-    for name in extra:
-        shape, (layer, _, kind) = found.parameters[name], name.rpartition(".")
-        if kind == "bias" and f"{layer}.weight" in right.parameters:
-            parts.append("bias")
-        else:
-            parts.append(f"square {shape[-1]}" if len(shape) > 1 and shape[-1] == shape[-2] else "more")
-    return " ".join(sorted(set(parts)))
+    missing = "missing, " if right.parameters.keys() - found.parameters.keys() else ""
+    if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
+        return f"{missing}a bias"
+    if len(extra) == 1 and len(shape := found.parameters[next(iter(extra))]) > 1 and shape[-1] == shape[-2]:
+        return f"{missing}one of {shape[-1]} x {shape[-1]}"
+    return f"{missing}{'more' if extra else ''}"
 
 
 def _is_cut(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:

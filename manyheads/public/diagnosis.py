@@ -44,13 +44,12 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
     answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
     proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
-    proven = {**proven_by_aspect(fingerprints, written), **proven}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
     if not explained:
-        proven = {**proven_by_place(fingerprints, written), **proven}
+        proven = {**proven_by_place(fingerprints, written), **proven_by_aspect(fingerprints, written), **proven}
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
     ids = list(dict.fromkeys(proven.values()))
     others: dict[str, tuple[str, ...]] = {}

@@ -7,6 +7,7 @@ wrongly is not told that it sees the future.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, permutations, product
 
@@ -128,6 +129,21 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
         "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
         "elsewhere or at another rate, or is not scaled up"
     )
+
+
+def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
+    """Whether each number that dropout leaves is an attempt's own in eval mode times one factor that no dropout at the given
+    rate makes: neither one too few nor too many, nor at the rate of what should stay.
+    """
+    if len(answers) != 2:
+        return False
+    (right, calm), (extremes, found) = answers
+    due, mine = (_factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found)))
+    if due is None or mine is None or due <= 1 or mine <= 1:
+        return False
+    dropouts = 2 * math.log(mine) / math.log(due)  # by halves: two of them may be due
+    stays = abs(1 - 1 / mine - 1 / due) < _LEFT
+    return not stays and abs(dropouts - round(dropouts)) > _LEFT
 
 
 def struck_otherwise(answers: Sequence[Pair]) -> str:
