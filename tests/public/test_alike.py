@@ -124,3 +124,29 @@ def test_what_an_aspect_means_names_it(monkeypatch: pytest.MonkeyPatch, old: str
     source = MEASURE.replace("SOLUTION", repr(str(exercise.solution)))
     source = source.replace(f"y{old}.max()", "y.max()") if old else source
     assert [each.id for each in checked(monkeypatch, found, source).diagnosis] == named
+
+
+LOOP = """import torch
+from torch.nn import functional as F
+
+def mha_by_loop(mha, x):
+    q, k, v = (x @ mha.qkv.weight.mT).chunk(3, -1)
+    parts = [each.split(mha.head_dim, -1) for each in (q, k, v)]
+    heads = [F.scaled_dot_product_attention(q, k, v, is_causal=True) for q, k, v in zip(*parts)]
+    return torch.cat(heads, -1) @ mha.proj.weight.mT
+"""
+
+
+@pytest.mark.parametrize(
+    ("layers", "fails"),
+    [((), []), (("qkv",), ["gradients"]), (("qkv", "proj"), [])],
+    ids=["none", "one", "all: what a right attempt copies"],
+)
+def test_of_layers_that_are_passed_one_alone_is_not_cut_off(
+    monkeypatch: pytest.MonkeyPatch, layers: tuple[str, ...], fails: list[str]
+) -> None:
+    source = LOOP
+    for layer in layers:
+        source = source.replace(f"{layer}.weight", f"{layer}.weight.data")
+    result = checked(monkeypatch, recorded("mha_by_loop"), source)
+    assert [each.id for each in result.checks if each.outcome != "passed"] == fails
