@@ -139,15 +139,18 @@ def test_dropout_on_weights(attempt, draw):
     s = sizes_of(draw)
     ask = partial(HEAD.module, attempt.asking(random=True), s, HEAD.weights(draw, s))
     awake, asleep = shared.dropped(ask, draw(1, 1, s.d_in))  # one token: one weight, 1 or struck out
+    x = draw(1, 2, s.d_in)
+    two = shared.dropped(ask, x)
+    shared.without_dropout(ask, x)
     struck, kept = (shared.near(awake, answer).all(-1) for answer in (0 * asleep, asleep / (1 - shared.P)))
     if not (struck | kept).all():
-        shared.judge_rate(ask, draw(1, 2, s.d_in), 1)
+        shared.judge_rate(ask, x, 1)
         shared.judge_extra(awake, asleep)
-        shared.judge_misplaced(ask, draw(1, 2, s.d_in), unmoved=shared.near(awake, asleep).all(), heads=1)
+        shared.judge_misplaced(ask, x, *two, unmoved=shared.near(awake, asleep).all(), heads=1)
     expect((struck | kept).all(), "with one token the answer is neither all 0 nor all scaled up by 1 / (1 − p)")
     share = float(struck.double().mean())
     expect(abs(share - shared.P) <= 0.154, f"with p = {shared.P} {share:.0%} is dropped")
-    shared.judge_mean(ask, draw(1, 4, s.d_in))
+    shared.judge_mean(*two)
 
 
 @check(

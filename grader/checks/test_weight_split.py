@@ -198,16 +198,19 @@ def test_dropout_on_weights(attempt, draw):
     s = sizes_of(draw, nh=2)
     ask = partial(LAYER.module, attempt.asking(random=True), s, passing_through(LAYER.weights(draw, s), s))
     awake, asleep = shared.dropped(ask, draw(1, 1, s.d_in))  # one token: one weight a head, 1 or struck out
+    x = draw(1, 2, s.d_in)
+    two = shared.dropped(ask, x)
+    shared.without_dropout(ask, x)
     struck, kept = (shared.near(awake, answer) for answer in (0 * asleep, asleep / (1 - shared.P)))
     whole = (struck | kept).all() and len(struck.flatten(1).unique(dim=0)) <= 2**s.nh
     if not whole:
-        shared.judge_rate(ask, draw(1, 2, s.d_in), s.nh)
+        shared.judge_rate(ask, x, s.nh)
         shared.judge_extra(awake, asleep)
-        shared.judge_misplaced(ask, draw(1, 2, s.d_in), unmoved=shared.near(awake, asleep).all(), heads=s.nh)
+        shared.judge_misplaced(ask, x, *two, unmoved=shared.near(awake, asleep).all(), heads=s.nh)
     expect(whole, "with one token every head should give all 0 or all of its value scaled up by 1 / (1 − p)")
     share = float(struck.double().mean())
     expect(abs(share - shared.P) <= 0.154, f"with dropout = {shared.P} a share of {share:.2f} is dropped")
-    shared.judge_mean(ask, draw(1, 4, s.d_in))
+    shared.judge_mean(*two)
 
 
 @check(

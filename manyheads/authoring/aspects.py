@@ -10,7 +10,7 @@ not tell dropout. A check that needs chance, or more than recordings hold, is le
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import get_args
 
@@ -27,6 +27,10 @@ OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
+TELLING: tuple[Aspect, ...] = (
+    "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
+    "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
+)  # may mean one misconception: wrong numbers have many causes  # fmt: skip
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
 MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
 HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
@@ -40,11 +44,12 @@ Broken = frozenset[
 
 @dataclass(frozen=True)
 class Subject:
-    """Trusted code whose verdicts are known."""
+    """Trusted code whose verdicts are known. id: its misconception, "" of a right attempt."""
 
     fails: frozenset[str]
     is_right: bool
     broken: Broken
+    id: str = ""
 
 
 def groups_of(
@@ -128,7 +133,51 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
         asks = choose(check, found, alone)
         if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * seen:
             chosen[check] = Chosen(asks, is_last=True)
-    return chosen
+    for check, found in groups.items():
+        others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
+        if chosen[check].asks and not chosen[check].is_last:
+            more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), chosen[check].asks)
+            chosen[check] = Chosen((*chosen[check].asks, *more))
+    first = [each.asks for each in chosen.values() if not each.is_last]
+    alone = _passing(subjects, *first)
+    return {
+        check: replace(
+            each,
+            asks=_with_meanings(each.asks, [s for s in alone if s.fails == {check}] if each.is_last else subjects),
+        )
+        for check, each in chosen.items()
+    }
+
+
+def _asked_of_unseen(
+    check: str, groups: Groups, subjects: Sequence[Subject], alone: Sequence[Subject], asks: Sequence[Ask]
+) -> list[Ask]:
+    """More aspects, for subjects that fail this check and that nothing sees. Some who pass it may break them, fewer than
+    those that fail it, as long as another check sees each of these. alone: the subjects that no other check sees.
+    """
+    unseen = {id(subject) for subject in _passing(alone, asks) if check in subject.fails}
+    known, found = {id(subject) for subject in alone}, []
+    for aspect in ASPECTS:
+        for group in groups[aspect]:
+            broken = [subject for subject in subjects if (aspect, group) in subject.broken]
+            mistakes = [subject for subject in broken if check not in subject.fails]
+            is_fair = not any(subject.is_right or id(subject) in known for subject in mistakes)
+            if is_fair and 2 * len(mistakes) < len(broken) and not unseen.isdisjoint(map(id, broken)):
+                found.append(Ask(aspect=aspect, calls=(group,)))
+                unseen -= {id(subject) for subject in broken}
+    return found
+
+
+def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """The aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
+    found, before = [], set[int]()  # who breaks an aspect may break those that come after it for the same cause
+    for ask in asks:
+        others = set[int]().union(*(_breaking("kind", (i,), subjects) for group in ask.calls for i in group))
+        broken = set[int]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls)) - before - others
+        before |= broken
+        names = {subjects[i].id for i in broken} if ask.aspect in TELLING else set()
+        found.append(ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask)
+    return tuple(found)
 
 
 def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]:

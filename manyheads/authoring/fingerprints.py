@@ -45,7 +45,7 @@ def recorded_file(
     found = [each for part in answers for each in known.add_all(part)]
     for place, (mutant, (places, broken)) in enumerate(zip(bank.mutants, found, strict=True)):
         mutants.append(RecordedMutant(id=mutant.id, answers=places))
-        subjects.append(Subject(frozenset(kills.of(place)), False, broken))
+        subjects.append(Subject(frozenset(kills.of(place)), False, broken, mutant.id))
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),

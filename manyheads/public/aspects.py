@@ -165,6 +165,15 @@ def _is_as_recorded(facet: Facet, evidence: str) -> Callable[[Compared], None]:
     return compare_facet
 
 
+def pairs_of(calls: Sequence[Compared]) -> list[Pair]:
+    """The first outputs of the reference and of an attempt, for calls that both answer."""
+    return [
+        (expected.double(), next(answers_of(each.call, each.reply)).output.double())
+        for each in calls
+        if each.reply.raised is None and (expected := first_of(each.expected)) is not None
+    ]
+
+
 def _relation(says: Callable[[Sequence[Pair]], str], calls: Sequence[Compared]) -> None:
     """Hold the answers to these calls together. A mask's −inf, which an attempt may write as a low finite number, cannot be
     held against a part of the largest number: where the reference's answer is not finite, nothing is asked."""

@@ -11,11 +11,13 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
+from .alike import proven_by_place
 from .chance import proven_by_chance
 from .compared import Compared
 from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
+from .meaning import proven_by_aspect
 from .pairs import explaining_pair
 from .proven import proven_by_answer
 
@@ -49,6 +51,8 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
+    if not explained:
+        proven = {**proven_by_place(fingerprints, written), **proven_by_aspect(fingerprints, written), **proven}
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
     ids = list(dict.fromkeys(proven.values()))
     others: dict[str, tuple[str, ...]] = {}

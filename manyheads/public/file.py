@@ -30,10 +30,20 @@ class _Model(BaseModel):
 
 
 class Ask(_Model):
-    """An aspect, and the groups of calls of which it is asked: one call, or two that are held together."""
+    """An aspect, and the groups of calls of which it is asked: one call, or two that are held together.
+
+    means: the misconception of all mutants that break it; "" where there are several.
+    """
 
     aspect: Aspect
     calls: tuple[tuple[int, ...], ...]
+    means: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """In a file, what an aspect means stands with these alone."""
+        found: dict[str, object] = serialize(self)
+        return {name: value for name, value in found.items() if value or name != "means"}
 
 
 class PublicCheck(_Model):

@@ -24,10 +24,13 @@ def gradients(each: Compared) -> None:
 
 def argument_gradients_arrive(each: Compared) -> None:
     """As `gradients_arrive`, of the tensors that are passed, where the answer has the reference's shape: with another one
-    no gradient was asked for. What a layer that is passed holds may be copied by a right attempt. Raises CheckFailed."""
+    no gradient was asked for. What layers that are passed hold may be copied by a right attempt, all of it or nothing.
+    Raises CheckFailed."""
     shapes = [None if o.tensor is None else tuple(o.tensor.shape) for o in each.reply.outputs]
     if shapes == [o.shape for o in each.right.outputs]:
-        _arrive(each, _arguments(each))
+        held = [name for name in each.right.gradients if not is_argument(name)]
+        is_used = any(each.found.gradients.get(name) is not None for name in held)
+        _arrive(each, [*_arguments(each), *(held if is_used else ())])
 
 
 def argument_gradients(each: Compared) -> None:

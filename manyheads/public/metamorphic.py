@@ -7,6 +7,7 @@ wrongly is not told that it sees the future.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, permutations, product
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 _STAYS, _SAME = 1e-5, 1e-6  # of the largest value: in an attempt's answers, in the reference's
 _MOVES = 1e-9
+_LEFT = 1e-3  # of the largest value: what dropout leaves of several weights
 _LEAST = 1e-30  # so that nothing is divided by 0
 
 Pair = tuple[Tensor, Tensor]  # the reference's answer to a call, and an attempt's
@@ -120,12 +122,28 @@ def dropped_otherwise(answers: Sequence[Pair]) -> str:
     if factor is None and not _is_near(right, calm):
         return ""
     due = extremes[:3] if factor is None else _struck_or_scaled(calm, factor)
-    if _is_near(due, found[:3]) and not struck_otherwise([(extremes, found)]):
+    # Of a weight that dropout leaves alone, a future that is not quite hidden is a larger part: no business of dropout's.
+    if _is_near(due, found[:3], _STAYS if factor is not None else _LEFT) and not struck_otherwise([(extremes, found)]):
         return ""
     return (
         "asked often in training, it does not give what dropout should leave: something is dropped too often, never, "
         "elsewhere or at another rate, or is not scaled up"
     )
+
+
+def is_dropped_at_another_rate(answers: Sequence[Pair]) -> bool:
+    """Whether each number that dropout leaves is an attempt's own in eval mode times one factor that no dropout at the given
+    rate makes: neither one too few nor too many, nor at the rate of what should stay.
+    """
+    if len(answers) != 2:
+        return False
+    (right, calm), (extremes, found) = answers
+    due, mine = (_factor(*each) if len(each[0]) == 1 else None for each in ((right, extremes), (calm, found)))
+    if due is None or mine is None or due <= 1 or mine <= 1:
+        return False
+    dropouts = 2 * math.log(mine) / math.log(due)  # by halves: two of them may be due
+    stays = abs(1 - 1 / mine - 1 / due) < _LEFT
+    return not stays and abs(dropouts - round(dropouts)) > _LEFT
 
 
 def struck_otherwise(answers: Sequence[Pair]) -> str:
@@ -167,8 +185,8 @@ def _struck_or_scaled(calm: Tensor, factor: float) -> Tensor:
     return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs()])
 
 
-def _is_near(right: Tensor, mine: Tensor) -> bool:
-    return bool(((right - mine).abs() <= _STAYS * right.abs().max()).all())
+def _is_near(right: Tensor, mine: Tensor, part: float = _STAYS) -> bool:
+    return bool(((right - mine).abs() <= part * right.abs().max()).all())
 
 
 def _is_largest_difference(first: Tensor, second: Tensor, number: Tensor) -> bool:

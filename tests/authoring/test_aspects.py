@@ -127,3 +127,28 @@ def test_a_check_that_sees_little_but_what_others_see_is_asked_last() -> None:
     assert not chosen["values"].is_last
     assert chosen["drops"].is_last
     assert "struck" in {ask.aspect for ask in chosen["drops"].asks}
+
+
+def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
+    def failing(id_: str, *broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+        return Subject(frozenset({"check"}), False, frozenset(broken), id_)
+
+    one: tuple[Aspect, tuple[int, ...]] = ("mutated", (0,))
+    two: tuple[Aspect, tuple[int, ...]] = ("dtype", (1,))
+    subjects = [failing("a", one, two), failing("a", one), failing("b", two)]
+    means = {ask.aspect: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
+    assert (means["mutated"], means["dtype"], means.get("values", "")) == ("a", "", "")
+
+
+def test_more_is_asked_of_a_mutant_that_nothing_sees() -> None:
+    def subject(fails: str, *broken: tuple[Aspect, tuple[int, ...]]) -> Subject:
+        return Subject(frozenset(fails.split()), False, frozenset(broken))
+
+    seen = [subject("check", ("shape", (0,))) for _ in range(20)]
+    unseen = [subject("check", ("values", (0,))) for _ in range(2)]
+    elsewhere = subject("other", ("values", (0,)), ("dtype", (1,)))
+    groups = {"check": GROUPS, "other": GROUPS}
+    more = choose_all(groups, [*seen, *unseen, elsewhere])["check"].asks
+    assert [ask.calls for ask in more if ask.aspect == "values"] == [((0,),)]
+    alone = subject("", ("values", (0,)))
+    assert "values" not in {ask.aspect for ask in choose_all(groups, [*seen, *unseen, alone])["check"].asks}

@@ -19,6 +19,7 @@ from manyheads.public.metamorphic import (
     difference_is_another,
     dropped_otherwise,
     is_difference,
+    is_dropped_at_another_rate,
     left_otherwise,
     moves_too_little,
     moves_too_much,
@@ -169,3 +170,19 @@ def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> Non
     whole[2] = whole[:2].abs().amax(0)
     assert not left_otherwise([(EXTREMES, rescaled)])
     assert left_otherwise([(EXTREMES, whole)])
+
+
+@pytest.mark.parametrize(
+    ("factor", "is_another"),
+    [(1.25, True), (4 / 3, False), (16 / 9, False), (4.0, False), (1.0, False), (0.75, False)],
+    ids=["another rate", "the given one", "twice", "what stays is dropped", "not scaled up", "scaled down"],
+)
+def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(factor: float, is_another: bool) -> None:
+    calm = torch.tensor([[[1.0, -2.0]]])
+
+    def left(scale: float) -> torch.Tensor:
+        scaled = scale * calm[0]
+        return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)])
+
+    answers = [(calm, 3 * calm), (left(4 / 3), 3 * left(factor))]
+    assert is_dropped_at_another_rate(answers) is is_another

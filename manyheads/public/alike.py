@@ -1,0 +1,109 @@
+"""Mutants that are wrong in the same calls as an attempt, and in the same way there, whatever the numbers are.
+
+One mistake can be written in ways that give other numbers: a measure without its absolute value, a refusal of another
+type, a parameter of one's own. Where it shows itself, and as what, can tell it all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from .compared import Compared
+from .copies import is_of_copies
+from .facets import facets_of
+from .file import Fingerprints, RecordedMutant
+from .fingerprint import Facet, ReplyFingerprint
+
+MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls
+GRADIENTS: tuple[Facet, ...] = ("gradients", "argument_gradients")
+
+Way = tuple[str, ...]  # how a reply differs from the reference's
+
+
+def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+    """By the number of each call that is wrong: the misconception of all mutants that are wrong in the same calls, and in
+    the same way. Nothing where there are several such misconceptions, or none, nor where much is wrong.
+    """
+    asked = [i for check in fingerprints.content.checks for i in check.calls if not is_of_copies(fingerprints.calls[i])]
+    if any(i not in seen for i in asked):
+        return {}
+    rights = {i: fingerprints.content.right(i) for i in asked}
+    facets = {i: facets_of(fingerprints, i) for i in asked}
+    found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i]))}
+    learns = bool(found) and all(map(_of_parameters, found.values()))
+    if learns and not all(way == _of_parameters(way) or _learns_more(seen.values()) for way in found.values()):
+        return {}
+    if len(found) > MOST * len(rights) and not learns:
+        return {}
+
+    def is_alike(mutant: RecordedMutant) -> bool:
+        for i in asked:
+            answer = fingerprints.content.answer(mutant, i)
+            if answer is None:
+                return False
+            way, mine = _way(rights[i], answer, facets[i]), found.get(i, ())
+            if way != mine if not learns else _of_parameters(way) != _of_parameters(mine):
+                return False
+        return True
+
+    names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
+    return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
+
+
+def _of_parameters(way: Way) -> Way:
+    """What of it says that other parameters than are due stand there: then all numbers may be others."""
+    return tuple(part for part in way if part.startswith("parameters"))
+
+
+def _learns_more(seen: Iterable[Compared]) -> bool:
+    """Whether the numbers depend on parameters that the reference does not have: a gradient that is not zero proves it."""
+    return any(
+        gradient is not None and bool(gradient.any()) and name not in each.right.gradients
+        for each in seen
+        for name, gradient in each.reply.gradients.items()
+    )
+
+
+def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...]) -> Way:
+    """How a reply differs from the reference's: nothing where it agrees."""
+    if right.raised == "refused":
+        return () if found.raised == "refused" else ("not refused",)
+    if right.raised or found.raised:
+        return () if right.raised == found.raised else (f"raised {found.raised}",)
+    ways = [] if found.agrees(right, ("outputs",)) else [_way_of_outputs(right, found)]
+    if "parameters" in facets and right.parameters != found.parameters:
+        ways.append(f"parameters {_way_of_parameters(right, found)}")
+    for facet in facets:
+        if facet in ("outputs", "parameters") or found.agrees(right, (facet,)):
+            continue
+        if facet not in GRADIENTS:
+            ways.append(facet)
+        elif not ways:  # wrong numbers have wrong gradients, and other parameters other ones
+            ways.append(f"{facet}{' cut' if _is_cut(right, found) else ''}")
+    return tuple(ways)
+
+
+def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
+    if [each.kind for each in found.outputs] != [each.kind for each in right.outputs]:
+        return "kind"
+    if [each.shape for each in found.outputs] != [each.shape for each in right.outputs]:
+        return "shape"
+    return "numbers" if all(math.isfinite(each.norm) for each in found.outputs) else "not finite"
+
+
+def _way_of_parameters(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
+    """Whether some are missing, others too many, and of these what a name or a shape tells."""
+    extra = found.parameters.keys() - right.parameters.keys()
+    missing = "missing, " if right.parameters.keys() - found.parameters.keys() else ""
+    if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
+        return f"{missing}a bias"
+    if len(extra) == 1 and len(shape := found.parameters[next(iter(extra))]) > 1 and shape[-1] == shape[-2]:
+        return f"{missing}one of {shape[-1]} x {shape[-1]}"
+    return f"{missing}{'more' if extra else ''}"
+
+
+def _is_cut(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    """Whether no gradient arrives somewhere where one is due."""
+    due = (name for name, each in right.gradients.items() if each is not None and each.norm)
+    return any((mine := found.gradients.get(name)) is None or not mine.norm for name in due)
