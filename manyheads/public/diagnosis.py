@@ -14,6 +14,7 @@ from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .alike import proven_by_place
 from .chance import proven_by_chance
 from .compared import Compared
+from .copies import is_of_copies
 from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
@@ -46,6 +47,9 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
     proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
+    if unexplained.keys() - (mixed := _of_several_faults(fingerprints, unexplained)):
+        unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
+        asked = asked - mixed
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
     if not explained:
         explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
@@ -114,6 +118,18 @@ def _raises_anyway(seen: Compared, others: Collection[Compared]) -> bool:
     alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
     with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
     return 2 * sum(with_numbers) > len(with_numbers)
+
+
+def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Compared]) -> set[int]:
+    """The calls with dropout at work that no mutant answers as the attempt does: what another fault leaves of the numbers
+    may be in them, too, and the other calls tell them apart.
+    """
+    replies = fingerprints.content.replies
+    return {
+        i
+        for i, e in unexplained.items()
+        if is_of_copies(e.call) and not any(each.agrees(e.found, facets_of(fingerprints, i)) for each in replies[i])
+    }
 
 
 def _by_function(
