@@ -3,15 +3,17 @@
 import torch
 
 COPIES = 512
+LONE_COPIES = 192  # of one token: only there does a mask of the batch's size fit the scores, and it costs copies³
 
 
 def copies_of(x):
-    """(1, T, C) as (COPIES, T, C)."""
-    return x.expand(COPIES, *x.shape[1:]).contiguous()
+    """(1, T, C) as (COPIES, T, C), and one token as (LONE_COPIES, 1, C)."""
+    copies = LONE_COPIES if x.shape[1] == 1 else COPIES
+    return x.expand(copies, *x.shape[1:]).contiguous()
 
 
 def is_dropped(output, again, heads):
-    """Whether dropout alone can have made these differ: the outputs of `copies_of` one token, (COPIES, 1, C), at two seeds.
+    """Whether dropout alone can have made these differ: outputs of `copies_of` one token, (copies, 1, C), at two seeds.
 
     A token alone has one weight a head, so each head is there or not; or each channel is there or 0. Noise would give
     every copy numbers of its own. Weights made anew in every call would give all copies the same, and another seed others.

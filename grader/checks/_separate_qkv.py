@@ -19,7 +19,7 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
-from ._dropout import COPIES, copies_of, is_dropped
+from ._dropout import copies_of, is_dropped
 from ._modules import expect_dtype_and_argument
 
 LAYERS = ("W_query", "W_key", "W_value")
@@ -298,13 +298,14 @@ P = 0.25
 
 
 def dropped(ask, x):
-    """COPIES of one sequence in training, and what eval mode makes of it: (COPIES, T, d), (1, T, d).
+    """Copies of one sequence in training, and what eval mode makes of it: (copies, T, d), (1, T, d).
 
     ask: gives the module for a dropout.
     """
-    awake = ask(dropout=P).training()(copies_of(x)).output
+    copies = copies_of(x)
+    awake = ask(dropout=P).training()(copies).output
     asleep = ask(dropout=0.0)(x).output
-    assert_shape(awake, (COPIES, *asleep.shape[1:]))
+    assert_shape(awake, (len(copies), *asleep.shape[1:]))
     return awake, asleep
 
 
@@ -361,7 +362,7 @@ def judge_misplaced(ask, x, awake, asleep, unmoved, heads):
 
 def judge_mean(awake, asleep):
     """On average dropout changes nothing."""
-    error = 8 * awake.std(0) / COPIES**0.5 + 1e-5 * asleep.abs().max()
+    error = 8 * awake.std(0) / len(awake) ** 0.5 + 1e-5 * asleep.abs().max()
     expect(((awake.mean(0) - asleep[0]).abs() <= error).all(), "on average training does not give what eval mode gives")
 
 

@@ -149,7 +149,8 @@ def test_dropout_on_weights(attempt, draw):
         shared.judge_misplaced(ask, x, *two, unmoved=shared.near(awake, asleep).all(), heads=1)
     expect((struck | kept).all(), "with one token the answer is neither all 0 nor all scaled up by 1 / (1 − p)")
     share = float(struck.double().mean())
-    expect(abs(share - shared.P) <= 0.154, f"with p = {shared.P} {share:.0%} is dropped")
+    # 192 coins: a right attempt is 0.21 away once in 8e9 runs. A smaller fault of the share shows in the mean below.
+    expect(abs(share - shared.P) <= 0.21, f"with p = {shared.P} {share:.0%} is dropped")
     shared.judge_mean(*two)
 
 
