@@ -15,6 +15,12 @@ BODIES = {
     for n in range(20):
         numbers += list(range(50_000))
     return float(len(numbers) == 1_000_000)""",
+    "a function and a layer that are compiled": """
+    @torch.compile
+    def doubled(x):
+        return 2 * x
+    layer = torch.compile(torch.nn.Linear(2, 3), fullgraph=True)
+    return float(doubled(torch.ones(2)).sum() == 4 and layer(torch.ones(1, 2)).shape == (1, 3))""",
     "a model that learns": """
     layer = torch.nn.Linear(8, 8)
     step = torch.optim.AdamW(layer.parameters())
