@@ -31,6 +31,7 @@ _BOUND = "--die-with-parent --new-session --cap-drop ALL --cap-add CAP_SYS_ADMIN
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    "TORCHDYNAMO_DISABLE": "1",  # see process.ENVIRONMENT
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # see SYSTEM_FILES
     "HOME": "/tmp",
     "LC_ALL": "C.UTF-8",

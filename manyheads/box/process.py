@@ -19,7 +19,8 @@ from .interpreter import end, start
 from .names import Level
 from .worker.limits import CUDA, Limits
 
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# torch.compile gives back what it is given: its compiler needs programs and folders that no box has.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TORCHDYNAMO_DISABLE": "1"}
 _FOR_CUDA = ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 
 

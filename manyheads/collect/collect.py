@@ -11,6 +11,8 @@ from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..submission import ENDINGS, shown
 from ..submission.roster import Roster
+from .blackboard import Blackboard
+from .brightspace import Brightspace
 from .canvas import Canvas
 from .clones import Clones
 from .commits import commit_time
@@ -26,7 +28,10 @@ from .platform import Contents, Download, HandedIn, Platform
 from .read import Reader
 
 # Folders take what no other knows.
-PLATFORMS: tuple[Platform, ...] = (Gradescope(), Moodle(), Canvas(), Clones(), StudentFolders())
+PLATFORMS: tuple[Platform, ...] = (
+    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Clones()),
+    StudentFolders(),
+)
 
 
 @dataclass

@@ -72,14 +72,22 @@ def _refuse(info: zipfile.ZipInfo) -> None:
 
 
 def _name(info: zipfile.ZipInfo) -> str:
-    """The member's name. Where the archive does not say how it is written: UTF-8 if it can be, as on macOS."""
+    """The member's name. Where the archive does not say how it is written: UTF-8 if it can be, as on macOS.
+
+    Else cp437, as the format says; but where that is no letter and Western Europe's cp1252 is, cp1252: J÷rg Mⁿller is Jörg Müller.
+    """
     name = info.orig_filename
     if info.flag_bits & _UTF8:
         return name
     try:
-        return name.encode("cp437").decode("utf-8")
-    except UnicodeError:
+        raw = name.encode("cp437")
+        return raw.decode("utf-8")
+    except UnicodeEncodeError:
         return name
+    except UnicodeDecodeError:
+        high = {byte for byte in raw if byte > 0x7F}
+        western = min(high) >= 0xC0 and any(byte != 0xE1 for byte in high)  # 0xE1 is cp437's ß; above it has no letters
+        return raw.decode("cp1252") if western else name
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:

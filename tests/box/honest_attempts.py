@@ -15,6 +15,12 @@ BODIES = {
     for n in range(20):
         numbers += list(range(50_000))
     return float(len(numbers) == 1_000_000)""",
+    "a function and a layer that are compiled": """
+    @torch.compile
+    def doubled(x):
+        return 2 * x
+    layer = torch.compile(torch.nn.Linear(2, 3), fullgraph=True)
+    return float(doubled(torch.ones(2)).sum() == 4 and layer(torch.ones(1, 2)).shape == (1, 3))""",
     "a model that learns": """
     layer = torch.nn.Linear(8, 8)
     step = torch.optim.AdamW(layer.parameters())
@@ -195,8 +201,8 @@ REFUSED_KINDLY = {
     "a shell": ("return float(os.system('true') != 0) - 1.0 or 1 / 0", {"ZeroDivisionError"}),
     "a connection": ("import socket\n    socket.create_connection(('127.0.0.1', 80), 1)", {"PermissionError"}),
     "a page of the web": ("import urllib.request\n    urllib.request.urlopen('http://example.org')", {"URLError"}),
-    "a compiler": (
-        "torch.compile(lambda x: x * 2)(torch.ones(3))",
+    "a compiler that is switched on again": (
+        "del os.environ['TORCHDYNAMO_DISABLE']\n    torch.compile(lambda x: x * 2)(torch.ones(3))",
         {"InductorError", "BackendCompilerFailed", "InvalidCxxCompiler", "RuntimeError", "KeyError", "PermissionError"},
     ),
     "another limit": ("import resource\n    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))", {"ValueError"}),

@@ -58,6 +58,45 @@ def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(
     ]
 
 
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        pytest.param(
+            [f"7-9 - Ada L - Nov {d}, 2026 {t} - 04_reshape_dance.py" for d, t in ((20, "1102 AM"), (21, "902 PM"))]
+            + ["8-9 - Bo Li - Nov 20, 2026 1102 AM - 04_reshape_dance.py"],
+            ["Ada L_7-9", "Bo Li_8-9"],
+            id="Brightspace",
+        ),
+        pytest.param(
+            [f"7-9 - Ada L - {d} November, 2026 902 PM/04_reshape_dance.py" for d in (9, 21)]
+            + ["8-9 - Bo Li - 20 November, 2026 1102 AM/04_reshape_dance.py", "index.html"],
+            ["Ada L_7-9", "Bo Li_8-9"],
+            id="Brightspace, in folders",
+        ),
+        pytest.param(
+            [f"HW_1_{who}-11-12_04_reshape_dance.py" for who in ("ada_attempt_2026-11-20-10", "ada_attempt_2026-11-21-09",
+                                                                 "bo_li_attempt_2026-11-20-10")],
+            ["ada", "bo_li"],
+            id="Blackboard",
+        ),
+        pytest.param(
+            [f"{who}-10-11-12/04_reshape_dance.py" for who in ("Ada L_ada_attempt_2026-11-20", "Ada L_ada_attempt_2026-11-21",
+                                                               "Bo_bo_attempt_2026-11-20")],
+            ["Ada L_ada", "Bo_bo"],
+            id="Blackboard Ultra, in folders",
+        ),
+    ],
+)  # fmt: skip
+def test_names_with_times_are_of_as_many_students_as_they_name(
+    run: Collect, zipped: Zipped, there: There, out: Path, names: list[str], students: list[str]
+) -> None:
+    """Two attempts are one student's; the first in the archive is the older one."""
+    done = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
+    assert there() == [f"{student}/{DANCED}" for student in students]
+    assert "# 1" in (out / students[0] / DANCED).read_text()
+    assert sorted(each.state.name for each in done.laid) == ["NEW", "NEW", "OLDER"]
+
+
 def test_two_of_the_same_name_are_two(run: Collect, zipped: Zipped, there: There) -> None:
     run(zipped(["smithjo_1_10_04_reshape_dance.py", "smithjo_2_11_04_reshape_dance.py"]))
     assert there() == [f"smithjo_1/{DANCED}", f"smithjo_2/{DANCED}"]
@@ -234,6 +273,8 @@ def test_archives_of_students_within_a_folder_are_opened(
     "forged",
     [
         "bela_2_999_04_reshape_dance.py",
+        "2-9 - Bela - Nov 29, 2026 1102 AM - 04_reshape_dance.py",
+        "hw_B_attempt_2026-11-29-10-11-12_04_reshape_dance.py",
         "Bela_2_assignsubmission_file_/04_reshape_dance.py",
         "bela/exercises/multi_head_attention/04_reshape_dance.py",
         "bela/multi_head_attention/04_reshape_dance.py",
@@ -245,6 +286,16 @@ def test_archives_of_students_within_a_folder_are_opened(
     [
         pytest.param("ada_1_10_work.zip", "bela_2_11_04_reshape_dance.py", id="Canvas"),
         pytest.param("Ada_1_assignsubmission_file_", "Bela_2_assignsubmission_file_/04_reshape_dance.py", id="Moodle"),
+        pytest.param(
+            "1-9 - Ada - Nov 20, 2026 1102 AM",
+            "2-9 - Bela - Nov 20, 2026 1102 AM - 04_reshape_dance.py",
+            id="Brightspace",
+        ),
+        pytest.param(
+            "hw_A_attempt_2026-11-20-10-11-12",
+            "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py",
+            id="Blackboard",
+        ),
         pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
         pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
         pytest.param("ada.zip", "bela.zip", id="archives"),
