@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..course import Course, CourseError, Exercise
 from ..report.words import points
+from ..submission import largest
 from .templates import as_they_are, filled
 from .wheel import HASH_FILE, engine_wheel
 
@@ -47,6 +48,7 @@ def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
         "wheel": wheel,
         "title": course.title,
         "limit": str(course.limits.source_kib),
+        "notebook_limit": str(largest(".ipynb", course.limits.source_kib)),
         "first": first.id,
         "first_file": str(first.script.relative_to(course.root)),
         "first_notebook": str(first.notebook.relative_to(course.root)),

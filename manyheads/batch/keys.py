@@ -19,7 +19,7 @@ import yaml
 
 from ..course import Course, Exercise
 from ..result import ExerciseResult
-from ..submission import Submission, Unreadable, read_bytes
+from ..submission import Submission, Unreadable, largest, read_bytes
 from .plan import GradePlan
 from .sources import files_below, graded_from
 
@@ -114,7 +114,7 @@ def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> It
     for path in (submission.folder / f"{exercise.stem}{end}" for end in ENDS):
         try:
             there = os.path.lexists(path)
-            yield hashlib.sha256(read_bytes(path, limit_kib)).hexdigest() if there else "missing"
+            yield hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest() if there else "missing"
         except Unreadable as error:
             yield str(error)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CourseFault
+from ..submission import largest, too_large
 
 SECONDS = 180
 LARGEST_FETCH = 64 * 2**20  # bytes of one file that git writes: the trees of a commit, or the wanted files
@@ -81,10 +82,10 @@ class Head:
             what = KINDS.get(mode, "not a file")
             return TreeEntry(path, refused=f"{path} is {what}: hand in the file itself.")
         size = self._git("cat-file", "--batch-check=%(objectsize)", stdin=f"{oid}\n".encode()).decode().strip()
-        if (
-            not size.isdecimal() or int(size) > self._limit_kib * 1024
-        ):  # the output ends with `missing` for a file that was too large to fetch
-            return TreeEntry(path, refused=f"{path} is larger than {self._limit_kib} KiB.")
+        limit_kib = largest(path, self._limit_kib)
+        # The output ends with `missing` for a file that was too large to fetch.
+        if not size.isdecimal() or int(size) > limit_kib * 1024:
+            return TreeEntry(path, refused=too_large(path, limit_kib))
         return TreeEntry(path, self._git("cat-file", "blob", oid))
 
     def _git(self, *arguments: str, stdin: bytes = b"", online: bool = False) -> bytes:

@@ -21,7 +21,7 @@ from nbgrader.utils import parse_utc
 
 from ..course import Assignment, Course, Exercise
 from ..errors import CourseFault
-from ..submission import Submission, Unreadable, code_digest, find_submissions, read_attempt, read_text
+from ..submission import Submission, Unreadable, code_digest, find_submissions, largest, read_attempt, read_text
 from .cells import NotebookCells, notebook_cells
 from .rebuild import HandedIn, cells_of_notebook, cells_of_script, rebuild
 
@@ -80,7 +80,9 @@ def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, 
     elif source.problem:
         notebook = rebuild(_released(known), known, source.problem)
     elif source.name.endswith(".ipynb"):
-        notebook = rebuild(cells_of_notebook(read_text(submission.folder / source.name, limit)), known)
+        notebook = rebuild(
+            cells_of_notebook(read_text(submission.folder / source.name, largest(source.name, limit))), known
+        )
     else:
         notebook = rebuild(cells_of_script(source.source, known), known, source.note)
         (target / source.name).write_text(source.source, encoding="utf-8")

@@ -5,7 +5,17 @@ from .left_over import ENDINGS, is_archive
 from .lines import proved_line
 from .noise import is_noise
 from .not_graded import NotGraded, read_not_graded, shown, write_not_graded
-from .read import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes, read_file, read_text
+from .read import (
+    AttemptSource,
+    Unreadable,
+    code_digest,
+    largest,
+    read_attempt,
+    read_bytes,
+    read_file,
+    read_text,
+    too_large,
+)
 from .text import lines_of
 
 __all__ = [
@@ -21,6 +31,7 @@ __all__ = [
     "is_noise",
     "is_reserved",
     "is_student",
+    "largest",
     "lines_of",
     "proved_line",
     "read_attempt",
@@ -29,5 +40,6 @@ __all__ = [
     "read_not_graded",
     "read_text",
     "shown",
+    "too_large",
     "write_not_graded",
 ]

@@ -14,6 +14,7 @@ from .text import decoded, with_newlines
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
+NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
 BOTH = "Both {} and {} were worked on: the .py counts."
 
 
@@ -80,10 +81,15 @@ def _is_there(path: Path) -> bool:
     return os.path.lexists(path)
 
 
+def largest(name: str, limit_kib: int) -> int:
+    """How large, in KiB, the file of an attempt with this name may be."""
+    return limit_kib * NOTEBOOK_TIMES if name.endswith(".ipynb") else limit_kib
+
+
 def read_file(path: Path, limit_kib: int) -> AttemptSource:
     """Read the attempt in this file, a .py or a notebook."""
     try:
-        text = read_text(path, limit_kib)
+        text = read_text(path, largest(path.name, limit_kib))
         if path.suffix == ".ipynb":
             notebook = read_notebook(text)
             _refuse_many_lines(path, notebook.source)
@@ -118,8 +124,14 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
             raise Unreadable(f"{path.name} is a hard link: hand in the file itself.")
         data = file.read(limit_kib * 1024 + 1)
     if len(data) > limit_kib * 1024:
-        raise Unreadable(f"{path.name} is larger than {limit_kib} KiB.")
+        raise Unreadable(too_large(path.name, limit_kib))
     return data
+
+
+def too_large(name: str, limit_kib: int) -> str:
+    """The sentence for the student. limit_kib: of this file."""
+    clear = " Clear its outputs (Edit, Clear Outputs of All Cells), and save it." if name.endswith(".ipynb") else ""
+    return f"{name} is larger than {limit_kib} KiB.{clear}"
 
 
 def read_text(path: Path, limit_kib: int) -> str:

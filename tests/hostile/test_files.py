@@ -96,8 +96,14 @@ def source_of_100_mb(folder):
         file.truncate(100 << 20)
 
 
-@trick(0, "is larger than 1024 KiB")
+@trick(0, "is larger than 8192 KiB. Clear its outputs")
 def notebook_of_100_mb(folder):
+    with (folder / NOTEBOOK).open("wb") as file:
+        file.truncate(100 << 20)
+
+
+@trick(0, "is not a notebook that can be read")
+def notebook_of_two_million_brackets(folder):
     with (folder / NOTEBOOK).open("wb") as file:
         file.write(b"[" * (2 << 20))
 
@@ -194,7 +200,7 @@ def notebook_of_very_many_cells(folder):
     (folder / NOTEBOOK).write_text('{"cells":[' + ",".join(["{}"] * 60_000).replace("{}", '{"cell_type":""}') + "]}")
 
 
-@trick(0, "is larger than 1024 KiB")
+@trick(0, "is not a notebook that can be read")
 def notebook_of_a_million_cells(folder):
     (folder / NOTEBOOK).write_text('{"cells":[' + ",".join(["{}"] * 1_000_000) + "]}")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.submission import AttemptSource, code_digest, read_attempt
+from manyheads.submission import AttemptSource, code_digest, largest, read_attempt
 from manyheads.submission.read import LINE_LIMIT
 
 STEM = "01_running_mean"
@@ -89,8 +89,14 @@ def unix_socket(path: Path) -> None:
         pytest.param(lambda path: os.mkfifo(path), "not a regular file", id="a FIFO that nobody writes to"),
         pytest.param(unix_socket, "not a file that can be read", id="a socket"),
         pytest.param(lambda path: path.mkdir(), "not a regular file", id="a folder"),
-        pytest.param(lambda path: path.write_bytes(b"#" * (KIB * 1024 + 1)), "larger than 16 KiB", id="one byte more"),
-        pytest.param(lambda path: os.truncate(_touch(path), 1 << 40), "larger than 16 KiB", id="a sparse terabyte"),
+        pytest.param(
+            lambda path: path.write_bytes(b"#" * (largest(path.name, KIB) * 1024 + 1)),
+            "larger than (16|128) KiB",
+            id="one byte more",
+        ),
+        pytest.param(
+            lambda path: os.truncate(_touch(path), 1 << 40), "larger than (16|128) KiB", id="a sparse terabyte"
+        ),
         pytest.param(lambda path: path.write_bytes(b"x = 1\n\0"), "contains NUL bytes", id="a NUL byte"),
         pytest.param(lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "NUL bytes|not UTF-8", id="UTF-16"),
         pytest.param(lambda path: path.write_bytes(b"x = 1\n# \xe9\n"), r"not UTF-8 text \(line 2\)", id="Latin-1"),
@@ -182,7 +188,15 @@ def test_a_script_that_cannot_be_read_does_not_give_way_to_the_notebook(tmp_path
 def test_a_million_cells_are_never_parsed(tmp_path: Path) -> None:
     cells = '{"cell_type":"code","source":""},' * 1_000_000
     (tmp_path / f"{STEM}.ipynb").write_text(f'{{"cells":[{cells[:-1]}]}}')
-    assert read(tmp_path).problem == f"{STEM}.ipynb is larger than {KIB} KiB."
+    clear = "Clear its outputs (Edit, Clear Outputs of All Cells), and save it."
+    assert read(tmp_path).problem == f"{STEM}.ipynb is larger than {8 * KIB} KiB. {clear}"
+
+
+def test_pictures_and_outputs_of_a_notebook_are_not_counted_as_code(tmp_path: Path) -> None:
+    whole = json.loads(notebook("x = 1"))
+    whole["cells"][0]["outputs"] = [{"output_type": "display_data", "data": {"image/png": "A" * 4 * 1024 * KIB}}]
+    (tmp_path / f"{STEM}.ipynb").write_text(json.dumps(whole))
+    assert (read(tmp_path).problem, read(tmp_path).source) == ("", "x = 1\n")
 
 
 def test_as_many_cells_as_fit_are_still_too_many(tmp_path: Path) -> None:
