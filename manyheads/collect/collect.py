@@ -19,6 +19,7 @@ from .commits import commit_time
 from .exercise import Exercises, NotAsked, NotPlaced
 from .folders import Folders as StudentFolders
 from .found import Limits, Refused
+from .google import Google
 from .gradescope import Gradescope
 from .identify import Folders, NoFolder
 from .lay_out import Candidate, Laid, digest_of, lay_out
@@ -26,10 +27,11 @@ from .memory import Origin, read_memory
 from .moodle import Moodle
 from .platform import Contents, Download, HandedIn, Platform
 from .read import Reader
+from .teams import Teams
 
 # Folders take what no other knows.
 PLATFORMS: tuple[Platform, ...] = (
-    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Clones()),
+    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Teams(), Google(), Clones()),
     StudentFolders(),
 )
 

@@ -97,6 +97,53 @@ def test_names_with_times_are_of_as_many_students_as_they_name(
     assert sorted(each.state.name for each in done.laid) == ["NEW", "NEW", "OLDER"]
 
 
+def test_of_teams_the_last_version_counts_and_a_draft_alone_is_named(
+    run: Collect, zipped: Zipped, there: There, out: Path
+) -> None:
+    names = [
+        "Student Work/Submitted files/Ada Lovelace/HW1/Version 10/04_reshape_dance.py",
+        "Student Work/Submitted files/Ada Lovelace/HW1/Version 9/04_reshape_dance.py",
+        "Student Work/Submitted files/Bo Li/HW1/04_reshape_dance.py",
+        "Student Work/Working files/Ada Lovelace/HW1/04_reshape_dance.py",
+        "Student Work/Working files/Cy Day/HW1/04_reshape_dance.py",
+    ]
+    done = run(zipped({name: f"{DANCE}# {i}" for i, name in enumerate(names)}))
+    assert done.platforms == {"download.zip": ["Teams"]}
+    assert there() == [f"Ada Lovelace/{DANCED}", f"Bo Li/{DANCED}"]
+    assert "# 0" in (out / "Ada Lovelace" / DANCED).read_text()
+    assert [said.split(": ", 1)[1].split(" is a draft")[0] for said in done.not_taken] == [names[4]]
+
+
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        pytest.param(
+            ["Ada Lovelace - 04_reshape_dance.py", "Bo Li - 04_reshape_dance.py"],
+            ["Ada Lovelace", "Bo Li"],
+            id="copies",
+        ),
+        pytest.param(
+            ["hw1/Ada - 04_reshape_dance.py", "hw1/Bo - 04_reshape_dance (1).py"],
+            ["Ada", "Bo"],
+            id="copies in a folder",
+        ),
+        pytest.param(
+            ["ada/Bo - 04_reshape_dance.py", "bo/Ada - 04_reshape_dance.py"],
+            ["ada", "bo"],
+            id="names that students chose",
+        ),
+        pytest.param(
+            ["ada/04_reshape_dance - Copy.py", "bo/04_reshape_dance.py"], ["ada", "bo"], id="a copy of one's own"
+        ),
+    ],
+)
+def test_names_before_an_exercises_say_whose_a_copy_is_where_no_student_chose_them(
+    run: Collect, zipped: Zipped, there: There, names: list[str], students: list[str]
+) -> None:
+    run(zipped(names))
+    assert there() == [f"{student}/{DANCED}" for student in students]
+
+
 def test_two_of_the_same_name_are_two(run: Collect, zipped: Zipped, there: There) -> None:
     run(zipped(["smithjo_1_10_04_reshape_dance.py", "smithjo_2_11_04_reshape_dance.py"]))
     assert there() == [f"smithjo_1/{DANCED}", f"smithjo_2/{DANCED}"]
@@ -276,6 +323,8 @@ def test_archives_of_students_within_a_folder_are_opened(
         "2-9 - Bela - Nov 29, 2026 1102 AM - 04_reshape_dance.py",
         "hw_B_attempt_2026-11-29-10-11-12_04_reshape_dance.py",
         "Bela_2_assignsubmission_file_/04_reshape_dance.py",
+        "Submitted files/bela/hw/Version 9/04_reshape_dance.py",
+        "bela - 04_reshape_dance.py",
         "bela/exercises/multi_head_attention/04_reshape_dance.py",
         "bela/multi_head_attention/04_reshape_dance.py",
         "../bela/multi_head_attention/04_reshape_dance.py",
@@ -296,6 +345,7 @@ def test_archives_of_students_within_a_folder_are_opened(
             "hw_B_attempt_2026-11-20-10-11-12/04_reshape_dance.py",
             id="Blackboard",
         ),
+        pytest.param("Submitted files/ada/hw", "Submitted files/bela/hw/04_reshape_dance.py", id="Teams"),
         pytest.param("hw-ada", "hw-bela/exercises/multi_head_attention/04_reshape_dance.py", id="clones"),
         pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
         pytest.param("ada.zip", "bela.zip", id="archives"),
