@@ -19,12 +19,10 @@ from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
 from .meaning import proven_by_aspect
-from .pairs import explaining_pair
+from .pairs import Named, explaining_pair
 from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
-
-Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
 
 
 def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> Diagnosis:
