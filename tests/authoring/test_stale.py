@@ -14,6 +14,7 @@ import pytest
 from manyheads.authoring.engine_digest import engine_digest
 from manyheads.authoring.index import NAME
 from manyheads.authoring.kept import kept_file
+from manyheads.authoring.pairs import recorded_pairs
 from manyheads.authoring.recorded_calls import recorded_calls
 from manyheads.authoring.recordings import in_step
 from manyheads.authoring.release import Effort, Written, write_release
@@ -173,7 +174,11 @@ def test_records_of_the_real_course_are_kept_as_they_are(repository: Path, name:
     """Its calls hold more than the tiny course's: modules with weights, numbers in place of tensors, the same tensor twice."""
     course = load_course(repository)
     exercise = next(e for e in course.exercises if e.id == name)
-    kept = kept_file(exercise, stub_of(exercise), recorded_calls(Catalogue(course), exercise))
+    catalogue = Catalogue(course)
+    recorded = recorded_calls(catalogue, exercise)
+    pairs = recorded_pairs(catalogue.tables.of(exercise), load_bank(exercise), recorded.calls)
+    assert len(pairs.first) > 1000
+    kept = kept_file(exercise, stub_of(exercise), recorded, pairs)
     assert kept is not None
     assert in_step(exercise.fingerprints.read_bytes(), kept)
 
