@@ -7,7 +7,6 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from ..box.names import Device
 from ..course import load_course
 from ..errors import CourseFault
 from ..submission import Submission
+from .cluster_pool import ClusterPool
 from .dask_worker import RunSetup, grade_here, prepare
 from .keys import files_key, keys_of
 from .plan import GradePlan
@@ -58,11 +58,9 @@ def grade_on(
         except OSError:  # dask raises this when the scheduler ends meanwhile
             raise WorkerLost(GONE.format(address)) from None
         calls = (partial(grade_here, setup, s, files_key(s, setup.limit_kib), only.get(s, ())) for s in submissions)
-        pool = client.get_executor(pure=False, resources={resource: 1})
+        pool = ClusterPool(client, resource, GONE.format(address))
         try:
             yield from grade_with(pool, calls, workers.room)
-        except CancelledError:  # dask raises this when the scheduler is gone
-            raise WorkerLost(GONE.format(address)) from None
         except KilledWorker:
             raise WorkerLost(KILLED) from None
 
