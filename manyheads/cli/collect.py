@@ -32,7 +32,7 @@ def collect(
     assignment: AssignmentOption = None,
     course: CourseOption = None,
 ) -> None:
-    """Lay out downloads from Canvas, Moodle, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
+    """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
 
     The newest attempt wins, and the others are named. Run again, it changes nothing but what is newer. Archives are
     opened with care: nothing is written outside OUT. Whatever is not taken is named with its reason; then the exit status is 1.

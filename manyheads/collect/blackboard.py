@@ -1,7 +1,7 @@
 """Blackboard: names such as HW1_ada_attempt_2026-11-20-10-11-12_04_reshape_dance.py, of files or of folders.
 
 What comes before the user's name is the assignment's: it is what all the names of a download have in common, up to the last underscore.
-Of a single name nobody can tell the two apart, and it stays whole.
+Of a single name nobody can tell the two apart, and it stays whole. Beside each attempt's files stands a note on it, the same name with ".txt".
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 
 from ..course import Course
-from .found import Found
+from .found import Found, Refused
 from .platform import Contents, Download, HandedIn, Person, unwrapped
 
-_PART = re.compile(r"(?P<who>.+?)_attempt_(?P<time>\d{4}(?:-\d{2}){5})(?:_(?P<file>.+))?", re.DOTALL)
+_PART = re.compile(r"(?P<who>.+?)_attempt_(?P<time>\d{4}(?:-\d{2}){5})(?:_(?P<file>.+)|(?P<note>\.txt))?", re.DOTALL)
 
 
 class Blackboard:
@@ -26,7 +26,15 @@ class Blackboard:
         parts = ((file, map(_PART.fullmatch, map(unwrapped, download.trusted(file)))) for file in files)
         found = [(file, match) for file, matches in parts if (match := next(filter(None, matches), None))]
         prefix = _prefix({match["who"] for _, match in found})
-        return Contents([_handed_in(file, match, prefix) for file, match in found])
+        handed_in = [_handed_in(file, match, prefix) for file, match in found if not match["note"]]
+        have_handed_in = {each.person.key for each in handed_in}
+        notes = [(file, _handed_in(file, match, prefix).person.key) for file, match in found if match["note"]]
+        said = "is Blackboard's note on an attempt without a file. Next: read it, and ask for the file"
+        return Contents(
+            handed_in,
+            others=[Refused(file.path, said) for file, key in notes if key not in have_handed_in],
+            nobodys=[file for file, key in notes if key in have_handed_in],
+        )
 
 
 def _prefix(names: set[str]) -> str:

@@ -18,6 +18,7 @@ _TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm
 _PART = re.compile(
     rf"(?P<number>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>.+?) ?- (?P<time>{_TIME})(?: ?- (?P<file>.+))?", re.DOTALL
 )
+_LIST = "index.html"  # Brightspace's own, of what was handed in
 _FORMS = ("%b %d %Y %I%M %p", "%B %d %Y %I%M %p", "%d %B %Y %I%M %p", "%d %b %Y %I%M %p", "%d %B %Y %H%M")
 
 
@@ -33,6 +34,8 @@ class Brightspace:
             match = next(filter(None, map(_PART.fullmatch, map(unwrapped, download.trusted(file)))), None)
             if match is not None:
                 contents.handed_in.append(_handed_in(file, match))
+        if contents.handed_in:
+            contents.nobodys = [file for file in files if file.name == _LIST and len(file.path) - 1 <= download.parting]
         return contents
 
 

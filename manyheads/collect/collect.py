@@ -15,25 +15,33 @@ from .blackboard import Blackboard
 from .brightspace import Brightspace
 from .canvas import Canvas
 from .clones import Clones
+from .code_page import WESTERN
 from .commits import commit_time
 from .exercise import Exercises, NotAsked, NotPlaced
 from .folders import Folders as StudentFolders
-from .found import Limits, Refused
+from .found import Found, Limits, Refused, own_name
 from .google import Google
 from .gradescope import Gradescope
 from .identify import Folders, NoFolder
 from .lay_out import Candidate, Laid, digest_of, lay_out
 from .memory import Origin, read_memory
 from .moodle import Moodle
+from .openolat import OpenOlat
 from .platform import Contents, Download, HandedIn, Platform
 from .read import Reader
+from .rivals import paths_of, tell_apart, thrown_together
+from .sakai import Sakai
 from .teams import Teams
 
 # Folders take what no other knows.
 PLATFORMS: tuple[Platform, ...] = (
-    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Teams(), Google(), Clones()),
+    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Teams(), Google()),
+    *(Sakai(), OpenOlat(), Clones()),
     StudentFolders(),
 )
+
+
+_LOOK_WRONG = "where they look wrong, unpack it by hand, then course collect that folder"
 
 
 @dataclass
@@ -64,9 +72,12 @@ def collect(
         read = Download(download.resolve().name, tuple(reader.read(download)))
         _tell(done, download, reader.refused)
         reader.refused.clear()
+        done.said += _pages(download, reader)
+        found: list[Candidate] = []
         for platform, contents in _read_as(read, course).items():
             done.platforms.setdefault(download.name, []).append(platform.name)
             _tell(done, download, contents.others)
+            done.said += _returned(download, contents.feedback)
             for each in contents.handed_in:
                 try:
                     candidate = _candidate(each, platform.name, download, folders, exercises)
@@ -75,15 +86,19 @@ def collect(
                 except (NotPlaced, NoFolder) as error:
                     _tell(done, download, [Refused(each.file.path, str(error))])
                 else:
-                    candidates[candidate.student, candidate.exercise.id].append(candidate)
+                    found.append(candidate)
+        for candidate in _told_apart(done, found):
+            candidates[candidate.student, candidate.exercise.id].append(candidate)
     try:
         for key in sorted(candidates):
-            done.laid += lay_out(candidates[key], out, memory)
+            told = tell_apart(candidates[key], out, memory)
+            done.laid += told.laid + (lay_out(told.clear, out, memory) if told.clear else [])
+            done.not_taken += told.said
     finally:
         memory.folders = folders.taken
         if candidates:
             memory.write(out)
-    done.said = [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
+    done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
     done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
     return done
 
@@ -101,11 +116,12 @@ def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
 
 def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises) -> Candidate:
     """The file as it may be laid out. Raises NotPlaced, NoFolder."""
-    ending = PurePath(each.name).suffix.lower()
+    name = own_name(each.name)
+    ending = PurePath(name).suffix.lower()
     content = each.file.content
     if ending not in ENDINGS or content is None:
         raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
-    exercise = exercises.of(each.name, content)
+    exercise = exercises.of(name, content)
     origin = Origin(
         platform=platform,
         order=each.order,
@@ -117,7 +133,40 @@ def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, 
         late=each.late,
         named=each.named,
     )
-    return Candidate(folders.of(platform, each.person), exercise, ending, content, origin, each.late)
+    named, plain = exercises.names(name), exercises.is_plain(name)
+    return Candidate(folders.of(platform, each.person), exercise, ending, content, origin, each.late, named, plain)
+
+
+def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Those of a download that are surely of the students they seem to be; a sentence for the others."""
+    if len({each.student for each in found}) != 1 or any(each.origin.platform != StudentFolders.name for each in found):
+        return found
+    mixed = thrown_together(found)
+    said = "are of the same exercise, and may be of several students"
+    for group in mixed.values():
+        where = group[0].origin.download
+        done.not_taken.append(f"{where}: {paths_of(group)} {said}. Next: give each student a folder, there")
+    left_out = [each for group in mixed.values() for each in group]
+    return [each for each in found if each not in left_out]
+
+
+def _pages(download: Path, reader: Reader) -> list[str]:
+    """Which code pages names were taken for, other than those that read most of Europe's and America's."""
+    found = [f"{page} (archives: {count})" for page, count in sorted(reader.pages.items()) if page not in WESTERN]
+    reader.pages.clear()
+    said = f"names in it do not say how they are written, and are read as {', '.join(found)}"
+    return [f"{shown(download.name)}: {said}. Next: {_LOOK_WRONG}"] * bool(found)
+
+
+def _returned(download: Path, feedback: Sequence[Found]) -> list[str]:
+    """What of a download went back to students, and is left out: each script and notebook, and how many files more."""
+    attempts = [file for file in feedback if file.content is not None]
+    said = "went back to the student as feedback, and is left out"
+    each = [f"{shown(download.name)}: {'/'.join(map(shown, file.path))} {said}" for file in attempts]
+    more = len(feedback) - len(attempts)
+    return each + [f"{shown(download.name)}: other files that went back to students, and are left out: {more}"] * bool(
+        more
+    )
 
 
 def _tell(done: Collected, download: Path, refused: Iterable[Refused]) -> None:

@@ -53,6 +53,14 @@ class Exercises:
             raise NotAsked
         return named
 
+    def names(self, name: str) -> bool:
+        """Whether this name says of which exercise the file is."""
+        return (self._by_name(name) or self._by_words(name)) is not None
+
+    def is_plain(self, name: str) -> bool:
+        """Whether it says nothing else."""
+        return self._by_name(name) is not None
+
     def _by_name(self, name: str) -> Exercise | None:
         """By the whole name, or what is left without suffixes such as (1)."""
         known = {key: each for each in self.course.exercises for key in (each.id, each.stem)}
@@ -74,7 +82,7 @@ class Exercises:
 
     def _by_content(self, name: str, content: bytes) -> Exercise:
         """By functions and classes that no other exercise has. Raises NotPlaced."""
-        defined = _defined(_source(name, content))
+        defined = _defined(source_of(name, content))
         owners = sorted({self._owners[each].id for each in defined & self._owners.keys()})
         if len(owners) == 1:
             return next(each for each in self.course.exercises if each.id == owners[0])
@@ -98,7 +106,8 @@ def _asked(exercise: Exercise) -> frozenset[str]:
         return frozenset(exercise.shapes)
 
 
-def _source(name: str, content: bytes) -> str:
+def source_of(name: str, content: bytes) -> str:
+    """The text of a script or a notebook; "" where it cannot be read. name: of the file, or its ending."""
     try:
         text = decoded(content)
         return read_notebook(text).source if name.lower().endswith(".ipynb") else text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..course import Course
 from ..submission import ENDINGS
-from .found import Found, Refused
+from .found import Found, Refused, own_name
 from .platform import Contents, Download, HandedIn, Person, unwrapped
 
 
@@ -16,14 +16,16 @@ class Folders:
     name = "folders"
 
     def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
-        """All files stand at the same depth below their students' folders; a loose one is nobody's."""
+        """All files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
         ids = {_plain(assignment.id) for assignment in course.assignments}
         depth = _depth(download.files, ids)
         contents = Contents()
+        left = {file.path for file in files}
+        others_folders = {file.path[:-1] for file in download.files if file.path not in left}
         for file in files:
             folders = file.path[:-1]
             whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
-            if whole or 0 <= depth < len(folders):
+            if folders not in others_folders and (whole or 0 <= depth < len(folders)):
                 student = unwrapped(download.name if whole else folders[depth])
                 person = Person(folder=student, key=f"folder {student}", name=student)
                 contents.handed_in.append(HandedIn(person, file, file.name))
@@ -42,7 +44,7 @@ def _depth(files: Sequence[Found], ids: set[str]) -> int:
     depth = 0
     while True:
         folders = {file.path[depth] for file in files if len(file.path) > depth + 1}
-        loose = any(len(file.path) == depth + 1 and file.name.lower().endswith(ENDINGS) for file in files)
+        loose = any(len(file.path) == depth + 1 and own_name(file.name).lower().endswith(ENDINGS) for file in files)
         if ids & set(map(_plain, folders)):
             transposed = depth == 0 and all(len(file.path) > 2 for file in files)  # <assignment>/<student>/…
             return 1 if transposed else depth - 1

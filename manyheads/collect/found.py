@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 MIB = 1024 * 1024
@@ -41,6 +42,19 @@ class Refused:
 
     path: tuple[str, ...]
     reason: str
+
+
+# What browsers and mail programs put behind an ending that they do not know, and platforms before it: 04_x.py.txt, 04_x.ipynb-1.json.
+_WRAPPED = re.compile(
+    r"(?P<name>.+\.(?:py|ipynb))(?:[ _-]?\(?\d{1,4}\)?)?(?: ?\(\d{1,4}\))?\.(?:txt|json|download)",
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def own_name(name: str) -> str:
+    """The name of a script or a notebook without what was put behind its ending; any other name as it is."""
+    match = _WRAPPED.fullmatch(name)
+    return match["name"] if match else name
 
 
 class TooMuch(Exception):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ..course import Course
-from .found import Found
+from .found import Found, own_name
 from .platform import Contents, Download, HandedIn, Person
 
 _NAME = re.compile(r"(?P<who>[^/]+?) - (?P<file>.+\.(?:py|ipynb))", re.DOTALL | re.IGNORECASE)
@@ -22,7 +22,7 @@ class Google:
 
     def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
         """The files by what stands before an exercise's name."""
-        parts = ((file, _NAME.fullmatch(file.name)) for file in files if download.trusted(file) == file.path)
+        parts = ((file, _NAME.fullmatch(own_name(file.name))) for file in files if download.trusted(file) == file.path)
         known = [name for exercise in course.exercises for name in (exercise.id, exercise.stem)]
         found = [(file, match) for file, match in parts if match and _names_one(match, known)]
         if len({match["who"] for _, match in found}) < 2:

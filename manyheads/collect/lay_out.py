@@ -23,12 +23,16 @@ class State(StrEnum):
     REPLACED = "replaced, for it is newer"
     OLDER = "not taken: not the newest attempt"
     BY_HAND = "not taken: what is there was not collected, or was changed since"
+    OTHER = "not taken: another file of the same exercise counts"
     SUPERSEDED = "removed: a newer attempt is of the other kind"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that may be laid out."""
+    """A file that may be laid out.
+
+    is_named: its name says of which exercise it is. is_plain: it says that and nothing else.
+    """
 
     student: str
     exercise: Exercise
@@ -36,6 +40,8 @@ class Candidate:
     content: bytes
     origin: Origin
     late: bool = False
+    is_named: bool = True
+    is_plain: bool = True
 
     @property
     def path(self) -> str:

@@ -44,6 +44,11 @@ def safe_path(name: str, limits: Limits) -> tuple[str, ...]:
     return parts
 
 
+def shortened(name: str) -> str:
+    """A member's name for a sentence: one of 60,000 characters would drive everything else off the screen."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-LONGEST // 4 :]}"
+
+
 def read_at_most(file: BinaryIO, most: int) -> bytes:
     """The whole content. Raises BadMember if there is more than that."""
     data = file.read(most + 1)

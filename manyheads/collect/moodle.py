@@ -14,7 +14,8 @@ from .found import Found, Refused
 from .platform import Contents, Download, HandedIn, Person
 
 _PART = re.compile(
-    r"(?P<name>[^_]+)(?:_(?P<number>\d{1,18}))?_assignsubmission_(?P<plugin>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL
+    r"(?P<name>[^_]+)(?:_(?P<number>\d{1,18}))?_assign(?P<kind>submission|feedback)_(?P<plugin>[a-z]+)(?:_(?P<file>.*))?",
+    re.DOTALL,
 )
 
 
@@ -28,7 +29,9 @@ class Moodle:
         contents = Contents()
         for file in files:
             match = next(filter(None, map(_PART.fullmatch, download.trusted(file))), None)
-            if match is not None and match["plugin"] == "onlinetext":
+            if match is not None and match["kind"] == "feedback":
+                contents.feedback.append(file)
+            elif match is not None and match["plugin"] == "onlinetext":
                 said = "is text typed into Moodle, and no file. Next: ask for the file"
                 contents.others.append(Refused(file.path, said))
             elif match is not None:

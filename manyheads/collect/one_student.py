@@ -9,7 +9,7 @@ from ..course import Course
 from ..submission import ENDINGS, shown
 from .collect import Collected
 from .exercise import Exercises, NotPlaced
-from .found import Found
+from .found import Found, own_name
 from .lay_out import Candidate, State, digest_of, lay_out
 from .memory import Memory, Origin
 from .read import Reader
@@ -47,7 +47,7 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
 def _candidate(file: Found, exercises: Exercises, student: str) -> Candidate:
     """Raises NotPlaced."""
     ending, content = _ending(file), file.content or b""
-    exercise = exercises.of(file.name, content)
+    exercise = exercises.of(own_name(file.name), content)
     own = file.name == f"{exercise.stem}{ending}"
     in_place = own and file.path[-2:-1] == (exercise.assignment.id,)
     origin = Origin(
@@ -62,7 +62,7 @@ def _candidate(file: Found, exercises: Exercises, student: str) -> Candidate:
 
 
 def _ending(file: Found) -> str:
-    return PurePath(file.name).suffix.lower()
+    return PurePath(own_name(file.name)).suffix.lower()
 
 
 def _path(file: Found) -> str:

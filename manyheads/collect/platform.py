@@ -71,22 +71,29 @@ class Download:
         """The part of a file's path whose names no student chose, but for the file's own."""
         return file.path[: self.parting + 1]
 
+    def below_trusted(self, file: Found, names: Sequence[str]) -> int:
+        """Where in a file's path the first folder of one of these names stands that is in a trusted one; 0 if none is."""
+        places = range(1, min(len(file.path) - 1, self.parting + 2))
+        return next((i for i in places if file.path[i].casefold() in names), 0)
+
 
 @dataclass
 class Contents:
     """What a platform makes of a download.
 
     others: what is not taken, with the reason. nobodys: what was not handed in, such as the rest of a class repository.
+    feedback: what went back to students; a student's older file may be in it.
     """
 
     handed_in: list[HandedIn] = field(default_factory=list)
     others: list[Refused] = field(default_factory=list)
     nobodys: list[Found] = field(default_factory=list)
+    feedback: list[Found] = field(default_factory=list)
 
     @property
     def paths(self) -> set[tuple[str, ...]]:
         """Of all files that this says something of."""
-        files = (*(each.file for each in self.handed_in), *self.nobodys)
+        files = (*(each.file for each in self.handed_in), *self.nobodys, *self.feedback)
         return {file.path for file in files} | {each.path for each in self.others}
 
 

@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import BinaryIO
 
 from ..errors import CourseFault
 from ..submission import ENDINGS, Unreadable, is_archive, is_noise, read_bytes
-from .found import Budget, Found, Limits, Refused, TooMuch
-from .member import BadArchive, BadMember, Member, safe_path
+from .found import Budget, Found, Limits, Refused, TooMuch, own_name
+from .member import BadArchive, BadMember, Member, safe_path, shortened
 from .tars import tar_members
 from .zips import zip_members
 
@@ -26,10 +27,14 @@ _ASK = "Next: ask for the file itself"
 
 @dataclass
 class Reader:
-    """Reads downloads within one set of limits, and keeps a sentence for whatever it refuses."""
+    """Reads downloads within one set of limits, and keeps a sentence for whatever it refuses.
+
+    pages: in how many zip archives names were read in which code page, for the archive does not say it.
+    """
 
     limits: Limits = field(default_factory=Limits)
     refused: list[Refused] = field(default_factory=list)
+    pages: Counter[str] = field(default_factory=Counter)
     _budget: Budget | None = None
 
     def read(self, download: Path) -> list[Found]:
@@ -115,7 +120,9 @@ class Reader:
             return self._refuse(where, f"is an archive of a kind that is not opened here. {_AGAIN}")
         is_zip = zipfile.is_zipfile(file)
         members = (
-            zip_members(file, self.limits, most) if is_zip else tar_members(file, self.limits, self._room(path, budget))
+            zip_members(file, self.limits, most, self.pages)
+            if is_zip
+            else tar_members(file, self.limits, self._room(path, budget))
         )
         try:
             for member in members:
@@ -130,7 +137,7 @@ class Reader:
         if isinstance(member, tuple):
             name, reason = member
             if not any(map(is_noise, name.replace("\\", "/").split("/"))):
-                self._refuse((*path, name), f"{reason}, and is not taken. {_ASK}")
+                self._refuse((*path, shortened(name)), f"{reason}, and is not taken. {_ASK}")
             return
         inner, name = (*path, *member.path), member.path[-1]
         if any(map(is_noise, member.path)):
@@ -154,4 +161,4 @@ class Reader:
 
 def _is_wanted(name: str) -> bool:
     """Whether the content of this file is looked at."""
-    return name.lower().endswith(ENDINGS) or name == METADATA
+    return own_name(name).lower().endswith(ENDINGS) or name == METADATA

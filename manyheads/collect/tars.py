@@ -16,6 +16,7 @@ from .found import Limits
 from .member import BadArchive, BadMember, Member, read_at_most, safe_path
 
 _CHUNK = 1024 * 1024
+_LATEST = 2.0**33  # seconds since 1970: in the year 2242
 _FAULTS = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError, RecursionError)
 
 
@@ -45,9 +46,14 @@ def _member(archive: tarfile.TarFile, info: tarfile.TarInfo, limits: Limits) -> 
             raise BadMember("is a link")
         if not info.isreg() or info.issparse():
             raise BadMember("is no regular file")
-        return Member(safe_path(info.name, limits), float(info.mtime), partial(_read, archive, info))
+        return Member(safe_path(info.name, limits), _modified(info), partial(_read, archive, info))
     except BadMember as reason:
         return info.name, reason
+
+
+def _modified(info: tarfile.TarInfo) -> float:
+    """The time that the archive gives, which may be no number; 0.0 where no clock has shown it."""
+    return float(info.mtime) if 0 <= info.mtime < _LATEST else 0.0
 
 
 def _read(archive: tarfile.TarFile, info: tarfile.TarInfo, most: int) -> bytes:

@@ -7,15 +7,21 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import BinaryIO
 
+from .code_page import DEFAULT, code_page_of
 from .found import Limits
 from .member import BadArchive, BadMember, Member, read_at_most, safe_path
 
 _END, _END64, _SEE_END64 = b"PK\5\6", b"PK\6\6", 0xFFFFFFFF
 _UTF8, _ENCRYPTED = 0x800, 0x1
+_UNICODE_PATH = 0x7075  # an extra field
+_LOOKED_AT = 1_000  # names, to find out their code page
 _UNIX = 3  # the system whose file modes the upper half of external_attr holds
 _ENTRY = 400  # bytes of a member in the directory, with a long name
 _FAULTS = (
@@ -30,10 +36,12 @@ _FAULTS = (
 )
 
 
-def zip_members(file: BinaryIO, limits: Limits, most: int) -> Iterator[Member | tuple[str, BadMember]]:
+def zip_members(
+    file: BinaryIO, limits: Limits, most: int, pages: Counter[str]
+) -> Iterator[Member | tuple[str, BadMember]]:
     """The files of the archive, or the name of one that is refused with the reason. Raises BadArchive.
 
-    most: how many members are read.
+    most: how many members are read. pages: counts the code page that names are read in, where the archive does not say it.
     """
     if _directory_size(file) > most * _ENTRY:
         raise BadArchive("it has more files than are read here")  # before memory is taken for each of them
@@ -42,11 +50,12 @@ def zip_members(file: BinaryIO, limits: Limits, most: int) -> Iterator[Member | 
     except _FAULTS:
         raise BadArchive("it is damaged, or no zip at all") from None
     with archive:
+        page = _page(archive, pages)
         last = {info.filename: info for info in archive.infolist()}
         for info in archive.infolist():
             if info.filename.endswith("/"):  # is_dir() fails on an empty name
                 continue
-            name = _name(info)
+            name = _name(info, page)
             try:
                 if last[info.filename] is not info:
                     raise BadMember("stands in the archive once more, and the last one counts")
@@ -71,23 +80,62 @@ def _refuse(info: zipfile.ZipInfo) -> None:
         raise BadMember("is compressed in a way that is not read here")
 
 
-def _name(info: zipfile.ZipInfo) -> str:
-    """The member's name. Where the archive does not say how it is written: UTF-8 if it can be, as on macOS.
+def _page(archive: zipfile.ZipFile, pages: Counter[str]) -> str:
+    """The code page of the names that say nothing of it. pages: where it is counted, if there are any."""
+    raw = (name for info in archive.infolist() if (name := _raw(info)) is not None and not _is_utf_8(name))
+    some = list(islice(raw, _LOOKED_AT))
+    if not some:
+        return DEFAULT
+    page = code_page_of(some)
+    pages[page] += 1
+    return page
 
-    Else cp437, as the format says; but where that is no letter and Western Europe's cp1252 is, cp1252: J÷rg Mⁿller is Jörg Müller.
-    """
-    name = info.orig_filename
-    if info.flag_bits & _UTF8:
-        return name
+
+def _raw(info: zipfile.ZipInfo) -> bytes | None:
+    """The bytes of a name, where the archive does not say how it is written."""
+    if info.flag_bits & _UTF8 or _unicode_path(info) is not None:
+        return None
     try:
-        raw = name.encode("cp437")
-        return raw.decode("utf-8")
+        return info.orig_filename.encode("cp437")  # as zipfile has read them
     except UnicodeEncodeError:
-        return name
+        return None
+
+
+def _name(info: zipfile.ZipInfo, page: str) -> str:
+    """The member's name, as the archive says, else in this code page."""
+    if (path := _unicode_path(info)) is not None:
+        return path
+    raw = _raw(info)
+    if raw is None:
+        return info.orig_filename
+    for each in ("utf-8", page):  # macOS writes UTF-8, and some of the names may be that
+        with suppress(UnicodeDecodeError):
+            return raw.decode(each)
+    return info.orig_filename
+
+
+def _is_utf_8(name: bytes) -> bool:
+    try:
+        name.decode("utf-8")
     except UnicodeDecodeError:
-        high = {byte for byte in raw if byte > 0x7F}
-        western = min(high) >= 0xC0 and any(byte != 0xE1 for byte in high)  # 0xE1 is cp437's ß; above it has no letters
-        return raw.decode("cp1252") if western else name
+        return False
+    return True
+
+
+def _unicode_path(info: zipfile.ZipInfo) -> str | None:
+    """The name in UTF-8 that Info-ZIP, WinZip and others add, with a checksum of the name that it stands for."""
+    extra, at = info.extra, 0
+    while not info.flag_bits & _UTF8 and at + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, at)
+        body = extra[at + 4 : at + 4 + size]
+        if kind == _UNICODE_PATH and len(body) == size > 5 and body[0] == 1:
+            try:
+                known = struct.unpack_from("<L", body, 1)[0] == zlib.crc32(info.orig_filename.encode("cp437"))
+                return body[5:].decode("utf-8") if known else None
+            except (UnicodeDecodeError, UnicodeEncodeError):
+                return None
+        at += 4 + size
+    return None
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:

@@ -15,6 +15,7 @@ import pytest
 
 from manyheads.collect import collect
 from manyheads.collect.found import Limits
+from manyheads.collect.lay_out import State
 from manyheads.course import Course
 from manyheads.errors import CourseFault
 
@@ -186,6 +187,26 @@ def tar_entry(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tar
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, target
     return info
+
+
+@pytest.mark.parametrize("mtime", ["nan", "inf", "-1e300", "1e300"])
+def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(
+    run: Collect, tmp_path: Path, there: There, mtime: str
+) -> None:
+    info = tar_entry(GOOD)
+    info.pax_headers = {"mtime": mtime}
+    download = tar_of(tmp_path / "download.tar", info, mode="w")
+    assert mtime.encode() in download.read_bytes()
+    run(download)
+    assert [laid.state for laid in run(download).laid] == [State.SAME]
+    assert there() == [PLACED]
+
+
+def test_a_name_without_end_is_shortened_where_it_is_said(run: Collect, zipped: Zipped) -> None:
+    [said] = run(zipped({GOOD: DANCE, f"{'b' * 60_000}/04_reshape_dance.py": DANCE})).not_taken
+    assert "has a path that is too long or empty" in said
+    assert "04_reshape_dance.py" in said
+    assert len(said) < 500
 
 
 @pytest.mark.parametrize(

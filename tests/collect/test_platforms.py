@@ -149,6 +149,28 @@ def test_two_of_the_same_name_are_two(run: Collect, zipped: Zipped, there: There
     assert there() == [f"smithjo_1/{DANCED}", f"smithjo_2/{DANCED}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("ada_1_2_04_reshape_dance.py.txt", f"ada_1/{DANCED}"),
+        ("ada_1_2_04_reshape_dance.py-1.txt", f"ada_1/{DANCED}"),
+        ("ada/03.py.txt", f"ada/{DANCED}"),
+        ("ada/04_reshape_dance.py (2).txt", f"ada/{DANCED}"),
+        ("ada/04_reshape_dance.py.download", f"ada/{DANCED}"),
+        ("ada/04_reshape_dance.ipynb.json", f"ada/{DANCED[:-2]}ipynb"),
+        ("ada/04_reshape_dance.ipynb.txt", f"ada/{DANCED[:-2]}ipynb"),
+        ("Ada - 04_reshape_dance.py.txt", f"Ada/{DANCED}"),
+    ],
+)
+def test_an_ending_that_browsers_and_mail_put_behind_is_seen_through(
+    run: Collect, zipped: Zipped, there: There, name: str, path: str
+) -> None:
+    done = run(zipped([name, name.replace("Ada", "Bo").replace("ada", "bo").replace("_1_2_", "_2_3_")]))
+    assert done.not_taken == []
+    assert path in there()
+    assert len(there()) == 2
+
+
 def test_text_and_links_of_canvas_are_named(run: Collect, zipped: Zipped) -> None:
     names = ["a_1_2_04_reshape_dance.py", "b_3_text.html", "c_LATE_4_link.html", "readme.txt"]
     said = run(zipped(names)).not_taken
@@ -279,6 +301,44 @@ def test_clones(run: Collect, tmp_path: Path, there: There, repositories: list[s
     done = run(tmp_path / "all-submissions")
     assert (done.platforms, done.not_taken) == ({"all-submissions": ["clones"]}, [])
     assert there() == [f"{name}/{DANCED}" for name in students]
+
+
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        pytest.param(["hw1-ada/04_reshape_dance.py", "hw1-bela/src/04_reshape_dance.py"], ["ada", "bela"], id="loose files"),
+        pytest.param(["hw1-anna-l/a.py", "hw1-anna-m/04_reshape_dance.py"], ["anna-l", "anna-m"], id="names that begin alike"),
+        pytest.param(["hw1-ada/04_reshape_dance.py"], ["ada"], id="one of them"),
+        pytest.param(
+            ["hw1-anna-l/exercises/multi_head_attention/04_reshape_dance.py", "hw1-anna-m/a.py"], ["anna-l", "anna-m"],
+            id="with and without exercises/",
+        ),
+    ],
+)  # fmt: skip
+def test_the_folder_that_classroom_makes_says_what_stands_before_users_names(
+    run: Collect, tmp_path: Path, there: There, names: list[str], students: list[str]
+) -> None:
+    for name in names:
+        for each in (
+            tmp_path / "hw1-submissions" / name,
+            tmp_path / "hw1-submissions" / name.split("/")[0] / "README.md",
+        ):
+            each.parent.mkdir(parents=True, exist_ok=True)
+            each.write_text(DANCE)
+    done = run(tmp_path / "hw1-submissions")
+    assert (done.platforms, done.not_taken) == ({"hw1-submissions": ["clones"]}, [])
+    assert there() == [f"{student}/{DANCED}" for student in students]
+
+
+def test_githubs_zips_of_repositories_are_their_users(run: Collect, tmp_path: Path, there: There) -> None:
+    (tmp_path / "all").mkdir()
+    for user in ("ada", "bela"):
+        name = f"hw1-{user}-main"
+        files = {f"{name}/exercises/{DANCED}": DANCE, f"{name}/README.md": "", f"{name}/bela/exercises/{DANCED}": "#"}
+        (tmp_path / "all" / f"{name}.zip").write_bytes(zip_bytes(files))
+    done = run(tmp_path / "all")
+    assert (done.platforms, done.not_taken) == ({"all": ["clones"]}, [])
+    assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
 
 
 @pytest.mark.parametrize(
