@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
@@ -53,13 +54,22 @@ class CourseLimits(_Model):
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
+def _as_share(given: object) -> object:
+    if not isinstance(given, str) or not re.fullmatch(_SHARE, given):
+        raise ValueError(f"{given!a} is no share such as 10%")
+    return given
+
+
 def _share(text: str) -> str:
     if float(text.removesuffix("%")) > 100:
         raise ValueError(f"{text} is more than 100%")
     return text
 
 
-Share = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,4})?%$", description="such as 10%"), AfterValidator(_share)]
+_SHARE = r"^\d{1,3}(\.\d{1,4})?%$"
+Share = Annotated[
+    str, Field(pattern=_SHARE, description="such as 10%"), BeforeValidator(_as_share), AfterValidator(_share)
+]
 
 
 class LatePolicy(_Model):

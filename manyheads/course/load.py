@@ -42,7 +42,7 @@ def load_course(root: Path) -> Course:
     try:
         file = CourseFile.model_validate(data)
     except ValidationError as error:
-        raise CourseError(f"{first_problem(path, node, error)}. {_NEXT}") from None
+        raise CourseError(f"{first_problem(path, node, error, CourseFile)}. {_NEXT}") from None
     _demand_zones(path, node, file)
     return Course(root=root.resolve(), file=file)
 

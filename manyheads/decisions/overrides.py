@@ -126,7 +126,7 @@ def read_overrides(path: Path) -> list[Row]:
     try:
         found = OverridesFile.model_validate(data)
     except ValidationError as error:
-        raise OverridesError(f"{first_problem(path, node, error)}. {NEXT}") from None
+        raise OverridesError(f"{first_problem(path, node, error, OverridesFile)}. {NEXT}") from None
     lines = [_lines_of(node, i) for i in range(len(found.root))]
     return [Row(each, f"{path}:{span[0]}", span) for each, span in zip(found.root, lines, strict=True)]
 

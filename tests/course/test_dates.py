@@ -63,13 +63,13 @@ def test_durations(text: str, seconds: int) -> None:
     [
         ("", "2026-12-01 18:00", "course.yaml:5: due: 2026-12-01 18:00 has no zone"),
         ("time_zone: Berlin\n", "2026-12-01 18:00", "course.yaml:2: time_zone: Berlin is no time zone"),
-        ("time_zone: UTC\n", "2026-12-01", "course.yaml:6: assignments.0.due: 2026-12-01 has no time of day"),
+        ("time_zone: UTC\n", "2026-12-01", "course.yaml:6: due: 2026-12-01 has no time of day"),
         (
             "time_zone: UTC\nlate: {grace: soon}\n",
             "2026-12-01 18:00",
             "course.yaml:3: late.grace: 'soon' is no duration",
         ),
-        ("late: {per_day: 10}\n", "2026-12-01 18:00Z", "course.yaml:2: late.per_day: Input should be a valid string"),
+        ("late: {per_day: 10}\n", "2026-12-01 18:00Z", "course.yaml:2: late.per_day: 10 is no share such as 10%"),
         ("late: {per_day: 200%}\n", "2026-12-01 18:00Z", "course.yaml:2: late.per_day: 200% is more than 100%"),
     ],
 )
