@@ -11,7 +11,7 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 
-from ..submission.read import code_digest
+from ..submission.digest import code_digest
 
 ENGINE = Path(__file__).parents[1]
 DATA = ("*.yaml", "*.txt")  # read by the modules beside them

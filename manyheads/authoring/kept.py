@@ -14,7 +14,7 @@ from ..diagnosis.bank import load_bank
 from ..diagnosis.pair_answers import Pairs
 from ..diagnosis.table_file import structure_of
 from ..public.file import Fingerprints, loaded, save
-from ..submission.read import code_digest
+from ..submission.digest import code_digest
 from .engine_digest import engine_digest
 from .fingerprints import words_of
 from .recorded import RecordedCalls

@@ -27,4 +27,6 @@ def stub_text(exercise: Exercise) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError:
-        raise CourseError(f"{path} is missing. Next (as an instructor): course release") from None
+        raise CourseError(
+            f"{path} is missing. Next: git checkout {path}, or as an instructor: course release"
+        ) from None

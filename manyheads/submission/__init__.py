@@ -1,5 +1,6 @@
 """Find submissions and read them as data. Nothing here runs student code."""
 
+from .digest import code_digest
 from .find import Submission, SubmissionError, find_submissions, is_reserved, is_student
 from .left_over import ENDINGS, is_archive
 from .lines import proved_line
@@ -8,7 +9,6 @@ from .not_graded import NotGraded, read_not_graded, shown, write_not_graded
 from .read import (
     AttemptSource,
     Unreadable,
-    code_digest,
     largest,
     read_attempt,
     read_bytes,

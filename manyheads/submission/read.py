@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .notebook import NotebookError, read_notebook, without_engine
+from .conflict import conflict_line
+from .digest import code_digest
+from .notebook import NotebookError, NotebookSource, read_notebook, without_engine
+from .statements import statements_of
 from .text import decoded, with_newlines
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
@@ -44,13 +48,6 @@ class AttemptSource:
 
 class Unreadable(Exception):
     """The file cannot be an attempt. The text is the sentence for the student."""
-
-
-def code_digest(source: str) -> str:
-    """A hash of the code without comments and blank lines. A script and its notebook have the same."""
-    lines = (line.rstrip() for line in source.splitlines())
-    code = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
-    return hashlib.sha256(code.encode()).hexdigest()
 
 
 def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int) -> AttemptSource:
@@ -91,13 +88,33 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
     try:
         text = read_text(path, largest(path.name, limit_kib))
         if path.suffix == ".ipynb":
-            notebook = read_notebook(text)
+            notebook = _read_notebook(path, text)
             _refuse_many_lines(path, notebook.source)
             return AttemptSource(path.name, notebook.source, cells=notebook.cells)
         _refuse_many_lines(path, text)
+        if not statements_of(text):
+            _refuse_conflict(path, text)
     except (Unreadable, NotebookError) as error:
         return AttemptSource(path.name, problem=str(error))
     return AttemptSource(path.name, without_engine(text))
+
+
+def _read_notebook(path: Path, text: str) -> NotebookSource:
+    """Raises NotebookError, Unreadable."""
+    try:
+        return read_notebook(text)
+    except NotebookError:
+        _refuse_conflict(path, text)
+        raise
+
+
+def _refuse_conflict(path: Path, text: str) -> None:
+    """Say what is wrong with a file that cannot be parsed, if git could not merge it. Raises Unreadable."""
+    if (line := conflict_line(text)) is not None:
+        raise Unreadable(
+            f"{path.name} still holds two versions that git could not merge (line {line}): keep one of them, and delete "
+            f"the lines that begin with <<<<<<<, ======= and >>>>>>>."
+        )
 
 
 def _refuse_many_lines(path: Path, source: str) -> None:
@@ -137,6 +154,8 @@ def too_large(name: str, limit_kib: int) -> str:
 def read_text(path: Path, limit_kib: int) -> str:
     """The text of a regular file. Raises Unreadable."""
     data = read_bytes(path, limit_kib)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise Unreadable(f"{path.name} is UTF-16 text, which Python does not read: save it as UTF-8.")
     if b"\0" in data:
         raise Unreadable(f"{path.name} contains NUL bytes: it is not text.")
     try:

@@ -118,7 +118,7 @@ def nul_bytes(folder):
     (folder / FILE).write_bytes(RIGHT.encode() + b"\0\0")
 
 
-@trick(0, "contains NUL bytes|is not UTF-8")
+@trick(0, "contains NUL bytes|is not UTF-8|is UTF-16")
 def source_in_utf_16(folder):
     (folder / FILE).write_bytes(RIGHT.encode("utf-16"))
 

@@ -98,7 +98,14 @@ def unix_socket(path: Path) -> None:
             lambda path: os.truncate(_touch(path), 1 << 40), "larger than (16|128) KiB", id="a sparse terabyte"
         ),
         pytest.param(lambda path: path.write_bytes(b"x = 1\n\0"), "contains NUL bytes", id="a NUL byte"),
-        pytest.param(lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "NUL bytes|not UTF-8", id="UTF-16"),
+        pytest.param(
+            lambda path: path.write_bytes("x = 1\n".encode("utf-16")), "is UTF-16 text.* save it as UTF-8", id="UTF-16"
+        ),
+        pytest.param(
+            lambda path: path.write_text("x = 1\n<<<<<<< HEAD\ny = 2\n=======\ny = 3\n>>>>>>> main\n"),
+            r"two versions that git could not merge \(line 2\)",
+            id="what git could not merge",
+        ),
         pytest.param(lambda path: path.write_bytes(b"x = 1\n# \xe9\n"), r"not UTF-8 text \(line 2\)", id="Latin-1"),
         *(
             pytest.param(
@@ -125,6 +132,12 @@ def test_what_is_not_a_plain_text_file_is_refused_in_one_sentence(
 def _touch(path: Path) -> Path:
     path.touch()
     return path
+
+
+def test_the_marks_of_git_in_what_python_can_read_are_text_as_any_other(tmp_path: Path) -> None:
+    source = '"""Solved:\n<<<<<<< HEAD\n=======\n>>>>>>> main\n"""\nx = 1\n'
+    (tmp_path / f"{STEM}.py").write_text(source)
+    assert read(tmp_path) == AttemptSource(f"{STEM}.py", source)
 
 
 def test_what_stands_behind_a_link_is_never_read(tmp_path: Path) -> None:
