@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from manyheads.course import Exercise
 from manyheads.lines.search import Bounds
+from tests.edited import edited
 
 NO_SEARCH = Bounds(seconds=0.0)  # for the line, which takes longer than all else
 
@@ -12,8 +13,4 @@ Changes = dict[str, str]  # what stands in the reference, and what stands there 
 
 def changed(exercise: Exercise, changes: Changes) -> str:
     """The reference's text, with these changes, each of which must find its place."""
-    text = exercise.solution.read_text(encoding="utf-8")
-    for old, new in changes.items():
-        assert old in text, f"the reference of {exercise.id} has no line {old!r}"
-        text = text.replace(old, new)
-    return text
+    return edited(exercise.solution.read_text(encoding="utf-8"), *changes.items())

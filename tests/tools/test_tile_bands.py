@@ -21,8 +21,9 @@ from manyheads.tools.example import Example
 from manyheads.tools.growing import sides_of
 from manyheads.tools.recorded import with_heads
 from manyheads.tools.tile_bands import tile_bands
+from tests.edited import edited
 from tests.tools.real import course
-from tests.tools.tiled import RECORDED, RIGHT, edited, traced
+from tests.tools.tiled import RECORDED, RIGHT, traced
 
 TILES, MAXIMUM, SUM = "tiles in summed, head 0, in the order of the visits", "running maximum of ", "running sum of "
 LATER = "queries 4 to 6"
@@ -64,7 +65,7 @@ def test_the_maximum_rises_from_tile_to_tile() -> None:
 
 
 def test_another_order_is_as_good() -> None:
-    future = edited(("range(0, top + x.shape[-2], columns)", "range(0, T, columns)"))
+    future = edited(RIGHT, ("range(0, top + x.shape[-2], columns)", "range(0, T, columns)"))
     assert (
         told(future)[0] == f"{TILES}: 6 tiles, other than the reference's, which is as good; what counts is as expected"
     )
@@ -72,7 +73,7 @@ def test_another_order_is_as_good() -> None:
 
 
 def test_scores_that_count_and_should_not() -> None:
-    shown = drawn(edited((MASK, "")))
+    shown = drawn(edited(RIGHT, (MASK, "")))
     assert shown[0].differs
     assert summary(shown)[0] == f"{TILES}: 5 tiles; 17 of the scores count that should not"
     assert shown[1].title == f"{MAXIMUM}queries 0 to 3"  # the first that differs
@@ -80,13 +81,13 @@ def test_scores_that_count_and_should_not() -> None:
 
 
 def test_tiles_that_are_left_out() -> None:
-    one = told(edited(("range(0, T, rows)", "range(0, T // rows * rows, rows)")))
+    one = told(edited(RIGHT, ("range(0, T, rows)", "range(0, T // rows * rows, rows)")))
     assert one[0] == f"{TILES}: 2 tiles; 18 of the scores that should count do not"
     assert one[1:] == [f"{MAXIMUM}queries 0 to 3: as expected", f"{SUM}queries 0 to 3: as expected"]
 
 
 def test_a_maximum_that_is_not_carried() -> None:
-    _, maximum, *_ = drawn(edited(("m = new\n", "pass\n"), ("sums.append(m", "sums.append(new")))
+    _, maximum, *_ = drawn(edited(RIGHT, ("m = new\n", "pass\n"), ("sums.append(m", "sums.append(new")))
     assert maximum.title == f"{MAXIMUM}queries 0 to 3"
     assert maximum.differs
     apart = maximum.panels[-1].values
@@ -95,14 +96,14 @@ def test_a_maximum_that_is_not_carried() -> None:
 
 
 def test_a_sum_that_is_not_mended() -> None:
-    tiles, maximum, total = drawn(edited((MEND, "s = s + p.sum(-1)")))
+    tiles, maximum, total = drawn(edited(RIGHT, (MEND, "s = s + p.sum(-1)")))
     assert [band.differs for band in (tiles, maximum, total)] == [False, False, True]
 
 
 def test_other_numbers_than_a_maximum_are_as_good() -> None:
     largest = "new = torch.maximum(m, scores.amax(-1))"
-    none = drawn(edited((largest, "new = torch.zeros_like(s)"), ("(m - new)", "(new - new)")))
-    hidden_ones_too = drawn(edited((largest, "new = torch.maximum(m, (x @ y.mT).amax(-1))")))
+    none = drawn(edited(RIGHT, (largest, "new = torch.zeros_like(s)"), ("(m - new)", "(new - new)")))
+    hidden_ones_too = drawn(edited(RIGHT, (largest, "new = torch.maximum(m, (x @ y.mT).amax(-1))")))
     assert not any(band.differs for band in (*none, *hidden_ones_too))
     assert none[1].panels[1].note.startswith("yours holds its scores against other numbers: as good as a maximum")
 
@@ -131,7 +132,7 @@ def test_a_right_answer_from_elsewhere_is_not_drawn_as_a_wrong_one() -> None:
 
 
 def test_a_square_beside_the_tiles_is_told() -> None:
-    (first, *_) = drawn(edited(("    sums = []\n", "    sums, square = [], q @ k.mT\n")))
+    (first, *_) = drawn(edited(RIGHT, ("    sums = []\n", "    sums, square = [], q @ k.mT\n")))
     assert not first.differs
     assert first.words == "6 tiles, 1 of them larger than 4 × 3; what counts is as expected"
     assert first.panels[1].values is not None
@@ -143,7 +144,7 @@ def test_nothing_is_drawn_where_nothing_is_recorded() -> None:
 
 
 def test_what_was_visited_before_an_error_is_drawn() -> None:
-    stopped = edited((MEND, MEND + "\n            if top: raise ValueError"))
+    stopped = edited(RIGHT, (MEND, MEND + "\n            if top: raise ValueError"))
     assert told(stopped)[0] == f"{TILES}: 3 tiles, then your code stopped"
 
 

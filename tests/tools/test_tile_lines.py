@@ -9,7 +9,8 @@ import pytest
 from manyheads.tools.source import Source
 from manyheads.tools.tile_lines import tile_lines
 from manyheads.tools.trace import explained
-from tests.tools.tiled import RECORDED, RIGHT, SCORES, edited, traced
+from tests.edited import edited
+from tests.tools.tiled import RECORDED, RIGHT, SCORES, traced
 
 
 def told(source: str) -> list[str]:
@@ -32,19 +33,21 @@ def test_a_line_for_each_tile_with_the_maximum_of_its_last_query() -> None:
 
 
 def test_a_tile_of_the_future() -> None:
-    lines = told(edited(("range(0, top + x.shape[-2], columns)", "range(0, T, columns)")))
+    lines = told(edited(RIGHT, ("range(0, top + x.shape[-2], columns)", "range(0, T, columns)")))
     assert lines[2] == "tile 3  queries 0–3  key 6     nothing counts for query 3"
 
 
 def test_other_numbers_than_maxima_are_no_maxima() -> None:
     lines = told(
-        edited(("new = torch.maximum(m, scores.amax(-1))", "new = torch.zeros_like(s)"), ("(m - new)", "(m * 0)"))
+        edited(
+            RIGHT, ("new = torch.maximum(m, scores.amax(-1))", "new = torch.zeros_like(s)"), ("(m - new)", "(m * 0)")
+        )
     )
     assert lines[0].endswith("query 3: held against 0.00") or lines[0].endswith("query 3: held against −0.00")
 
 
 def test_where_no_shares_are_seen_only_the_tiles_are_told() -> None:
-    lines = told(edited(("p = (scores - new[..., None]).exp()", "p = (scores - new[..., None]).relu()")))
+    lines = told(edited(RIGHT, ("p = (scores - new[..., None]).exp()", "p = (scores - new[..., None]).relu()")))
     assert lines[0] == "tile 1  queries 0–3  keys 0–2"
 
 

@@ -9,22 +9,23 @@ import torch
 
 from manyheads.box.worker.messages import Call
 from manyheads.tools.tiles import Visits, visits_of
-from tests.tools.tiled import BOXES, CALL, RECORDED, RIGHT, SCORES, K, Q, T, edited, example_of, traced
+from tests.edited import edited
+from tests.tools.tiled import BOXES, CALL, RECORDED, RIGHT, SCORES, K, Q, T, example_of, traced
 
 PRODUCT = "(x @ y.mT).masked_fill(hidden, -math.inf)"
 NEXT = "p = (scores - new[..., None]).exp()"
 WAYS = {
     "as it is": RIGHT,
-    "queries halved, keys doubled": edited(("x = q[", "x = 0.5 * q["), ("y = k[", "y = 2 * k[")),
-    "einsum": edited(("x @ y.mT", "torch.einsum('hqd,hkd->hqk', x, y)")),
-    "the mask is added": edited((PRODUCT, "torch.baddbmm(torch.zeros(hidden.shape).masked_fill(hidden, -1e9), x, y.mT)")),
-    "the shares are masked": edited((PRODUCT, "x @ y.mT"), (NEXT, NEXT + ".masked_fill(hidden, 0)")),
-    "on its side": edited((PRODUCT, "(y @ x.mT).masked_fill(hidden.mT, -math.inf)"), ("amax(-1)", "amax(-2)"), (
+    "queries halved, keys doubled": edited(RIGHT, ("x = q[", "x = 0.5 * q["), ("y = k[", "y = 2 * k[")),
+    "einsum": edited(RIGHT, ("x @ y.mT", "torch.einsum('hqd,hkd->hqk', x, y)")),
+    "the mask is added": edited(RIGHT, (PRODUCT, "torch.baddbmm(torch.zeros(hidden.shape).masked_fill(hidden, -1e9), x, y.mT)")),
+    "the shares are masked": edited(RIGHT, (PRODUCT, "x @ y.mT"), (NEXT, NEXT + ".masked_fill(hidden, 0)")),
+    "on its side": edited(RIGHT, (PRODUCT, "(y @ x.mT).masked_fill(hidden.mT, -math.inf)"), ("amax(-1)", "amax(-2)"), (
         "new[..., None]", "new[..., None, :]"), ("p.sum(-1)", "p.sum(-2)")),
-    "powers of two": edited((NEXT, "p = torch.exp2((scores - new[..., None]) * math.log2(math.e))")),
-    "one head after the other": edited(("def summed(", "def one("))
+    "powers of two": edited(RIGHT, (NEXT, "p = torch.exp2((scores - new[..., None]) * math.log2(math.e))")),
+    "one head after the other": edited(RIGHT, ("def summed(", "def one("))
     + "def summed(q, k, rows, columns): return torch.stack([one(a, b, rows, columns) for a, b in zip(q, k)])\n",
-    "filled up": edited(("y = k[..., left : left + columns, :]", "y = torch.cat((k, k[:, :2] * 0), 1)[:, left : left + columns]")),
+    "filled up": edited(RIGHT, ("y = k[..., left : left + columns, :]", "y = torch.cat((k, k[:, :2] * 0), 1)[:, left : left + columns]")),
 }  # fmt: skip
 
 
@@ -64,6 +65,7 @@ def test_each_tile_is_held_against_the_largest_score_so_far() -> None:
 
 def test_keys_may_go_first() -> None:
     turned = edited(
+        RIGHT,
         ("        m, s = ", "        state[top] = "),
         ("    sums = []\n", "    sums, state = [], {}\n"),
         ("        for left in range(0, top + x.shape[-2], columns):\n", "    for left in range(0, T, columns):\n"
@@ -78,19 +80,20 @@ def test_keys_may_go_first() -> None:
 
 
 def test_tiles_of_the_future_are_visits_in_which_nothing_counts() -> None:
-    found = visited(edited(("range(0, top + x.shape[-2], columns)", "range(0, T, columns)")))
+    found = visited(edited(RIGHT, ("range(0, top + x.shape[-2], columns)", "range(0, T, columns)")))
     assert boxes(found) == [*BOXES[:2], (0, 6, 4, 1), *BOXES[2:]]
     assert torch.equal(found.counts, SCORES.isfinite())
 
 
 def test_what_does_not_mask_counts_the_future() -> None:
-    found = visited(edited((".masked_fill(hidden, -math.inf)", "")))
+    found = visited(edited(RIGHT, (".masked_fill(hidden, -math.inf)", "")))
     assert int((found.counts & SCORES.isinf()).sum()) == 3 + 11 + 1 + 2
 
 
 def test_a_column_that_is_hidden_altogether_does_not_count() -> None:
     itself = edited(
-        ("hidden = torch.arange(left, left + y.shape[-2]) > ", "hidden = torch.arange(left, left + y.shape[-2]) >= ")
+        RIGHT,
+        ("hidden = torch.arange(left, left + y.shape[-2]) > ", "hidden = torch.arange(left, left + y.shape[-2]) >= "),
     )
     found = visited(itself.replace("-math.inf)\n            new", "-1e9)\n            new"))
     assert boxes(found) == BOXES
@@ -118,7 +121,7 @@ def test_maxima_that_stand_in_one_column_are_no_tile() -> None:
 
 
 def test_what_is_computed_beside_the_shares_does_not_count() -> None:
-    twice = edited(("    sums = []\n", "    sums, square = [], q @ k.mT\n"))
+    twice = edited(RIGHT, ("    sums = []\n", "    sums, square = [], q @ k.mT\n"))
     found = visited(twice)
     assert boxes(found) == [(0, 0, T, T), *BOXES]
     assert not found.visits[0].counts.any()

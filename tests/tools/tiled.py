@@ -64,12 +64,3 @@ def traced(source: str, call: Call = CALL) -> Traced:
     namespace: dict[str, object] = {}
     exec(compile(source, "a.py", "exec"), namespace)
     return trace(namespace, TraceCall(call, TABLES, TIMES), "a.py")
-
-
-def edited(*pairs: tuple[str, str]) -> str:
-    """The right attempt with other texts in it."""
-    source = RIGHT
-    for text, instead in pairs:
-        assert text in source
-        source = source.replace(text, instead)
-    return source
