@@ -65,12 +65,22 @@ def _run() -> int:
     except CourseFault as error:
         print(f"course: {error}", file=sys.stderr)
         return 2
-    except (
-        Exception
-    ) as error:  # a fault of the grader: show the traceback, and do not exit with the status of a failed check
-        import traceback
-
-        traceback.print_exc()
-        print(f"course: a fault of the grader's own: {error!r}. Next: report it with the lines above", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        if name in ("", __package__.partition(".")[0]):
+            return _fault(error)
+        said = f"this Python ({sys.executable}) has no {name}, which course needs"
+        print(f"course: {said}. Next: make check, which installs it, then .venv/bin/course", file=sys.stderr)
         return 2
+    except Exception as error:
+        return _fault(error)
     return 0
+
+
+def _fault(error: Exception) -> int:
+    """Show the traceback of a fault of the grader's own, and do not exit with the status of a failed check."""
+    import traceback
+
+    traceback.print_exception(error)
+    print(f"course: a fault of the grader's own: {error!r}. Next: report it with the lines above", file=sys.stderr)
+    return 2

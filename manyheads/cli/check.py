@@ -69,7 +69,11 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     """After something that is done: how much is done, and what comes next."""
     if not any(passed.values()):
         return
-    done = done_exercises(course)
+    kept, right = done_exercises(course), {exercise for exercise, is_right in passed.items() if is_right}
+    done = kept | right
+    if right - kept:
+        said = "note: this result cannot be kept here, and course status will not know of it. Next: free some space, or copy the folder"
+        console.print(said, style="dim", soft_wrap=True, markup=False)
     last = [exercise for exercise in passed if passed[exercise]][-1]
     open_here = next((exercise for exercise in passed if not passed[exercise]), None)
     upcoming = open_here or following(course, done, last)

@@ -72,7 +72,7 @@ def fingerprint_path(exercise: Exercise) -> Path:
     """The path of the fingerprint file. Raises CourseError if it is missing."""
     path = exercise.fingerprints
     if not path.exists():
-        raise CourseError(f"{path} is missing. Next (as an instructor): course release")
+        raise CourseError(f"{path} is missing. Next: git checkout {path}, or as an instructor: course release")
     return path
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..course import Course, CourseError, Exercise
 from ..result import ExerciseResult
-from ..submission import AttemptSource, code_digest, read_attempt
+from ..submission import AttemptSource, Unreadable, code_digest, read_attempt, read_bytes
 from .last_check import facts, fingerprint_path, keep, last_result
 
 if TYPE_CHECKING:
@@ -29,12 +29,23 @@ def missing_message(course: Course, exercise: Exercise) -> str:
 
 
 def other_names(course: Course, exercise: Exercise) -> list[str]:
-    """The files beside the exercise's own that have nearly its name, and are read for no exercise."""
+    """The files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise."""
     own = {path.name for each in course.exercises for path in (each.script, each.notebook)}
     files = (path for path in exercise.script.parent.glob("*") if path.suffix in (".py", ".ipynb"))
     others = sorted(path.name for path in files if path.name not in own)
     near = get_close_matches(exercise.script.name, others, n=1, cutoff=0.85)
-    return [name for name in others if exercise.id in name] or near
+    named = [name for name in others if exercise.id in name] or near
+    return named or [name for name in others if _is_of(course, exercise, exercise.script.with_name(name))]
+
+
+def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
+    """Whether a file of any name defines what this exercise alone asks for."""
+    from ..collect.exercise import Exercises, NotPlaced
+
+    try:
+        return Exercises(course).of(path.name, read_bytes(path, course.limits.source_kib)) == exercise
+    except (NotPlaced, Unreadable):
+        return False
 
 
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
@@ -46,12 +57,14 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     """Run the visible checks of one attempt in a process of its own, and keep the result. `box`: an open box, if there is one."""
     from ..box.forked import open_own_box
     from ..public.attempt import check_source
+    from ..public.consistent import refuse_what_does_not_fit
     from ..public.file import read
 
     if box is None:
         with open_own_box(meta=True) as own:
             return check_one(course, exercise, source, own)
-    fingerprints = read(fingerprint_path(exercise))
+    path = fingerprint_path(exercise)
+    refuse_what_does_not_fit(fingerprints := read(path), path)
     limits = course.limits.for_worker()
     patient = replace(
         limits,

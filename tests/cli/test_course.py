@@ -131,7 +131,7 @@ def test_a_bad_course_file_is_status_2_with_the_line(run_course: Run, tiny_copy:
     path.write_text(path.read_text().replace("points: 4", "points: none"))
     done = run_course(*command.split(), cwd=tiny_copy)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"course: {path}:17: assignments.0.exercises.0.points: ")
+    assert done.stderr.startswith(f"course: {path}:17: points: ")
     assert done.stderr.endswith("Next: mend that line, then course verify\n")
 
 
@@ -148,7 +148,8 @@ def test_missing_fingerprints_are_status_2(run_course: Run, student_copy: Path, 
     done = run_course(*command.split(), cwd=student_copy)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"course: {student_copy / FINGERPRINTS} is missing. Next (as an instructor): course release\n"
+        f"course: {student_copy / FINGERPRINTS} is missing. "
+        f"Next: git checkout {student_copy / FINGERPRINTS}, or as an instructor: course release\n"
     )
 
 
@@ -316,3 +317,15 @@ def test_a_check_that_fails_by_itself_is_status_2_and_named(run_course: Run, tin
         "course: a fault of the grader's own: values: ZeroDivisionError: division by zero. Next: course verify"
     )
     assert json.loads((tiny_copy / "results" / "ada" / "averages.json").read_text())["score"] == 3
+
+
+def test_a_python_without_a_package_is_told_with_what_to_run(
+    run_course: Run, student_copy: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "typer.py").write_text("raise ModuleNotFoundError('x', name='typer.main')")
+    path = os.pathsep.join([str(tmp_path / "without"), str(Path(__file__).parents[2])])
+    done = run_course("status", cwd=student_copy, env={"PYTHONPATH": path})
+    assert (done.returncode, done.stdout) == (2, "")
+    said = f"course: this Python ({sys.executable}) has no typer, which course needs"
+    assert done.stderr == f"{said}. Next: make check, which installs it, then .venv/bin/course\n"

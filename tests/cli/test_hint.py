@@ -94,6 +94,8 @@ def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: P
         ("01_running_mean (1).py", ["check", "1"]),
         ("01_runningmean.py", ["check"]),
         ("1_running_mean.py", ["hint", "1"]),
+        ("mean FINAL.py", ["check", "1"]),
+        ("Untitled.py", ["check"]),
     ],
 )
 def test_a_file_under_another_name_is_to_be_renamed(

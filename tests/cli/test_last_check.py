@@ -21,6 +21,7 @@ TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
 SCRIPT = "exercises/averages/01_running_mean.py"
+NOT_KEPT = "note: this result cannot be kept here, and course status will not know of it."
 TORCH_IMPORTED = """
 import sys
 from manyheads.cli.app import app
@@ -170,3 +171,14 @@ def test_where_nothing_can_be_written_nothing_is_kept(exercise: Exercise, studen
     keep(exercise, SOURCE, RESULT)
     assert last_result(exercise, SOURCE) is None
     assert facts(exercise).checks
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course: Run, student_copy: Path, full: bool) -> None:
+    """A file where the folder should be stands for a disk that is full or read-only."""
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    if full:
+        (student_copy / last_check.FOLDER).touch()
+    done = run_course("check", "running_mean", cwd=student_copy)
+    assert (done.returncode, NOT_KEPT in done.stdout) == (0, full)
+    assert "0 of " not in done.stdout
