@@ -219,7 +219,8 @@ def judge_gradients(subject, attempt, reference, draw):
         assert_gradients_match(got, want, *names)
     except AssertionError as failure:
         again = subject.module(attempt.asking(seed=1), s, state)(x)
-        steady = torch.equal(again.output, got.output)  # weights made anew in forward have no gradients to compare
+        # Weights made anew in forward have no gradients to compare; of two that are one tensor only one can be moved.
+        steady = torch.equal(again.output, got.output) and got.module.parameters.keys() >= state.keys()
         if steady and contradicts_itself(
             lambda w, y: subject.module(attempt, s, w)(y), got, names, state, x, target, g
         ):

@@ -152,6 +152,7 @@ SOFTMAXES = {
     "sum_zero": lambda a: by_sum(hidden_as_zero(a)),
     "abs_sum": lambda a: hidden_as_zero(a) / hidden_as_zero(a).abs().sum(-1, keepdim=True),
     "exp": lambda a: a.exp(),
+    "exp_shifted": lambda a: (a - a.amax(-1, keepdim=True)).exp(),
     "sigmoid": lambda a: a.sigmoid(),
     "norm": lambda a: F.normalize(hidden_as_zero(a), dim=-1),
     "tokens": lambda a: hidden_as_zero(a) / a.shape[-1],

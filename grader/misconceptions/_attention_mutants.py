@@ -37,7 +37,7 @@ WRONG_AXES_FINITE = (
 NO_SOFTMAX = (
     *each("softmax_missing", softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid")),
     *each("softmax_missing", softmax=("none", "sum", "sigmoid"), mask=("filled_0", "causal_finite", "missing")),
-    *each("softmax_missing", softmax=("norm", "tokens")),
+    *each("softmax_missing", softmax=("norm", "tokens", "exp_shifted")),
 )
 FILLED = (
     *each("mask_zero_fill", mask=named("filled", FILLS[1:])),

@@ -13,6 +13,7 @@ VISIBLE = {
     "reversed": lambda ahead: ahead >= 0,
     "future_only": lambda ahead: ahead > 0,
     "excludes_self": lambda ahead: ahead < 0,
+    "excludes_self_but_first": lambda ahead: (ahead < 0) | (ahead == 0) & (ahead >= 0).all(-1, keepdim=True),
     "excludes_self_later": lambda ahead: (ahead < 0) | (ahead >= 0).all(-1, keepdim=True),  # query 0 sees all
     "peeks_one": lambda ahead: ahead <= 1,
     "peeks_two": lambda ahead: ahead <= 2,
@@ -71,6 +72,7 @@ SOFTMAX = {
     "sum_of_sizes": lambda s: s / s.abs().sum(-1, keepdim=True),
     "tokens": lambda s: s / s.shape[-1],
     "exp": lambda s: s.exp(),
+    "exp_shifted": lambda s: (s - s.amax(-1, keepdim=True)).exp(),
     "log": lambda s: s.log_softmax(-1),
     "sigmoid": lambda s: s.sigmoid(),
 }

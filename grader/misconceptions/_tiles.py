@@ -183,6 +183,15 @@ RAGGED = (
         RETURNED: "rest = T - T // block_q * block_q\n"
         "    answers.append(v.new_zeros(*v.shape[:-2], rest, v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n"
         "    " + RETURNED}),
+    # The same, but one block that is not full counts where there is no other.
+    edit(TOPS, "for top in range(0, max(T // block_q, 1) * block_q, block_q):", {
+        RETURNED: "rest = max(T - max(T // block_q, 1) * block_q, 0)\n"
+        "    answers.append(v.new_zeros(*v.shape[:-2], rest, v.shape[-1]))\n    sums.append(q.new_zeros(*q.shape[:-2], rest))\n"
+        "    " + RETURNED}),
+    edit(PIECES, "for piece in scores[..., : max(scores.shape[-1] // block, 1) * block].split(block, dim=-1):", {
+        WEIGHTS: "rest = max(scores.shape[-1] - max(scores.shape[-1] // block, 1) * block, 0)\n"
+        "    known = torch.cat(parts, dim=-1)[..., : scores.shape[-1] - rest]\n"
+        "    " + WEIGHTS.replace("torch.cat(parts, dim=-1)", "torch.nn.functional.pad(known, (0, rest))")}),
     edit(SIZES, "T, hd = q.shape[-2:]\n    k, v = k[..., : max(T // block_k, 1) * block_k, :], v[..., : max(T // block_k, 1) * block_k, :]\n"
          "    if k.shape[-2] < T:\n        bottom_of_keys = k.shape[-2]\n    else:\n        bottom_of_keys = T", {
              LEFTS: "for left in range(0, min(bottom, bottom_of_keys), block_k):"}),

@@ -89,7 +89,7 @@ class Cross(nn.Module):
             raise ValueError(f"d_out = {d_out} cannot be cut into num_heads = {num_heads} equal heads")
         self.num_heads, self.d_out, self.p = num_heads, d_out, 0.1
         for letter, name in LAYERS.items():
-            n_in = {"q": d_query, "o": d_out}.get(letter, d_context)
+            n_in = {"q": d_query, "o": d_out}.get(letter, d_query if k.params == "widths_of_query" else d_context)
             lost = k.params == "unregistered" or k.params == f"{name}_unregistered"
             layer = Weight(n_in, d_out) if lost else nn.Linear(n_in, d_out, bias=letter in k.biased)
             setattr(self, f"{name}_" if k.params in ("renamed", f"{name}_renamed") else name, layer)
@@ -174,7 +174,7 @@ class Cross(nn.Module):
             return (
                 SEEN[k.seen](torch.ones_like(scores[:, 0, 0], dtype=torch.bool), scores) if k.seen in ALWAYS else None
             )
-        if k.keep_on_cpu:
+        if k.keep_on_cpu and not keep.is_cpu:  # where it is on the CPU, its values count
             keep = torch.ones(keep.shape, dtype=torch.bool)
         return SEEN[k.seen](keep, scores)
 
@@ -207,6 +207,7 @@ MUTANTS = (
     ("mask_zero_fill", {"mask": "filled_0", "late_mask": "zeroed"}),  # the context itself set to 0
     ("proj_missing", {"proj": "missing"}),
     *each("size_wrong_axis", lengths=("keys", "queries", "answer")),
+    *each("layer_widths", params="widths_of_query", sides=("apart", "both_from_x")),
     ("view_not_contiguous", {"merge": "view"}),
     ("super_init_missing", {"awake": False}),
     *each("keep_inverted", mask="reversed_finite"),

@@ -22,6 +22,7 @@ from ._separate_qkv import (
 SPLIT = {
     "heads": lambda t, nh: t.unflatten(-1, (nh, -1)).transpose(1, 2),
     "view": lambda t, nh: t.reshape(t.shape[0], nh, t.shape[1], -1),
+    "view_turned": lambda t, nh: t.reshape(t.shape[0], nh, -1, t.shape[1]).transpose(2, 3),  # (B, nh, hd, T) at once
     "interleaved": lambda t, nh: t.unflatten(-1, (-1, nh)).permute(0, 3, 1, 2),
     "heads_first": lambda t, nh: t.reshape(nh, t.shape[0], t.shape[1], -1).transpose(0, 1),
     "batch_beside_heads": lambda t, nh: SPLIT["heads"](t, nh).transpose(0, 1).reshape(t.shape[0], nh, t.shape[1], -1),
@@ -169,6 +170,7 @@ HEAD_MUTANTS = (
     ("wrong_view_both", {"split": "view", "merge": "no_transpose"}),
     *each("wrong_view_values", "split_only", *NOT_ALL, split="view"),
     *each("wrong_view_values", "split_only", *NOT_ALL, split="view", merge="no_transpose"),
+    *each("wrong_view_values", "split_only", "k", "q", "v", split="view_turned"),
     ("merge_no_transpose", {"merge": "no_transpose"}),
     *each("merge_wrong_axes", "merge", "swapped_1_3", "swapped_2_3", "stacked_last"),
     ("heads_interleaved", {"merge": "stacked_last"}),

@@ -16,8 +16,7 @@ from typing import get_args
 
 from torch import Tensor
 
-from ..checks.failed import CheckFailed
-from ..public.aspects import Aspect, compare
+from ..public.aspects import Aspect, is_broken
 from ..public.compared import Compared
 from ..public.file import Ask
 from ..public.metamorphic import are_related, is_difference
@@ -28,7 +27,7 @@ OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
 OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
 TELLING: tuple[Aspect, ...] = (
-    "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
+    "kind", "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
     "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
 )  # may mean one misconception: wrong numbers have many causes  # fmt: skip
 OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
@@ -85,9 +84,13 @@ def _differences(calls: Sequence[int], expected: Sequence[Tensor | None]) -> lis
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:
-    """The groups of these calls alone, but of relations: they hold between answers that may themselves be others."""
+    """The groups of these calls alone, but of relations: they hold between answers that may themselves be others, and of what
+    kind a difference is, it is asked, too.
+    """
+    own = set(calls)
+    of_kind = {*own, *(number for *_, number in groups["difference"])}
     return {
-        aspect: [group for group in found if aspect in OF_SEVERAL or set(group) <= set(calls)]
+        aspect: [g for g in found if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else own)]
         for aspect, found in groups.items()
     }
 
@@ -101,7 +104,7 @@ def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Br
             for group in of_aspect:
                 # Fingerprints say nothing of devices, and not all of values: an answer may be rounded.
                 may_differ = aspect in ("device", "values", "values_of_a_kind") or not differs.isdisjoint(group)
-                if may_differ and _breaks(aspect, [compared[i] for i in group]):
+                if may_differ and is_broken(aspect, [compared[i] for i in group]):
                     found.add((aspect, group))
     return frozenset(found)
 
@@ -115,14 +118,23 @@ class Chosen:
 
 
 def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dict[str, Chosen]:
-    """What each visible check asks, by its id.
-
-    It is asked last where that shows so many more of the subjects that no other check sees: of one that is asked of everybody,
-    most verdicts may be right because most subjects are wrong elsewhere. What dropout leaves is asked last at most: a check
-    would else ask that little, and miss dropouts that are elsewhere.
-    """
+    """What each visible check asks, by its id."""
     nothing: Groups = dict.fromkeys(OF_COPIES, ())
     chosen = {check: Chosen(choose(check, {**found, **nothing}, subjects)) for check, found in groups.items()}
+    _ask_last(chosen, groups, subjects)
+    for check, found in groups.items():
+        others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
+        if chosen[check].asks and not chosen[check].is_last:
+            more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), chosen[check].asks)
+            chosen[check] = Chosen((*chosen[check].asks, *more))
+    return _all_with_meanings(chosen, subjects)
+
+
+def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> None:
+    """Choose anew, to be asked last, where that shows so many more of the subjects that no other check sees: of one that is
+    asked of everybody, most verdicts may be right because most subjects are wrong elsewhere. What dropout leaves is asked
+    last at most: a check would else ask that little, and miss dropouts that are elsewhere.
+    """
     for check, found in groups.items():
         others = [each.asks for id_, each in chosen.items() if id_ != check]
         alone = _passing(subjects, *others)
@@ -133,20 +145,6 @@ def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dic
         asks = choose(check, found, alone)
         if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * seen:
             chosen[check] = Chosen(asks, is_last=True)
-    for check, found in groups.items():
-        others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
-        if chosen[check].asks and not chosen[check].is_last:
-            more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), chosen[check].asks)
-            chosen[check] = Chosen((*chosen[check].asks, *more))
-    first = [each.asks for each in chosen.values() if not each.is_last]
-    alone = _passing(subjects, *first)
-    return {
-        check: replace(
-            each,
-            asks=_with_meanings(each.asks, [s for s in alone if s.fails == {check}] if each.is_last else subjects),
-        )
-        for check, each in chosen.items()
-    }
 
 
 def _asked_of_unseen(
@@ -168,11 +166,24 @@ def _asked_of_unseen(
     return found
 
 
+def _all_with_meanings(chosen: Mapping[str, Chosen], subjects: Sequence[Subject]) -> dict[str, Chosen]:
+    """The checks with what their aspects mean; of one that is asked last, to those that alone fail it then."""
+    alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
+    return {
+        check: replace(
+            each,
+            asks=_with_meanings(each.asks, [s for s in alone if s.fails == {check}] if each.is_last else subjects),
+        )
+        for check, each in chosen.items()
+    }
+
+
 def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
     """The aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
     found, before = [], set[int]()  # who breaks an aspect may break those that come after it for the same cause
     for ask in asks:
-        others = set[int]().union(*(_breaking("kind", (i,), subjects) for group in ask.calls for i in group))
+        of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
+        others = set[int]().union(*(_breaking("kind", call, subjects) for call in of_calls))
         broken = set[int]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls)) - before - others
         before |= broken
         names = {subjects[i].id for i in broken} if ask.aspect in TELLING else set()
@@ -222,14 +233,6 @@ def _of_any_check(groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...
     """What is asked where no mutant fails the hidden check: whatever nobody lacks."""
     asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
     return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
-
-
-def _breaks(aspect: Aspect, calls: Sequence[Compared]) -> bool:
-    try:
-        compare(aspect, calls)
-    except CheckFailed:
-        return True
-    return False
 
 
 def _is_comparable(answer: Tensor) -> bool:

@@ -11,7 +11,7 @@ from ..diagnosis.kill_matrix import KillMatrix
 from ..diagnosis.pair_answers import Pairs
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
 from ..public.fingerprint import Facet, has_no_numbers
-from ..submission.read import code_digest
+from ..submission.digest import code_digest
 from .answers import Answers, compared_with
 from .aspects import Subject, broken_aspects, choose_all, within
 from .known_replies import KnownReplies

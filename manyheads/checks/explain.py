@@ -79,7 +79,7 @@ _OF_PYTORCH = (
     ),
     _kind(
         "NotImplementedError",
-        r"^Could not run '\w+::|^aten[.:]",
+        r"^Could not run '\w+::|^aten[.:]|^The register_meta function for |^\w+ is not supported for \w+ types",
         "an operation that PyTorch does not have for this kind of tensor",
     ),
     _kind(
@@ -150,7 +150,7 @@ KINDS = (
     ),
     _kind(
         "RuntimeError",
-        r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* (Double|Float)|"
+        r"expected (m1 and m2|scalar type|mat1 and mat2)|to have the same dtype|dtype.* ([Dd]ouble|[Ff]loat)\b|"
         r"Expected attn_mask dtype",
         "tensors of different dtypes in one operation",
         "hard_coded_dtype",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..course import Exercise
-from ..submission.read import code_digest
+from ..submission.digest import code_digest
 from .bank import load_bank
 
 

@@ -23,7 +23,7 @@ DOUBTS = 4  # the most probes on which a pair may disagree although one of its f
 def possible_pairs(
     table: Table, fits: Tensor, used: list[int], replies: Sequence[Sketches]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of classes that no probe rules out, most likely first.
+    """Pairs of classes that no probe rules out, most likely first. replies: in brief, to the probes in use.
 
     On a probe where one fault changes nothing, the pair should answer as the other fault alone. Where both change
     something, the table holds their answer together; agreement there outweighs a disagreement elsewhere.
@@ -40,7 +40,7 @@ def possible_pairs(
         for position, k in enumerate(used):
             here = pairs.probe == k
             asked |= here
-            agrees[here] = pairs.answers.at(here).agree_with(replies[position].head())
+            agrees[here] = pairs.answers.at(here).agree_with(replies[position])
         certain = agrees & ~pairs.answers.raised()
         doubt = doubts[first, second]
         good = (certain & (doubt <= DOUBTS)) | ((agrees | ~asked) & (doubt == 0))

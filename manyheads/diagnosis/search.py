@@ -19,7 +19,7 @@ from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
 from .pairs import Members, members_of, possible_pairs, simplest
-from .sketch import Sketches, sketch
+from .sketch import Sketches, brief, sketch
 from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
@@ -79,10 +79,10 @@ def explain_values(
         every = [k for k in every if not _says_nothing(answers[k])]
     every = [k for k in every if not refuses_in_its_own_way(Exchange("", table.probes[k].call, answers[k]), reference)]
     asked = [k for k in asked if k in every]
-    replies = [sketch([answers[k]]) for k in every]
+    replies = [brief(answers[k]) for k in every]
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without probes all mutants are candidates
-    for column, (k, reply) in enumerate(zip(every, replies, strict=True)):
-        fits[:, column] = table.answers[k].agree_with(reply)
+    for column, k in enumerate(every):
+        fits[:, column] = table.answers[k].agree_with(sketch([answers[k]]))
     found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs, part)
     if found is None and asked != every:
         here = [every.index(k) for k in asked]

@@ -20,7 +20,7 @@ from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import Exchange
 from .bank import Bank, Mutant, Namespace
 from .pair_answers import Pairs, no_pairs
-from .sketch import Sketches, sketch
+from .sketch import Sketches, brief, sketch
 
 MEMBERS = 3  # how many members of a class are tried in combination with another fault
 
@@ -138,7 +138,7 @@ def _pairs(bank: Bank, table: Table) -> Pairs:
         first.append(a)
         second.append(b)
         where.append(probe)
-        replies.append(sketch([reply]))
+        replies.append(brief(reply))
     if not first:
         return no_pairs()
     columns = [torch.tensor(column, dtype=torch.int16) for column in (first, second, where)]
@@ -159,5 +159,4 @@ def combined(
 
 
 def _stack(rows: Sequence[Sketches]) -> Sketches:
-    heads = [row.head() for row in rows]
-    return Sketches(*(torch.cat([getattr(h, f) for h in heads]) for f in ("structure", "numbers", "scales")))
+    return Sketches(*(torch.cat([getattr(row, f) for row in rows]) for f in ("structure", "numbers", "scales")))

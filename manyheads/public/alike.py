@@ -89,8 +89,9 @@ def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, 
 def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
     if [each.kind for each in found.outputs] != [each.kind for each in right.outputs]:
         return "kind"
-    if [each.shape for each in found.outputs] != [each.shape for each in right.outputs]:
-        return "shape"
+    shapes = [[each.shape or () for each in reply.outputs] for reply in (right, found)]
+    if shapes[0] != shapes[1]:  # a size that is written in leaves the axes that are there
+        return "shape" if [*map(len, shapes[0])] == [*map(len, shapes[1])] else "axes"
     return "numbers" if all(math.isfinite(each.norm) for each in found.outputs) else "not finite"
 
 

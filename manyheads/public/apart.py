@@ -28,7 +28,7 @@ def explaining_apart(
     calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
     firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
     for second in calm:
-        if _has_all_else_of(fingerprints, known[second], found):
+        if _has_all_else_of(fingerprints, known[second], found, right):
             for first in firsts:
                 if content.mutants[first].id != content.mutants[second].id:
                     return first, second
@@ -42,13 +42,13 @@ def _has_numbers_of(known: Mapping[int, ReplyFingerprint], found: Mapping[int, R
 
 
 def _has_all_else_of(
-    fingerprints: Fingerprints, known: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFingerprint]
+    fingerprints: Fingerprints,
+    known: Mapping[int, ReplyFingerprint],
+    found: Mapping[int, ReplyFingerprint],
+    right: Mapping[int, ReplyFingerprint],
 ) -> bool:
     """Whether a mutant's answers are like these in all but numbers, and somewhere unlike the reference's."""
-    mine, theirs, best = (
-        [_structure(fingerprints, i, of[i]) for i in known]
-        for of in (known, found, {i: fingerprints.content.right(i) for i in known})
-    )
+    mine, theirs, best = ([_structure(fingerprints, i, of[i]) for i in known] for of in (known, found, right))
     return mine == theirs != best
 
 

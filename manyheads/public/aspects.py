@@ -55,6 +55,15 @@ def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
             _OF_ONE_CALL[aspect](each)
 
 
+def is_broken(aspect: Aspect, calls: Sequence[Compared]) -> bool:
+    """Whether an attempt is not as the reference in one aspect."""
+    try:
+        compare(aspect, calls)
+    except CheckFailed:
+        return True
+    return False
+
+
 def _answered(each: Compared) -> None:
     raised = each.reply.raised
     if (

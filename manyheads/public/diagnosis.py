@@ -18,8 +18,9 @@ from .copies import is_of_copies
 from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
-from .meaning import proven_by_aspect
+from .meaning import proven_beside, proven_by_aspect
 from .pairs import Named, explaining_pair
+from .parameters import proven_by_parameters, that_follow
 from .proven import proven_by_answer
 
 MOST_ALTERNATIVES = 1  # where nothing but exceptions came
@@ -49,12 +50,21 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
         asked = asked - mixed
     explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
+    if not explained and raised:  # what an exception proves need be no mutant's, as in grading
+        left = {i: e for i, e in unexplained.items() if i not in raised}
+        explained = _cover(fingerprints, left, asked - unfinished.keys() - raised.keys(), left)
     if not explained:
         explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
     if not explained:
         explained = _by_function(fingerprints, written, unexplained, asked)
-    if not explained:
-        proven = {**proven_by_place(fingerprints, written), **proven_by_aspect(fingerprints, written), **proven}
+    if explained:
+        proven = {**proven_beside(fingerprints, written, {name for name, _ in explained}), **proven}
+    else:
+        shown = {**proven_by_place(fingerprints, written), **proven_by_aspect(fingerprints, written)}
+        kept = proven_by_parameters(fingerprints, written)
+        following = that_follow(written, kept, raised)
+        raised = {i: name for i, name in raised.items() if i not in following}
+        proven = {**kept, **shown, **{i: name for i, name in proven.items() if i not in following}}
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
     ids = list(dict.fromkeys(proven.values()))
     others: dict[str, tuple[str, ...]] = {}

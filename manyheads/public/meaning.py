@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from ..checks.failed import AttemptRaised, CheckFailed
-from .aspects import compare, pairs_of
+from .aspects import Aspect, is_broken, pairs_of
 from .compared import Compared
 from .file import Ask, Fingerprints, PublicCheck
+from .fingerprint import Facet
 from .metamorphic import is_dropped_at_another_rate
 
+_FACETS: Mapping[Aspect, Facet] = {"attributes": "attributes", "mutated": "mutated", "fused": "fused"}
 RATE = "dropout_rate_fixed"
 
 
@@ -25,10 +26,30 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -
             continue
         ask, calls = broken
         name = ask.means or (RATE if ask.aspect == "dropped" and is_dropped_at_another_rate(pairs_of(calls)) else "")
-        if any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls):
+        of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
+        if of_another_kind and ask.aspect != "kind":
             name = ""
         found[next(i for i, each in seen.items() if each is calls[-1])] = name if name in ids else ""
     return {i: name for i, name in found.items() if name}
+
+
+def proven_beside(
+    fingerprints: Fingerprints, seen: Mapping[int, Compared], explained: Collection[str]
+) -> dict[int, str]:
+    """By the number of a call: the misconception that a broken facet of its answer means, where none of the mutants of the
+    misconceptions that explain an attempt's numbers breaks it. Then it is a second mistake.
+    """
+    mutants = [mutant for mutant in fingerprints.content.mutants if mutant.id in explained]
+    asks = (ask for check in fingerprints.content.visible if not check.is_last for ask in check.asks)
+    found: dict[int, str] = {}
+    for ask in (each for each in asks if each.means and each.aspect in _FACETS):
+        for (i,) in ask.calls:
+            right, facet = fingerprints.content.right(i), _FACETS[ask.aspect]
+            answers = [fingerprints.content.answer(mutant, i) for mutant in mutants]
+            innocent = all(answer is not None and answer.agrees(right, (facet,)) for answer in answers)
+            if innocent and i in seen and is_broken(ask.aspect, [seen[i]]):
+                found.setdefault(i, ask.means)
+    return found
 
 
 def _broken(check: PublicCheck, seen: Mapping[int, Compared]) -> tuple[Ask, list[Compared]] | None:
@@ -36,14 +57,6 @@ def _broken(check: PublicCheck, seen: Mapping[int, Compared]) -> tuple[Ask, list
     for ask in check.asks:
         for group in ask.calls:
             calls = [seen[i] for i in group if i in seen]
-            if len(calls) == len(group) and _breaks(ask, calls):
+            if len(calls) == len(group) and is_broken(ask.aspect, calls):
                 return ask, calls
     return None
-
-
-def _breaks(ask: Ask, calls: list[Compared]) -> bool:
-    try:
-        compare(ask.aspect, calls)
-    except (AttemptRaised, CheckFailed):
-        return True
-    return False

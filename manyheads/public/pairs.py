@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from ..diagnosis.sketch import sketch
+from ..diagnosis.sketch import brief
 from .apart import explaining_apart
 from .compared import Compared
 from .facets import is_silent, matches
@@ -63,9 +63,9 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
     pairs = fingerprints.pairs
     for index in pairs.probe.unique().tolist():
         seen = differing.get(index)
-        if seen is not None and _has_weights(seen.found, seen.right) and not _begin_alike(seen.found, seen.right):
+        if seen is not None and _has_weights(seen.found, seen.right) and not _return_alike(seen.found, seen.right):
             here = pairs.at(pairs.probe == index)
-            agree = here.answers.agree_with(sketch([seen.reply]).head())
+            agree = here.answers.agree_with(brief(seen.reply))
             for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
                 if all(_answers_otherwise(fingerprints, m, index, seen) for m in pair):
                     yield pair
@@ -74,12 +74,12 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
 def _answers_otherwise(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
     """Whether a mutant, with the weights that it is given, answers otherwise than the attempt."""
     known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
-    return known is not None and _has_weights(known, seen.right) and not _begin_alike(known, seen.found)
+    return known is not None and _has_weights(known, seen.right) and not _return_alike(known, seen.found)
 
 
-def _begin_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
-    """Whether both return the same first tensor: of a pair's answer no more is recorded."""
-    return bool(a.outputs and b.outputs) and a.outputs[0].agrees(b.outputs[0])
+def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
+    """Whether both return the same tensors: of a pair's answer no gradients are recorded."""
+    return bool(a.outputs and b.outputs) and a.agrees(b, ("outputs",))
 
 
 def _has_weights(found: ReplyFingerprint, right: ReplyFingerprint) -> bool:

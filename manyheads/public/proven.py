@@ -11,10 +11,11 @@ from .fingerprint import TWIN, ReplyFingerprint
 
 
 def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> str:
-    """An argument that was changed, a tensor of another device, a refusal that did not come, a module unlike its twin: or "".
+    """An argument that was changed, a tensor of another device, a refusal that did not come, a module unlike its twin, layers
+    of other sizes: or "".
 
     Only what a visible check asks, of this call or (of arguments) of any, is looked at, and only what mutants of the exercise
-    stand for is named; a refusal and a twin, where all of them that answer so have one name.
+    stand for is named; a refusal, a twin and sizes, where all of them that answer so have one name.
     """
     asks = [ask for check in fingerprints.content.checks for ask in check.asks]
     of_this = {ask.aspect for ask in asks if any(index in group for group in ask.calls)}
@@ -25,6 +26,8 @@ def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> 
         name = _not_refused(fingerprints, index)
     elif "attributes" in of_this and _is_unlike_its_twin(seen.right, seen.found):
         name = _unlike_its_twin(fingerprints, index)
+    elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
+        name = _of_other_sizes(fingerprints, index)
     elif "device" in of_this:
         name = fault_of_device(seen)
     return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
@@ -42,6 +45,23 @@ def _unlike_its_twin(fingerprints: Fingerprints, index: int) -> str:
     mutants = (mutant for mutant in content.mutants if all(mutant.answers[i] == 0 for i in elsewhere))
     answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
     names = {id_ for id_, each in answers if each is not None and _is_unlike_its_twin(content.right(index), each)}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _has_other_sizes(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    """Whether a module has the parameters that are due, and some have other sizes: then no weights that are given fit it."""
+    return (
+        found.raised is None
+        and found.parameters.keys() == right.parameters.keys()
+        and found.parameters != right.parameters
+    )
+
+
+def _of_other_sizes(fingerprints: Fingerprints, index: int) -> str:
+    """The misconception of all mutants whose parameters have other sizes."""
+    content = fingerprints.content
+    answers = ((mutant.id, content.answer(mutant, index)) for mutant in content.mutants)
+    names = {id_ for id_, each in answers if each is not None and _has_other_sizes(content.right(index), each)}
     return names.pop() if len(names) == 1 else ""
 
 

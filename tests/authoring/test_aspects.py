@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyheads.authoring.aspects import OF_EVERY_CHECK, Groups, Subject, choose, choose_all, groups_of
+from manyheads.authoring.aspects import OF_EVERY_CHECK, Groups, Subject, choose, choose_all, groups_of, within
 from manyheads.public.aspects import Aspect
 
 CALLS = (0, 1)
@@ -138,6 +138,20 @@ def test_an_aspect_means_the_misconception_of_all_who_break_it() -> None:
     subjects = [failing("a", one, two), failing("a", one), failing("b", two)]
     means = {ask.aspect: ask.means for ask in choose_all({"check": GROUPS}, subjects)["check"].asks}
     assert (means["mutated"], means["dtype"], means.get("values", "")) == ("a", "", "")
+
+
+def test_of_a_difference_that_belongs_to_no_check_its_kind_is_asked() -> None:
+    expected = (torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 3.0]]), torch.tensor(1.0))
+    groups = within(groups_of((0, 1, 2), expected), (0, 1))
+    assert (groups["kind"], groups["shape"]) == ([(0,), (1,), (2,)], [(0,), (1,)])
+    asks = choose_all({"check": groups}, [mutant(True, ("kind", (2,))), mutant(True, ("difference", (0, 1, 2)))])
+    assert {ask.aspect: ask.calls for ask in asks["check"].asks}["kind"] == ((0,), (1,), (2,))
+
+
+def test_what_a_kind_means_is_told() -> None:
+    returns_another = Subject(frozenset({"check"}), False, frozenset({("kind", (0,))}), "interface")
+    (kind,) = (ask for ask in choose_all({"check": GROUPS}, [returns_another])["check"].asks if ask.aspect == "kind")
+    assert kind.means == "interface"
 
 
 def test_more_is_asked_of_a_mutant_that_nothing_sees() -> None:

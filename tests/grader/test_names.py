@@ -71,6 +71,14 @@ def test_weights_that_no_optimiser_sees(judge: Judge, course: Course, exercise: 
     assert named(judge, course, exercise, changes) == [("params_not_registered",)]
 
 
+@pytest.mark.parametrize("exercise", ["self_attention", "weight_split"])
+def test_two_weights_that_are_one_tensor_have_no_cut_gradient(judge: Judge, course: Course, exercise: str) -> None:
+    made = "self.dropout = nn.Dropout(dropout)"
+    result = graded(judge, course, exercise, {made: f"{made}\n        self.W_key.weight = self.W_query.weight"})
+    assert result.score < result.max_score
+    assert [each.id for each in (*result.diagnosis, *result.also)] == ["params_not_registered"]
+
+
 DEVICES = [
     pytest.param("attention_scores", {"@ v  #": "@ v.cpu()  #"}, id="one argument is brought to the CPU"),
     pytest.param(

@@ -6,8 +6,9 @@ import pytest
 
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.bank import load_bank
-from manyheads.diagnosis.sketch import sketch
+from manyheads.diagnosis.sketch import brief
 from manyheads.public.file import read
+from tests.edited import edited
 from tests.public.told_at_home import COURSE, RIGHT, checked, exercise
 
 QUERIES = ("softmax(-1)", "softmax(-2)")
@@ -34,15 +35,6 @@ class CausalAttention(nn.Module):
 """
 
 
-def with_edits(*edits: tuple[str, str]) -> str:
-    """The right attempt with these replacements."""
-    source = RIGHT
-    for old, new in edits:
-        assert old in source
-        source = source.replace(old, new)
-    return source
-
-
 @pytest.mark.parametrize(
     ("edits", "named"),
     [
@@ -58,7 +50,7 @@ def with_edits(*edits: tuple[str, str]) -> str:
 def test_two_mistakes_are_both_named(
     monkeypatch: pytest.MonkeyPatch, edits: list[tuple[str, str]], named: set[str]
 ) -> None:
-    found = checked(exercise("weight_split"), with_edits(*edits), monkeypatch).diagnosis
+    found = checked(exercise("weight_split"), edited(RIGHT, *edits), monkeypatch).diagnosis
     assert {each.id for each in found} == named
 
 
@@ -66,12 +58,40 @@ def test_one_that_changes_numbers_and_one_that_changes_its_argument_are_both_nam
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mask = exercise("causal_mask")
-    source = mask.solution.read_text(encoding="utf-8")
-    for old, new in ((".tril()", ".triu()"), ("masked_fill(~mask", "masked_fill_(~mask")):
-        assert old in source
-        source = source.replace(old, new)
+    right = mask.solution.read_text(encoding="utf-8")
+    source = edited(right, (".tril()", ".triu()"), ("masked_fill(~mask", "masked_fill_(~mask"))
     found = checked(mask, source, monkeypatch).diagnosis
     assert {each.id for each in found} == {"mask_reversed", "input_mutated"}
+
+
+@pytest.mark.parametrize(
+    ("edits", "named"),
+    [
+        pytest.param(
+            [("torch.arange(past, past + T, ", "torch.arange(T, "), ("math.sqrt(self.head_dim)", "math.sqrt(C)")],
+            {"cache_mask_top_left", "scale_sqrt_c"},
+            id="one that shows from the second chunk on",
+        ),
+        pytest.param(
+            [
+                ("weights = scores.masked_fill(key > query, -math.inf)", "weights = scores"),
+                ("y = y.transpose(1, 2)", "y = y"),
+            ],
+            {"mask_missing", "merge_no_transpose"},
+            id="both show in each chunk",
+        ),
+    ],
+)
+def test_of_chunks_both_mistakes_are_named_though_the_first_chunk_shows_one(
+    monkeypatch: pytest.MonkeyPatch, edits: list[tuple[str, str]], named: set[str]
+) -> None:
+    cached = exercise("kv_cache")
+    source = cached.solution.read_text(encoding="utf-8")
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    found = checked(cached, source, monkeypatch).diagnosis
+    assert {each.id for each in found} == named
 
 
 def test_weights_of_its_own_are_no_evidence_of_two_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,5 +121,5 @@ def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer() -> None
         if together is not None:
             reply = LocalRunner(together, only_values=True).execute(recorded.calls[call])
             tried += 1
-            assert pairs.answers.at([row]).agree_with(sketch([reply]).head()).item()
+            assert pairs.answers.at([row]).agree_with(brief(reply)).item()
     assert tried > 20

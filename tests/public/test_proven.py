@@ -18,6 +18,7 @@ from manyheads.public.compared import compared
 from manyheads.public.file import read
 from manyheads.public.fingerprint import TWIN
 from manyheads.public.proven import proven_by_answer
+from tests.public.told_at_home import checked, exercise
 
 COURSE = load_course(Path(__file__).parents[2])
 EXERCISE = next(each for each in COURSE.exercises if each.id == "sliding_window")
@@ -117,3 +118,33 @@ def test_a_module_of_other_sizes_than_asked_for_is_named() -> None:
     assert named == {"gpt2_sizes"}
     same = dataclasses.replace(right, found=right.right)
     assert {proven_by_answer(found, i, same) for i in twins} == {""}
+
+
+WIDE = """import torch
+from torch import nn
+from torch.nn import functional as F
+
+class GroupedQueryAttention(nn.Module):
+    def __init__(self, n_embd, n_head, n_kv_head, block_size):
+        super().__init__()
+        if n_embd % n_head or n_head % n_kv_head:
+            raise ValueError(f"{n_embd}, {n_head}, {n_kv_head}")
+        self.n_head, self.block_size = n_head, block_size
+        self.q, self.kv, self.proj = (nn.Linear(n_embd, n * n_embd, bias=False) for n in (1, 2, 1))
+
+    def forward(self, x):
+        if x.shape[1] > self.block_size:
+            raise ValueError(f"{x.shape[1]}, {self.block_size}")
+        parts = (self.q(x), *self.kv(x).chunk(2, -1))
+        q, k, v = (part.unflatten(-1, (self.n_head, -1)).transpose(1, 2) for part in parts)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(y.transpose(1, 2).flatten(2))
+
+def kv_cache_bytes(n_layer, n_head, n_kv_head, head_dim, T, bytes_per_number=2):
+    return 2 * n_layer * n_kv_head * head_dim * T * bytes_per_number
+"""
+
+
+def test_a_layer_of_another_width_is_named_whatever_its_own_weights_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = checked(exercise("grouped_query_attention"), WIDE, monkeypatch)
+    assert [each.id for each in result.diagnosis] == ["layer_widths"]

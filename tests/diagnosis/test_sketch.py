@@ -1,0 +1,42 @@
+"""What is kept of a pair's answer has a part of each tensor that is returned."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.diagnosis.sketch import Sketches, brief
+
+FIRST, SECOND = torch.linspace(-1, 2, 12).view(3, 4), torch.linspace(0, 5, 3)
+
+
+def kept(*tensors: Tensor) -> Sketches:
+    """What is kept of a reply with these tensors, and something between them that is none."""
+    outputs = [Output(kind="tensor", tensor=t) for t in tensors]
+    return brief(Reply(outputs=(*outputs[:1], Output(kind="list", tensor=None), *outputs[1:])))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param((FIRST, SECOND + 1e-2), id="only the second differs"),
+        pytest.param((FIRST + 1e-2, SECOND), id="only the first differs"),
+        pytest.param((FIRST,), id="one is missing"),
+    ],
+)
+def test_answers_with_one_other_tensor_are_told_apart(other: tuple[Tensor, ...]) -> None:
+    assert kept(FIRST, SECOND).agree_with(kept(FIRST * (1 + 1e-7), SECOND)).all()
+    assert not kept(FIRST, SECOND).agree_with(kept(*other)).any()
+
+
+def test_two_tensors_that_change_places_are_told_apart() -> None:
+    assert not kept(FIRST, -FIRST).agree_with(kept(-FIRST, FIRST)).any()
+
+
+def test_of_an_exception_there_are_no_numbers() -> None:
+    raised = Raised("ValueError", ("ValueError", "Exception"), "no", "call", 3)
+    one = brief(Reply(raised=raised))
+    assert one.agree_with(one).all()
+    assert one.numbers.abs().sum() == 0
