@@ -45,8 +45,7 @@ def _name(place: tuple[int | str, ...]) -> str:
     named = [each if isinstance(each, int) or "[" not in each else None for each in place]  # a validator has brackets
     last = max((i for i, each in enumerate(named) if isinstance(each, int)), default=-1)
     own = [each for each in named[last + 1 :] if isinstance(each, str)]
-    around = [each for each in named if isinstance(each, str)]
-    return ".".join(own) or ("" if around else "the file") if place else "the file"
+    return ".".join(own) or ("the file" if set(named) <= {None} else "")
 
 
 def line_of(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
