@@ -54,22 +54,18 @@ class CourseLimits(_Model):
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 
-def _as_share(given: object) -> object:
+_SHARE = r"^\d{1,3}(\.\d{1,4})?%$"
+
+
+def _share(given: object) -> object:
     if not isinstance(given, str) or not re.fullmatch(_SHARE, given):
         raise ValueError(f"{given!a} is no share such as 10%")
+    if float(given.removesuffix("%")) > 100:
+        raise ValueError(f"{given} is more than 100%")
     return given
 
 
-def _share(text: str) -> str:
-    if float(text.removesuffix("%")) > 100:
-        raise ValueError(f"{text} is more than 100%")
-    return text
-
-
-_SHARE = r"^\d{1,3}(\.\d{1,4})?%$"
-Share = Annotated[
-    str, Field(pattern=_SHARE, description="such as 10%"), BeforeValidator(_as_share), AfterValidator(_share)
-]
+Share = Annotated[str, Field(pattern=_SHARE, description="such as 10%"), BeforeValidator(_share)]
 
 
 class LatePolicy(_Model):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from ..checks.recording import target_of
 from ..diagnosis.proven import MUTATED
 from .compared import Compared
 from .devices import fault_of_device
-from .file import Fingerprints
+from .file import Fingerprints, RecordedMutant
 from .fingerprint import TWIN, ReplyFingerprint
 
 
@@ -22,12 +24,12 @@ def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> 
     name = ""
     if seen.reply.mutated and not seen.right.mutated and any(ask.aspect == "mutated" for ask in asks):
         name = MUTATED
-    elif "refused" in of_this and seen.right.raised == "refused" and seen.reply.raised is None:
-        name = _not_refused(fingerprints, index)
+    elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
+        name = _name_of_all(fingerprints, index, fingerprints.content.mutants, _is_no_refusal)
     elif "attributes" in of_this and _is_unlike_its_twin(seen.right, seen.found):
         name = _unlike_its_twin(fingerprints, index)
     elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
-        name = _of_other_sizes(fingerprints, index)
+        name = _name_of_all(fingerprints, index, fingerprints.content.mutants, _has_other_sizes)
     elif "device" in of_this:
         name = fault_of_device(seen)
     return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
@@ -40,12 +42,10 @@ def _is_unlike_its_twin(right: ReplyFingerprint, found: ReplyFingerprint) -> boo
 
 def _unlike_its_twin(fingerprints: Fingerprints, index: int) -> str:
     """The misconception of all mutants that make another module, and whose faults are nowhere else."""
-    content, target = fingerprints.content, target_of(fingerprints.calls[index])
+    target = target_of(fingerprints.calls[index])
     elsewhere = [i for i in fingerprints.facets if target_of(fingerprints.calls[i]) != target]
-    mutants = (mutant for mutant in content.mutants if all(mutant.answers[i] == 0 for i in elsewhere))
-    answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
-    names = {id_ for id_, each in answers if each is not None and _is_unlike_its_twin(content.right(index), each)}
-    return names.pop() if len(names) == 1 else ""
+    mutants = [m for m in fingerprints.content.mutants if all(m.answers[i] == 0 for i in elsewhere)]
+    return _name_of_all(fingerprints, index, mutants, _is_unlike_its_twin)
 
 
 def _has_other_sizes(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
@@ -57,16 +57,18 @@ def _has_other_sizes(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
     )
 
 
-def _of_other_sizes(fingerprints: Fingerprints, index: int) -> str:
-    """The misconception of all mutants whose parameters have other sizes."""
-    content = fingerprints.content
-    answers = ((mutant.id, content.answer(mutant, index)) for mutant in content.mutants)
-    names = {id_ for id_, each in answers if each is not None and _has_other_sizes(content.right(index), each)}
-    return names.pop() if len(names) == 1 else ""
+def _is_no_refusal(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    return right.raised == "refused" and found.raised is None
 
 
-def _not_refused(fingerprints: Fingerprints, index: int) -> str:
-    content = fingerprints.content
-    answers = ((mutant.id, content.answer(mutant, index)) for mutant in content.mutants)
-    names = {id_ for id_, answer in answers if answer is not None and answer.raised is None}
+def _name_of_all(
+    fingerprints: Fingerprints,
+    index: int,
+    mutants: Sequence[RecordedMutant],
+    answers_so: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
+) -> str:
+    """The misconception of all those of the mutants that answer a call in this way; "" where there are several, or none."""
+    content, right = fingerprints.content, fingerprints.content.right(index)
+    answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
+    names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
     return names.pop() if len(names) == 1 else ""
