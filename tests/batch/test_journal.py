@@ -298,7 +298,7 @@ def plant_secret(course: Path) -> None:
     path.chmod(0o600)
 
 
-def wait_until_gone(group: int, seconds: float = 10.0) -> None:
+def wait_until_gone(group: int, seconds: float = 60.0) -> None:
     """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment after it."""
     ends = time.monotonic() + seconds
     while left := left_in_group(group):

@@ -95,7 +95,7 @@ def test_what_one_attempt_leaves_in_python_the_next_does_not_find(said):
 
 @pytest.mark.parametrize("name", ["leaves a process", "zygote"])
 def test_no_process_is_left(said, name):
-    ends = time.monotonic() + 10.0
+    ends = time.monotonic() + 60.0  # a busy machine is slow
     while not has_ended(int(said[name])):  # the kernel may need a moment
         assert time.monotonic() < ends
         time.sleep(0.01)
