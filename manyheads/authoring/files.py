@@ -5,7 +5,8 @@ Text is the same bytes every time. A recording is the same numbers; if the one o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,22 +17,20 @@ from ..public.file import loaded
 from .heads import record_heads
 from .notebook import Group, stub_notebook
 from .recordings import in_step
+from .same_fingerprints import same_fingerprints
 
 
 @dataclass(frozen=True)
 class Released:
-    """A file of exercises/ as it must be. `recorded`: whether it is a recording, which may differ by rounding."""
+    """A file of exercises/ as it must be. alike: whether what lies there is equivalent; a recording may differ by rounding."""
 
     path: Path
     content: bytes
-    recorded: bool = False
+    alike: Callable[[bytes, bytes], bool] = operator.eq
 
     def is_in_step(self) -> bool:
         """Whether the file on disk is as it must be."""
-        if not self.path.exists():
-            return False
-        there = self.path.read_bytes()
-        return in_step(there, self.content) if self.recorded else there == self.content
+        return self.path.exists() and self.alike(self.path.read_bytes(), self.content)
 
 
 def files_of(catalogue: Catalogue, exercise: Exercise, stub: str, new: bytes) -> Iterator[Released]:
@@ -41,12 +40,12 @@ def files_of(catalogue: Catalogue, exercise: Exercise, stub: str, new: bytes) ->
     yield Released(exercise.notebook, notebook.encode())
     for source, figure in zip(exercise.figure_sources, exercise.figures, strict=True):
         yield Released(figure, source.read_bytes())
-    fingerprints = Released(exercise.fingerprints, new, recorded=True)
+    fingerprints = Released(exercise.fingerprints, new, same_fingerprints)
     yield fingerprints
     # The key of recorded heads is an answer in the fingerprint file, so take the file that is kept.
     kept = fingerprints.path.read_bytes() if fingerprints.is_in_step() else new
     if heads := record_heads(exercise, loaded(kept)):
-        yield Released(exercise.heads, heads, recorded=True)
+        yield Released(exercise.heads, heads, in_step)
     curve = exercise.curve
     if exercise.train is not None and curve.exists():  # kept as it is: recording it takes minutes (`--curves`)
         yield Released(curve, curve.read_bytes())

@@ -54,6 +54,14 @@ def test_what_rounding_decides_is_not_recorded(f: object) -> None:
     assert places([f])[0] == [(None,)]
 
 
+@pytest.mark.parametrize("middle", [2.5, 3.5])
+def test_a_float32_that_another_processor_may_round_to_the_other_side_is_not_recorded(middle: float) -> None:
+    """Python rounds 2.5 down and 3.5 up: a change to one side shows in one of them alone."""
+    narrow = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4]),), dtype="float32")
+    assert places([lambda x: (x * (middle / 0.1)).round()], call=narrow)[0] == [(None,)]
+    assert places([lambda x: (x * ((middle + 0.01) / 0.1)).round()], call=narrow)[0] == [(1,)]
+
+
 @pytest.mark.parametrize(
     "f",
     [
