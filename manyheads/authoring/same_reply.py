@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import ModuleFacts, Operations, Output, Reply
-from ..public.fingerprint import attributes_of
+from ..box.worker.answers import ModuleFacts, Output, Reply
+from ..public.fingerprint import attributes_of, operations_of
 
 
 def is_same_reply(a: Reply, b: Reply) -> bool:
@@ -22,7 +22,7 @@ def is_same_reply(a: Reply, b: Reply) -> bool:
         and _are_same(a.gradients, b.gradients)
         and _facts(a.modules) == _facts(b.modules)
         and attributes_of(a) == attributes_of(b)
-        and _is_fused(a.operations) == _is_fused(b.operations)
+        and operations_of(a) == operations_of(b)
     )
 
 
@@ -46,6 +46,3 @@ def _facts(modules: tuple[ModuleFacts, ...]) -> object:
     """The parameters that a fingerprint has of the first module."""
     return {name: entry.shape for name, entry in modules[0].parameters.items()} if modules else None
 
-
-def _is_fused(operations: Operations | None) -> bool:
-    return bool(operations and operations.fused)

@@ -117,10 +117,18 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         mutated=reply.mutated,
         parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
         attributes=attributes_of(reply),
-        fused=bool(reply.operations and reply.operations.fused),
-        softmax=bool(reply.operations and any("softmax" in name for name in reply.operations.kernels)),
-        square=_makes_a_square(reply),
+        **operations_of(reply),
     )
+
+
+def operations_of(reply: Reply) -> dict[str, bool]:
+    """What a fingerprint has of the operations that ran."""
+    seen = reply.operations
+    return {
+        "fused": bool(seen and seen.fused),
+        "softmax": bool(seen and any("softmax" in name for name in seen.kernels)),
+        "square": _makes_a_square(reply),
+    }
 
 
 def _makes_a_square(reply: Reply) -> bool:
