@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,10 +73,14 @@ def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) ->
 
 def _line_of_notebook(content: bytes, source: str, line: int) -> int:
     """The line of the .ipynb file that contains this line of code: Jupyter writes one line of code on each line."""
-    raw = list(_strings(lines_of(content.decode("utf-8-sig", "replace"))))
+    places: dict[str, list[int]] = {}
+    for number, shown in _strings(lines_of(content.decode("utf-8-sig", "replace"))):
+        places.setdefault(shown, []).append(number)
     place = 0
-    for text in lines_of(source)[:line]:
-        place = next((i for i, shown in raw if i > place and text.strip() and shown == text), place)
+    for text in filter(str.strip, lines_of(source)[:line]):
+        found = places.get(text, [])
+        after = bisect_right(found, place)
+        place = found[after] if after < len(found) else place
     return max(place, 1)
 
 
@@ -83,7 +88,7 @@ def _strings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines, 1):
         try:
             text = json.loads(line.strip().rstrip(","))
-        except ValueError:
+        except (ValueError, RecursionError):  # somebody else's file: it may be brackets alone
             continue
         if isinstance(text, str):
             yield number, text.rstrip("\n")

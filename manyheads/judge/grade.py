@@ -13,7 +13,6 @@ from pathlib import Path
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import Limits
-from ..checks.explain import explain
 from ..checks.outcome import FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
@@ -33,7 +32,7 @@ from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
 from .rest import ask_the_rest
 from .run_checks import HiddenChecks
-from .stopped_cells import stopped_cells
+from .stopped_cells import explain_import, stopped_cells
 from .tables import Tables
 from .verdict import Verdict, all_ended, of_the_file
 
@@ -146,9 +145,9 @@ class Judge:
         try:
             raised = attempt.load()
             if raised is not None:
-                sentence = f"The file cannot be imported: it {explain(raised)}."
+                sentence = f"The file cannot be imported: it {explain_import(raised)}."
                 return of_the_file(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
-            note = stopped_cells(source, attempt.stopped, explain)
+            note = stopped_cells(source, attempt.stopped, explain_import)
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.

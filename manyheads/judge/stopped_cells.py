@@ -1,4 +1,5 @@
-"""What is said of a notebook's cells that did not run to their end: a scratch cell costs nothing, and is not passed over."""
+"""What is said of a file that cannot be imported, and of a notebook's cells that did not run to their end: a scratch cell
+costs nothing, and is not passed over."""
 
 from __future__ import annotations
 
@@ -6,9 +7,18 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from ..box.worker.answers import Raised
+from ..checks.explain import explain
 from ..submission import AttemptSource
 
 _SHOWN = 3
+
+
+def explain_import(raised: Raised) -> str:
+    """As `explain`, with a sentence of its own for what Python cannot parse because it is nested too deeply."""
+    if raised.type != "SyntaxError" or "nested" not in raised.message:
+        return explain(raised)
+    where = f" on line {raised.line}" if raised.line else ""
+    return f"raised SyntaxError{where}: something is nested too deeply for Python to read, such as a sum of thousands of terms"
 
 
 def stopped_cells(source: AttemptSource, stopped: Sequence[Raised], describe: Callable[[Raised], str]) -> str:

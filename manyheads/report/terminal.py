@@ -33,6 +33,7 @@ from .words import (
 )
 
 _LABEL = 40  # columns of an exercise's number and title
+_STUDENT = 32  # columns of a name in the class table
 _SENTENCE, _POINTS = 52, 13  # columns of a check's own words, and of "  2.25 / 4.25"
 
 
@@ -44,7 +45,7 @@ def class_table(rows: Sequence[Row], labels: Labels = IDS) -> RenderableType:
 def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> RenderableType:
     numbered = labels.numbered([name for row in rows for name in row.cells])
     table = Table(header_style="bold", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("student", no_wrap=True)
+    table.add_column("student", no_wrap=True, max_width=_STUDENT)  # one long name may not take the others' scores
     for number, _ in numbered.values():
         table.add_column(number, justify="right", no_wrap=True)
     table.add_column("total", justify="right", style="bold", no_wrap=True)

@@ -11,13 +11,19 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
+import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from ..box.interpreter import PATIENCE, end
 from ..errors import CourseFault
+from ..submission.not_graded import shown
 
 NAME = "compare50"
 OWN = Path(".cache", NAME)  # an environment of its own, beside course.yaml
+SECONDS, MEMORY_GIB = 600, 4  # for one exercise: a class of 300 takes seconds
 PAGES = ("index.html", "match_*.html")
 _UNSAFE = re.compile(r"[^\w .@+-]")
 NOWHERE = "http://127.0.0.1:9"  # compare50 asks PyPI for a newer version on every run; this address refuses
@@ -48,12 +54,59 @@ def compare(command: list[str], attempts: Mapping[str, str], given: str, stem: s
         _lay_out(folder, dict(zip(students, attempts.values(), strict=True)) | {"given": given}, stem)
         options = ["-d", f"given/{stem}.py", "-n", str(pairs), "-o", "pages"]
         # Students come first, because an option with several values would consume them.
-        done = subprocess.run(
-            [*command, *students, *options], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise CourseFault(f"{NAME} failed with status {done.returncode} on {stem}. Next: {NAME} --version")
+        status = _run([*command, *students, *options], folder)
+        if status is None:
+            raise CourseFault(
+                f"{NAME} was stopped on {stem}, after {SECONDS} s or at {MEMORY_GIB} GiB: attempts that say the same over and over do "
+                f"that. Next: look at those of {' and '.join(map(shown, most_repetitive(attempts)))}, and take them out"
+            )
+        if status != 0:
+            raise CourseFault(f"{NAME} failed with status {status} on {stem}. Next: {NAME} --version")
         return _move(folder / "pages", out)
+
+
+def _run(command: list[str], folder: Path) -> int | None:
+    """Its exit status; None where it was stopped, with all that it had started: pairs of equal tokens, of which two lists of
+    a thousand names have a million, cost it time and memory without a bound."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return _ended(process)
+    finally:
+        with suppress(ProcessLookupError):
+            end(process, PATIENCE)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int | None:
+    until = time.monotonic() + SECONDS
+    while process.poll() is None and time.monotonic() < until and _memory_gib(process.pid) < MEMORY_GIB:
+        time.sleep(0.05)
+    return process.returncode
+
+
+def _memory_gib(pid: int) -> float:
+    """What a process holds; 0 where the system does not tell, as without /proc."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**30
+    except (OSError, IndexError):
+        return 0.0
+
+
+def most_repetitive(attempts: Mapping[str, str]) -> list[str]:
+    """The two students whose attempts say the same most often, whatever names they give to it."""
+
+    def times(student: str) -> float:
+        text = re.sub(r"\w+", "a", attempts[student]).encode()
+        return len(text) / len(zlib.compress(text))
+
+    return sorted(attempts, key=times, reverse=True)[:2]
 
 
 def labels(students: Iterable[str]) -> list[str]:

@@ -56,6 +56,8 @@ def without_engine(source: str) -> str:
     a notebook was turned into a script or lost its metadata. Such lines become blank, so that line numbers stay."""
     if PACKAGE not in source and _IN_JUPYTER not in source:
         return source
+    if sum(len(line) for line in source.split("\n") if not line.startswith("#")) > CODE_LIMIT:  # remarks cost nothing
+        return source
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

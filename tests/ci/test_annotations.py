@@ -123,6 +123,15 @@ def test_a_notebooks_line_is_the_one_of_its_file(
     assert '"def running_mean(x):\\n"' in text.splitlines()[found.line - 1]
 
 
+def test_a_notebook_of_brackets_alone_still_gets_its_remark(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    """It once ended the whole report: neither a comment nor a check run was written."""
+    result = make_result("error", evidence="This is not a notebook that can be read.")
+    (found,) = annotate(tiny, [result], IN_NOTEBOOK, hand_in(ipynb='{"cells":\n' + "[" * 200_000))
+    assert found.line == 1
+
+
 def test_its_text_is_printable_and_bounded(tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]) -> None:
     result = make_result("failed", evidence="a\x1b[31m\u202eb\n::error::x" + "y" * 9000)
     (found,) = annotate(tiny, [result], STARTED, hand_in(py=SOURCE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,6 +85,36 @@ def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
         "Code cell 2 did not run to its end: it raised NameError on line 3: a name is used that is defined nowhere."
     }
     assert [d.id for d in result.diagnosis] == ["load_error"]
+
+
+NESTED = {
+    "a sum of 60,000 terms": "total = " + "1+" * 60_000 + "1\n",
+    "60,000 signs": "total = " + "-" * 60_000 + "1\n",
+    "more of a sum than is looked at": "total = " + "1+" * 120_000 + "1\n",
+    "20,000 brackets": "total = " + "(" * 20_000 + ")" * 20_000 + "\n",
+}
+TOO_DEEP = "something is nested too deeply for Python to read, such as a sum of thousands of terms."
+
+
+@pytest.mark.parametrize("nested", NESTED.values(), ids=NESTED)
+def test_a_file_too_deep_for_python_is_told_so_and_not_that_a_function_calls_itself(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path, nested: str
+) -> None:
+    path = tmp_path / f"{STEM}.py"
+    path.write_text(nested + RIGHT)
+    (evidence,) = {check.evidence for check in grade(path).checks}
+    assert re.fullmatch(
+        f"The file cannot be imported: it raised SyntaxError( on line 1)?: {re.escape(TOO_DEEP)}", evidence
+    )
+
+
+def test_a_cell_too_deep_for_python_costs_the_others_nothing(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path
+) -> None:
+    cells = [code(NESTED["a sum of 60,000 terms"]), code(RIGHT)]
+    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert result.score == result.max_score
+    assert result.note == f"A code cell did not run to its end: it raised SyntaxError: {TOO_DEEP}"
 
 
 def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:

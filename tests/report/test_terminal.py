@@ -242,6 +242,13 @@ def test_on_a_narrow_terminal_a_misconception_is_cut_and_no_score() -> None:
     assert all(len(line.rstrip()) <= 80 and "…" in line for line in lines)
 
 
+@pytest.mark.parametrize("name", ["x" * 120, "😀" * 40, "a" + "\u0301" * 119], ids=["letters", "wide signs", "accents"])
+def test_one_long_name_takes_no_score_from_the_class(name: str) -> None:
+    result = exercise(check("split", 2.25, 3))
+    table = text(table_of([graded("ada", result), graded(name, result)]), width=80)
+    assert [line.split()[-2:] for line in table.splitlines() if "2.25" in line] == [["2.25", "2.25/3"]] * 2
+
+
 def test_below_the_class_no_exercises_title_is_cut_in_two() -> None:
     titles = {
         f"part_{i}": (f"{i:02d}", title)

@@ -8,11 +8,13 @@ import re
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from manyheads.box.procstat import has_ended
 from manyheads.errors import CourseFault
 from manyheads.similar.compare50 import compare, find_compare50, labels
 
@@ -119,6 +121,43 @@ def test_a_tool_that_fails_is_one_sentence(tmp_path: Path) -> None:
         CourseFault, match=r"compare50 failed with status 3 on 07_fused_qkv\. Next: compare50 --version"
     ):
         compare(command, {"a": "", "b": ""}, "", EXERCISE, tmp_path / "out", pairs=1)
+
+
+def told(path: Path) -> bool:
+    return path.exists() and path.read_text().endswith("\n")
+
+
+def held_up(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """A tool that does not end, nor does what it starts; and attempts, of which two repeat themselves."""
+    command = [str(fake(folder, f"sleep 1000 & echo $! > {folder}/started; wait"))]
+    return command, {
+        "ada": GIVEN,
+        "ben": "x=[" + "a," * 999 + "]",
+        "cat": "".join(f"n{i} = " for i in range(999)) + "1",
+    }
+
+
+@pytest.mark.parametrize("bound", ["SECONDS", "MEMORY_GIB"])
+def test_a_tool_that_does_not_end_is_stopped_and_the_sentence_says_whose_attempts_to_look_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    command, attempts = held_up(tmp_path)
+    monkeypatch.setattr(f"manyheads.similar.compare50.{bound}", 0)
+    sentence = r"compare50 was stopped on 07_fused_qkv, after \d+ s or at \d GiB: .* look at those of (ben and cat|cat and ben), and take them out"
+    with pytest.raises(CourseFault, match=sentence):
+        compare(command, attempts, GIVEN, EXERCISE, tmp_path / "out", pairs=1)
+
+
+def test_what_the_stopped_tool_had_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, attempts = held_up(tmp_path)
+    started = tmp_path / "started"
+    monkeypatch.setattr("manyheads.similar.compare50._memory_gib", lambda pid: 5 * told(started))
+    with pytest.raises(CourseFault):
+        compare(command, attempts, GIVEN, EXERCISE, tmp_path / "out", pairs=1)
+    while not has_ended(
+        started.read_text().strip()
+    ):  # the kernel takes it down; a test without an end would say that it stays
+        time.sleep(0.01)
 
 
 def test_the_tool_gets_no_secret_of_ours_and_no_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from manyheads.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, read_notebook
+from manyheads.submission.notebook import CELL_LIMIT, CODE_LIMIT, NotebookError, read_notebook, without_engine
 
 
 def notebook(*sources: object, kind: str = "code") -> str:
@@ -153,3 +155,19 @@ def test_more_code_than_anybody_writes_is_refused_before_it_is_parsed() -> None:
 )
 def test_a_hostile_cell_does_not_break_the_reader(cell: str) -> None:
     assert read_notebook(notebook(cell)).source.endswith("\n")
+
+
+def test_a_script_of_a_million_brackets_that_names_the_engine_is_not_parsed_by_the_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr("manyheads.submission.notebook.ast", SimpleNamespace(parse=parsed.append))
+    source = "import manyheads\nx = [" + "a," * (CODE_LIMIT // 2) + "]\n"
+    with suppress(AttributeError):  # of what has parsed it after all
+        assert without_engine(source) == source
+    assert not parsed
+
+
+def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks() -> None:
+    picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
+    assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"

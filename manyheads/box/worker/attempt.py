@@ -90,7 +90,7 @@ def _run(load: Load, module: types.ModuleType) -> Reply:
     flags = 0  # of `from __future__ import …`, which in Jupyter holds for the cells below it, too
     for code in _cells(load):
         try:
-            compiled = compile(code, load.name, "exec", flags=flags, dont_inherit=True)
+            compiled = _compiled(code, load.name, flags)
             flags |= compiled.co_flags & _FUTURE
             exec(compiled, vars(module))
         except BaseException as error:  # SystemExit during the import is an answer too
@@ -99,6 +99,14 @@ def _run(load: Load, module: types.ModuleType) -> Reply:
                 return Reply(raised=raised)
             stopped.append(raised)
     return Reply(stopped=tuple(stopped[:STOPPED_LIMIT]))
+
+
+def _compiled(code: str, name: str, flags: int) -> types.CodeType:
+    """Raises SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
+    try:
+        return compile(code, name, "exec", flags=flags, dont_inherit=True)
+    except (RecursionError, MemoryError):
+        raise SyntaxError("too many nested expressions") from None
 
 
 def _cells(load: Load) -> Iterator[str]:
