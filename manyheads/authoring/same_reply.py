@@ -45,4 +45,3 @@ def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:
 def _facts(modules: tuple[ModuleFacts, ...]) -> object:
     """The parameters that a fingerprint has of the first module."""
     return {name: entry.shape for name, entry in modules[0].parameters.items()} if modules else None
-

@@ -104,9 +104,10 @@ def _run(load: Load, module: types.ModuleType) -> Reply:
 def _compiled(code: str, name: str, flags: int) -> types.CodeType:
     """Raises SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
     try:
-        return compile(code, name, "exec", flags=flags, dont_inherit=True)
+        compiled: types.CodeType = compile(code, name, "exec", flags=flags, dont_inherit=True)
     except (RecursionError, MemoryError):
         raise SyntaxError("too many nested expressions") from None
+    return compiled
 
 
 def _cells(load: Load) -> Iterator[str]:
