@@ -17,7 +17,7 @@ from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .console import open_console
-from .last_check import last_result
+from .last_check import keep, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .watch import watch_exercises
@@ -114,6 +114,7 @@ class _Checking:
             exercise_report(result, label=label_of(exercise), after=after_done(exercise) if tells_why else ())
         )
         if unchanged:
+            keep(exercise, source, result)  # it was checked last
             again = f"  unchanged since its last check; course check {exercise.id} --fresh runs it again"
             self.console.print(again, style="dim", soft_wrap=not self.console.is_terminal)
         return result.is_done

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from ..course import CourseError, Exercise
+from ..course import Course, CourseError, Exercise
 from ..course.secret import FOLDER
 from ..result import ExerciseResult
 from ..submission import AttemptSource
@@ -66,6 +66,14 @@ def last_result(exercise: Exercise, source: AttemptSource) -> ExerciseResult | N
 def keep(exercise: Exercise, source: AttemptSource, result: ExerciseResult) -> None:
     """Keep what a check of this attempt has found."""
     _write(exercise, _Kept(key=_key(exercise), facts=facts(exercise), attempt=_digest(source), result=result))
+
+
+def checked_last(course: Course) -> Exercise | None:
+    """The exercise that was checked last, of those that are not done if there are any; None if nothing is kept."""
+    kept = ((exercise, _read(exercise)) for exercise in course.exercises)
+    checked = {exercise: each.result for exercise, each in kept if each is not None and each.result is not None}
+    open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
+    return max(open_ones or checked, key=lambda exercise: _path(exercise).stat().st_mtime_ns, default=None)
 
 
 def fingerprint_path(exercise: Exercise) -> Path:

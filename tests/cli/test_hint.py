@@ -43,6 +43,20 @@ def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
     assert ask("--again")[1] == first
 
 
+def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
+    done = run_course("hint", cwd=student_copy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr
+        == "course: a hint on which exercise? None was checked here yet. Next: course hint running_mean, or another one\n"
+    )
+    run_course("check", "running_mean", cwd=student_copy)
+    assert run_course("hint", cwd=student_copy).stdout.endswith("Next: course hint running_mean\n")
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    run_course("check", cwd=student_copy)
+    assert run_course("hint", cwd=student_copy).stdout.startswith("running_mean needs no hint")
+
+
 def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, student_copy: Path) -> None:
     (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
     title, hint, _ = ask()

@@ -6,17 +6,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from manyheads.cli import last_check
-from manyheads.cli.last_check import facts, keep, last_result
+from manyheads.cli.last_check import checked_last, facts, keep, last_result
 from manyheads.course import Exercise, load_course
-from manyheads.result import ExerciseResult
+from manyheads.result import CheckResult, ExerciseResult
 from manyheads.submission import AttemptSource
+from tests.copies import copy_course
 
 REPOSITORY = Path(__file__).parents[2]
+STATEFUL = REPOSITORY / "tests" / "stateful_course"
+TIMES = count(10**18)
 TINY = REPOSITORY / "tests" / "tiny_course"
 RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
 WRONG = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
@@ -182,3 +186,23 @@ def test_a_result_that_cannot_be_kept_is_told_and_counts(run_course: Run, studen
     done = run_course("check", "running_mean", cwd=student_copy)
     assert (done.returncode, NOT_KEPT in done.stdout) == (0, full)
     assert "0 of " not in done.stdout
+
+
+def test_of_what_was_checked_last_what_is_not_done_comes_first(tmp_path: Path) -> None:
+    course = load_course(copy_course(STATEFUL, tmp_path / "mine"))
+    first, second = course.exercises
+    check = CheckResult(id="mean", title="is the mean", outcome="failed", score=0, max_score=1)
+    failed = ExerciseResult(id="mean", score=0, max_score=1, checks=(check,))
+    done = failed.model_copy(update={"checks": ()})
+    assert checked_last(course) is None
+    for exercise, result, expected in (
+        (second, failed, second),
+        (first, failed, first),
+        (second, failed, second),
+        (first, done, second),
+        (second, done, second),
+        (first, done, first),
+    ):
+        keep(exercise, AttemptSource(exercise.script.name, "x = 1\n"), result)
+        os.utime(last_check._path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
+        assert checked_last(course) == expected
