@@ -34,7 +34,7 @@ class ClusterPool(Executor):
                 raise
             answer.set_exception(WorkerLost(self._lost))
             return answer
-        answer.add_done_callback(lambda answer: task.cancel() if answer.cancelled() else None)
+        answer.add_done_callback(lambda answer: task.cancel() if answer.cancelled() and not task.done() else None)
         assert self._client.loop is not None  # a client that has submitted has one
         self._client.loop.add_callback(self._follow, task, answer)
         return answer

@@ -92,3 +92,18 @@ def test_a_call_that_is_cancelled_is_not_executed(pool: ClusterPool, client: Cli
     Event("go", client=client).set()
     assert wait([first], 60).done
     assert second.cancelled()
+
+
+def test_cancelling_after_the_client_has_closed_says_nothing(
+    pool: ClusterPool, client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a callback raises is logged with its traceback."""
+
+    async def follow(*_: object) -> None:
+        """Nobody tells the answer that the client closes."""
+
+    monkeypatch.setattr(pool, "_follow", follow)
+    answer = pool.submit(wait_for, "never")
+    client.close()
+    assert answer.cancel()
+    assert not [record for record in caplog.records if record.name == "concurrent.futures"]
