@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.public.told_at_home import checked, exercise
+from tests.public.told_at_home import SCORES, checked, exercise
 
-SCORES = """import math
-
-def simplified_attention(x):
-    return (x @ x.mT).softmax(-1) @ x
-
-def attention_scores(q, k):
-    return q @ k.mT / math.sqrt(q.shape[-1])
-
-def attention_weights(scores):
-    return scores.softmax(-1)
-
-def attend(q, k, v):
-    return attention_weights(attention_scores(q, k)) @ v
-"""
 MASK = """import torch
 
 def causal_mask(T, device=None):

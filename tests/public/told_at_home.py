@@ -1,4 +1,4 @@
-"""A right attempt at `weight_split` as others write it, and what a student's machine says of a text."""
+"""Right attempts at `weight_split` and `attention_scores` as others write them, and what a student's machine says of a text."""
 
 from __future__ import annotations
 
@@ -38,6 +38,20 @@ class MultiHeadAttention(nn.Module):
         weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(future, -math.inf).softmax(-1)
         y = F.dropout(weights, self.p, self.training) @ v
         return self.out_proj(y.transpose(1, 2).flatten(2))
+"""
+SCORES = """import math
+
+def simplified_attention(x):
+    return (x @ x.mT).softmax(-1) @ x
+
+def attention_scores(q, k):
+    return q @ k.mT / math.sqrt(q.shape[-1])
+
+def attention_weights(scores):
+    return scores.softmax(-1)
+
+def attend(q, k, v):
+    return attention_weights(attention_scores(q, k)) @ v
 """
 
 
