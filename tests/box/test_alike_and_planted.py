@@ -30,6 +30,24 @@ class Child(Layer):
     pass
 
 
+class Small(Layer):
+    """A class of its own, which makes one size."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 2, 8)
+
+
+class Doubles(Layer):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+class Hides(Layer):
+    @property
+    def block(self) -> int:
+        return 16
+
+
 def changed(**attributes: object) -> Layer:
     made = Layer(4, 2, 8)
     for name, value in attributes.items():
@@ -56,19 +74,38 @@ def test_other_random_weights_are_alike() -> None:
 
 
 @pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(changed(size="small"), id="an attribute more"),
+        pytest.param(Layer(4, 2, 8).eval(), id="in eval mode"),
+        pytest.param(Child(4, 2, 8), id="of a class below"),
+        pytest.param(Small(), id="of a class below that makes this size"),
+    ],
+)
+def test_what_computes_nothing_else_is_alike(module: nn.Module) -> None:
+    assert are_alike(module, Layer(4, 2, 8))
+
+
+@pytest.mark.parametrize(
     "other",
     [
         pytest.param(Layer(4, 4, 8), id="a number in a dict"),
         pytest.param(Layer(4, 2, 16), id="a longer buffer"),
         pytest.param(Layer(6, 2, 8), id="a wider layer"),
-        pytest.param(Child(4, 2, 8), id="another class"),
-        pytest.param(changed(more=1), id="an attribute more"),
+        pytest.param(Doubles(4, 2, 8), id="a class with a forward of its own"),
+        pytest.param(Hides(4, 2, 8), id="a class that hides an attribute"),
+        pytest.param(nn.Linear(4, 4), id="another class"),
         pytest.param(changed(forward=lambda x: x), id="a forward of its own"),
         pytest.param(changed(mask=torch.ones(8, 8).triu()), id="another mask of the same shape"),
     ],
 )
 def test_anything_else_is_not(other: nn.Module) -> None:
-    assert not are_alike(Layer(4, 2, 8), other)
+    assert not are_alike(other, Layer(4, 2, 8))
+
+
+def test_a_twin_of_a_class_below_may_compute_something_else() -> None:
+    assert not are_alike(Layer(4, 2, 8), Child(4, 2, 8))
+    assert not are_alike(Layer(4, 2, 8), changed(more=1))
 
 
 def test_what_cannot_be_compared_counts_as_different() -> None:
