@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from ..report.words import counted
 from ..submission.roster import FORM, read_roster
 from .console import open_console
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of
@@ -48,11 +49,12 @@ def collect(
     console = open_console()
     for download, platforms in done.platforms.items():
         console.print(f"{download!a} is read as: {', '.join(platforms)}", markup=False, soft_wrap=True)
-    if len(done.laid) <= MOST_ROWS:
+    if 0 < len(done.laid) <= MOST_ROWS:
         console.print(_table(done.laid))
     students = {each.student for each in done.laid}
-    counted = ", ".join(f"{count} {state}" for state, count in Counter(each.state.value for each in done.laid).items())
-    console.print(f"{len(students)} students: {counted or 'nothing'}", markup=False, soft_wrap=True)
+    states = ", ".join(f"{count} {state}" for state, count in Counter(each.state.value for each in done.laid).items())
+    told = f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}"
+    console.print(told, markup=False, soft_wrap=True)
     if known is not None and known.unread:
         unread = ", ".join(map(ascii, known.unread))
         console.print(
@@ -62,7 +64,8 @@ def collect(
         console.print(f"note: {sentence}", style="bright_black", markup=False, soft_wrap=True)
     for sentence in done.not_taken:
         console.print(f"not taken: {sentence}", style="yellow", markup=False, soft_wrap=True)
-    console.print(f"Next: course grade {out}", markup=False, soft_wrap=True)
+    again = f"course collect DOWNLOAD --out {out}, with a download that holds what students wrote"
+    console.print(f"Next: {f'course grade {out}' if done.laid else again}", markup=False, soft_wrap=True)
     if done.not_taken:
         raise typer.Exit(1)
 

@@ -44,8 +44,13 @@ def new(
     assignment, _, exercise = name.partition("/")
     if not exercise:
         raise CourseError(f"{name!r} names no assignment. Next: course new {loaded.assignments[0].id}/{name}")
+    there = [each.id for each in loaded.assignments]
+    written = new_exercise(loaded, assignment, exercise, stateful)
     console = open_console()
-    for path in new_exercise(loaded, assignment, exercise, stateful):
+    if assignment not in there:  # which may be meant, or a slip of the pen
+        told = f"{assignment} is a new assignment, beside {', '.join(there)}"
+        console.print(told, soft_wrap=True, markup=False)
+    for path in written:
         console.print(str(path.relative_to(loaded.root)), soft_wrap=True, markup=False)
     console.print(
         f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}",

@@ -18,6 +18,7 @@ from .member import BadArchive, BadMember, Member, read_at_most, safe_path
 _CHUNK = 1024 * 1024
 _LATEST = 2.0**33  # seconds since 1970: in the year 2242
 _FAULTS = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError, RecursionError)
+_DAMAGED = "it is damaged, or neither zip nor tar"  # what is no zip is read as a tar, whatever it is called
 
 
 def tar_members(file: BinaryIO, limits: Limits, most_bytes: int) -> Iterator[Member | tuple[str, BadMember]]:
@@ -32,12 +33,12 @@ def tar_members(file: BinaryIO, limits: Limits, most_bytes: int) -> Iterator[Mem
                 last = None
                 for info in archive:
                     if last is not None and info.offset <= last:
-                        raise BadArchive("it is damaged, or no tar at all")  # it leads back to what was read
+                        raise BadArchive(_DAMAGED)  # it leads back to what was read
                     last = info.offset
                     if not info.isdir():
                         yield _member(archive, info, limits)
         except _FAULTS:
-            raise BadArchive("it is damaged, or no tar at all") from None
+            raise BadArchive(_DAMAGED) from None
 
 
 def _member(archive: tarfile.TarFile, info: tarfile.TarInfo, limits: Limits) -> Member | tuple[str, BadMember]:
@@ -86,5 +87,5 @@ def _unpack(file: BinaryIO, plain: BinaryIO, most: int) -> None:
                 raise BadArchive("it unpacks to more than is read here")
             plain.write(chunk)
     except _FAULTS:
-        raise BadArchive("it is damaged, or no tar at all") from None
+        raise BadArchive(_DAMAGED) from None
     plain.seek(0)

@@ -91,6 +91,19 @@ def test_what_cannot_be_added_is_refused_in_one_sentence(
     assert sources(tiny_copy) == before
 
 
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        pytest.param("avrages/scaled", "avrages is a new assignment, beside averages", id="a slip of the pen"),
+        pytest.param("averages/scaled", "solutions/averages/02_scaled.py", id="one that is there"),
+    ],
+)
+def test_an_assignment_that_was_not_there_is_told(run_course: Run, tiny_copy: Path, name: str, first: str) -> None:
+    done = run_course("new", name, cwd=tiny_copy)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == first
+
+
 def test_remarks_in_course_yaml_stay_where_they_are(run_course: Run, tiny_copy: Path) -> None:
     path = tiny_copy / "course.yaml"
     text = path.read_text().replace("limits:", "# how long\nlimits:") + "\n# the end\n"

@@ -48,6 +48,20 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
     ]
 
 
+def test_where_nothing_could_be_taken_the_next_step_is_another_download(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "ada.zip").write_text("no zip")
+    done = run_course("collect", tmp_path / "ada.zip", "--out", tmp_path / "in", cwd=tiny_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        "0 students: nothing",
+        "not taken: ada.zip: ada.zip is not opened: it is damaged, or neither zip nor tar. "
+        "Next: unpack it by hand, look at it, then course collect that folder",
+        f"Next: course collect DOWNLOAD --out {tmp_path / 'in'}, with a download that holds what students wrote",
+    ]
+
+
 def test_what_was_collected_is_graded_with_nothing_left_over(
     run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
 ) -> None:

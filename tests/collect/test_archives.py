@@ -142,7 +142,7 @@ SMALL = Limits(attempt=10_000, archive=200_000, inner=50_000, inner_members=20, 
         pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
         pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
         pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
-        pytest.param(b"", "damaged, or no tar at all", id="empty"),
+        pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
         pytest.param(zip_bytes({"a.zip": zip_bytes({"b.zip": zip_bytes({"c.zip": b""})})}), "within 3 others", id="deep"),
     ],
 )  # fmt: skip
