@@ -12,7 +12,7 @@ from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .alike import proven_by_place
-from .chance import proven_by_chance
+from .chance import due_to_chance, proven_by_chance
 from .compared import Compared
 from .copies import is_of_copies
 from .facets import differs, facets_of, is_silent, matches
@@ -53,6 +53,8 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if not explained and raised:  # what an exception proves need be no mutant's, as in grading
         left = {i: e for i, e in unexplained.items() if i not in raised}
         explained = _cover(fingerprints, left, asked - unfinished.keys() - raised.keys(), left)
+    if not explained:
+        explained = _beside_chance(fingerprints, written, unexplained, asked - unfinished.keys())
     if not explained:
         explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
     if not explained:
@@ -138,6 +140,16 @@ def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Com
         for i, e in unexplained.items()
         if is_of_copies(e.call) and not any(each.agrees(e.found, facets_of(fingerprints, i)) for each in replies[i])
     }
+
+
+def _beside_chance(
+    fingerprints: Fingerprints, written: Mapping[int, Compared], unexplained: Mapping[int, Compared], asked: Set[int]
+) -> list[Named]:
+    """What explains all but the calls that chance answers, and last the mistake that lets chance in there."""
+    by_chance, name = due_to_chance(fingerprints, written, asked)
+    left = {i: each for i, each in unexplained.items() if i not in by_chance}
+    explained = _cover(fingerprints, left, asked - by_chance, left) if name else []
+    return [*explained, (name, ())] if explained else []
 
 
 def _by_function(
