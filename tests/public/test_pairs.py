@@ -94,6 +94,12 @@ def test_of_chunks_both_mistakes_are_named_though_the_first_chunk_shows_one(
     assert {each.id for each in found} == named
 
 
+def test_what_one_mistake_answers_is_no_evidence_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Dropout that is paid for in eval mode is nobody's; without dropout the scores are merely not scaled.
+    paid = (" @ v", " @ (v if self.training else (1 - self.p) * v)")
+    assert checked(exercise("weight_split"), edited(RIGHT, UNSCALED, paid), monkeypatch).diagnosis == ()
+
+
 def test_weights_of_its_own_are_no_evidence_of_two_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     found = checked(exercise("self_attention"), MADE_ANEW, monkeypatch)
     assert found.score < found.max_score
