@@ -7,7 +7,7 @@ type, a parameter of one's own. Where it shows itself, and as what, can tell it 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from .compared import Compared
 from .copies import is_of_copies
@@ -56,6 +56,24 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared]) ->
     refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
     names = {name for name in names if not refused or _is_about(fingerprints, name, refused)}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
+
+
+def due_to_acceptance(
+    fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
+) -> tuple[frozenset[int], str]:
+    """The calls that an attempt answers where the reference refuses, and the misconception that does this and nothing else;
+    "" where there is none, or several. What it answers there another mistake may have made.
+    """
+    content = fingerprints.content
+    accepted = frozenset(i for i, e in differing.items() if e.right.raised == "refused" and e.reply.raised is None)
+
+    def accepts_alone(number: int, mutant: RecordedMutant) -> bool:
+        answers = (content.answer(mutant, i) for i in accepted)
+        accepts = all(answer is not None and answer.raised is None for answer in answers)
+        return accepts and all(is_silent(fingerprints, number, i) for i in asked - accepted)
+
+    names = {mutant.id for m, mutant in enumerate(content.mutants) if accepted and accepts_alone(m, mutant)}
+    return accepted, names.pop() if len(names) == 1 else ""
 
 
 def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:

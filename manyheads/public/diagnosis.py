@@ -11,7 +11,7 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .alike import proven_by_place
+from .alike import due_to_acceptance, proven_by_place
 from .chance import due_to_chance, proven_by_chance
 from .compared import Compared
 from .copies import is_of_copies
@@ -54,7 +54,11 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         left = {i: e for i, e in unexplained.items() if i not in raised}
         explained = _cover(fingerprints, left, asked - unfinished.keys() - raised.keys(), left)
     if not explained:
-        explained = _beside_chance(fingerprints, written, unexplained, asked - unfinished.keys())
+        due = due_to_chance(fingerprints, written, asked - unfinished.keys())
+        explained = _beside(fingerprints, unexplained, asked - unfinished.keys(), due)
+    if not explained:
+        due = due_to_acceptance(fingerprints, unexplained, asked - unfinished.keys())
+        explained = _beside(fingerprints, unexplained, asked - unfinished.keys(), due)
     if not explained:
         explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
     if not explained:
@@ -142,13 +146,13 @@ def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Com
     }
 
 
-def _beside_chance(
-    fingerprints: Fingerprints, written: Mapping[int, Compared], unexplained: Mapping[int, Compared], asked: Set[int]
+def _beside(
+    fingerprints: Fingerprints, unexplained: Mapping[int, Compared], asked: Set[int], due: tuple[Set[int], str]
 ) -> list[Named]:
-    """What explains all but the calls that chance answers, and last the mistake that lets chance in there."""
-    by_chance, name = due_to_chance(fingerprints, written, asked)
-    left = {i: each for i, each in unexplained.items() if i not in by_chance}
-    explained = _cover(fingerprints, left, asked - by_chance, left) if name else []
+    """What explains all but the calls that are due to a mistake of their own, whatever the numbers there, and last that."""
+    calls, name = due
+    left = {i: each for i, each in unexplained.items() if i not in calls}
+    explained = _cover(fingerprints, left, asked - calls, left) if name else []
     return [*explained, (name, ())] if explained else []
 
 

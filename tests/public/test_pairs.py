@@ -54,6 +54,20 @@ def test_two_mistakes_are_both_named(
     assert {each.id for each in found} == named
 
 
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        pytest.param(UNSCALED, ["scale_missing", "context_unchecked"], id="scores that are not scaled"),
+        pytest.param(SQUASHED, [], id="a mistake that nobody listed"),
+    ],
+)
+def test_beside_a_context_that_nobody_checks_another_mistake_is_named(
+    monkeypatch: pytest.MonkeyPatch, other: tuple[str, str], named: list[str]
+) -> None:
+    source = edited(RIGHT, ("if T > self.context:", "if False:"), other)
+    assert [each.id for each in checked(exercise("weight_split"), source, monkeypatch).diagnosis] == named
+
+
 def test_one_that_changes_numbers_and_one_that_changes_its_argument_are_both_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
