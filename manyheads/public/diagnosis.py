@@ -11,8 +11,8 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .alike import proven_by_place
-from .chance import proven_by_chance
+from .alike import due_to_acceptance, proven_by_place
+from .chance import due_to_chance, proven_by_chance
 from .compared import Compared
 from .copies import is_of_copies
 from .facets import differs, facets_of, is_silent, matches
@@ -53,6 +53,12 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if not explained and raised:  # what an exception proves need be no mutant's, as in grading
         left = {i: e for i, e in unexplained.items() if i not in raised}
         explained = _cover(fingerprints, left, asked - unfinished.keys() - raised.keys(), left)
+    if not explained:
+        due = due_to_chance(fingerprints, written, asked - unfinished.keys())
+        explained = _beside(fingerprints, unexplained, asked - unfinished.keys(), due)
+    if not explained:
+        due = due_to_acceptance(fingerprints, unexplained, asked - unfinished.keys())
+        explained = _beside(fingerprints, unexplained, asked - unfinished.keys(), due)
     if not explained:
         explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
     if not explained:
@@ -138,6 +144,16 @@ def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Com
         for i, e in unexplained.items()
         if is_of_copies(e.call) and not any(each.agrees(e.found, facets_of(fingerprints, i)) for each in replies[i])
     }
+
+
+def _beside(
+    fingerprints: Fingerprints, unexplained: Mapping[int, Compared], asked: Set[int], due: tuple[Set[int], str]
+) -> list[Named]:
+    """What explains all but the calls that are due to a mistake of their own, whatever the numbers there, and last that."""
+    calls, name = due
+    left = {i: each for i, each in unexplained.items() if i not in calls}
+    explained = _cover(fingerprints, left, asked - calls, left) if name else []
+    return [*explained, (name, ())] if explained else []
 
 
 def _by_function(
