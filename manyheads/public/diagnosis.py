@@ -8,6 +8,7 @@ from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
 from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.equal_sizes import WRONG_AXIS
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
@@ -18,6 +19,7 @@ from .copies import is_of_copies
 from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
+from .foreign_size import has_foreign_size
 from .meaning import proven_beside, proven_by_aspect
 from .pairs import Named, explaining_pair
 from .parameters import proven_by_parameters, that_follow
@@ -185,17 +187,18 @@ def _cover(
 
     `asked`: the calls on which they may differ from the reference only as the attempt does, where it is `differing`.
     """
+    mutants = fingerprints.content.mutants
+    impossible = WRONG_AXIS if has_foreign_size(unexplained.values()) else ""
     explains = {
         m: _explained(fingerprints, m, unexplained)
-        for m in range(len(fingerprints.content.mutants))
-        if _is_silent_elsewhere(fingerprints, m, differing, asked)
+        for m, mutant in enumerate(mutants)
+        if mutant.id != impossible and _is_silent_elsewhere(fingerprints, m, differing, asked)
     }
     left, found = set(unexplained), []
     while left:
         best = max(explains, key=lambda m: (len(explains[m] & left), -_unknown(fingerprints, m, asked)), default=None)
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
-        mutants = fingerprints.content.mutants
         same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
         if len({*same}) > MOST_ALTERNATIVES and all(each.reply.raised for each in unexplained.values()):
             return []  # so many mistakes end in this exception that it says little
