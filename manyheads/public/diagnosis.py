@@ -51,20 +51,8 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if unexplained.keys() - (mixed := _of_several_faults(fingerprints, unexplained)):
         unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
         asked = asked - mixed
-    explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
-    if not explained and raised:  # what an exception proves need be no mutant's, as in grading
-        left = {i: e for i, e in unexplained.items() if i not in raised}
-        explained = _cover(fingerprints, left, asked - unfinished.keys() - raised.keys(), left)
-    if not explained:
-        due = due_to_chance(fingerprints, written, asked - unfinished.keys())
-        explained = _beside(fingerprints, unexplained, asked - unfinished.keys(), due)
-    if not explained:
-        due = due_to_acceptance(fingerprints, unexplained, asked - unfinished.keys())
-        explained = _beside(fingerprints, unexplained, asked - unfinished.keys(), due)
-    if not explained:
-        explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
-    if not explained:
-        explained = _by_function(fingerprints, written, unexplained, asked)
+    explained = _explain(fingerprints, written, unexplained, asked - unfinished.keys(), raised.keys())
+    explained = explained or _by_function(fingerprints, written, unexplained, asked)
     if explained:
         proven = {**proven_beside(fingerprints, written, {name for name, _ in explained}), **proven}
     else:
@@ -87,6 +75,26 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
     order = dict.fromkeys([*raised.values(), *others, *ids, *last])
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
+
+
+def _explain(
+    fingerprints: Fingerprints,
+    written: Mapping[int, Compared],
+    unexplained: Mapping[int, Compared],
+    asked: Set[int],
+    raised: Set[int],
+) -> list[Named]:
+    """What explains the whole attempt: mutants; beside what proves itself, too; or a pair of mutants in one."""
+    if explained := _cover(fingerprints, unexplained, asked, unexplained):
+        return explained
+    if raised:  # what an exception proves need be no mutant's, as in grading
+        left = {i: e for i, e in unexplained.items() if i not in raised}
+        if explained := _cover(fingerprints, left, asked - raised, left):
+            return explained
+    for due in (due_to_chance(fingerprints, written, asked), due_to_acceptance(fingerprints, unexplained, asked)):
+        if explained := _beside(fingerprints, unexplained, asked, due):
+            return explained
+    return explaining_pair(fingerprints, unexplained, asked)
 
 
 def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, ...]:
