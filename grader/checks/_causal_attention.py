@@ -378,7 +378,8 @@ def expect_share_dropped(ratio, path=""):
 
 def expect_scaled_up(attempt, draw, dropouts, path="", **options):
     """A single token's output is scaled up by this number of dropouts."""
-    alone = float(dropped(attempt, draw, same_values=True, T=1, **options).max())
+    answers = dropped(attempt, draw, same_values=True, T=1, **options)
+    alone = float(answers.max())
     survivor = 1 / (1 - DROP) ** dropouts
     acted = math.log(alone, 1 / (1 - DROP)) if alone > 0 else 0.5  # how many dropouts would scale it so
     another = f"what a single token gives in training is not {survivor:.4g} times what it gives in eval mode"
@@ -387,6 +388,14 @@ def expect_scaled_up(attempt, draw, dropouts, path="", **options):
     once_more = abs(alone - survivor / (1 - DROP)) < 1e-4 * survivor
     suspect = "dropout_extra" if once_more else ""
     expect(abs(alone - survivor) < 1e-4 * survivor, on(path, f"with dropout = {DROP}, {scaled}"), suspect)
+    parts = "in training a single token loses parts of a head: its one weight is dropped as a whole, or not at all"
+    expect(max(map(sizes_left, answers[:, 0].T)) <= 3, on(path, parts))  # of either head, and of both
+
+
+def sizes_left(numbers):
+    """How many different numbers are there, but for 0. What rounding parts is one."""
+    left = numbers[numbers != 0].sort().values
+    return int((left.diff() > 1e-4).sum()) + 1
 
 
 def expect_written_out(answer, fused, unseen):

@@ -36,6 +36,17 @@ DEALT_ALL = {K: DEALT.format("k") + "\n", V: DEALT.format("v") + "\n"}
 SDPA = "y = nn.functional.scaled_dot_product_attention(q, k, v, {})"
 
 
+def kept_whole(axis):
+    """Keys and values kept as (B, T, C), joined along this axis, and cut into heads afterwards."""
+    return edit(K, f"k = k if cache is None else torch.cat([cache[0], k], dim={axis})\n", {
+        V: f"v = v if cache is None else torch.cat([cache[1], v], dim={axis})\n        cache = (k, v)\n",
+        PAST: "past = k.shape[1] - T",
+        JOINED_IF: "if True:",
+        JOINED_K: "k = k.reshape(B, -1, self.n_head, self.head_dim).transpose(1, 2)",
+        JOINED_V: "v = v.reshape(B, -1, self.n_head, self.head_dim).transpose(1, 2)",
+        RETURNED: "return self.proj(y), cache"})  # fmt: skip
+
+
 def fills(*pairs):
     for id_, value in pairs:
         yield id_, edit(MASK, f".masked_fill(key > query, {value})")
@@ -70,6 +81,8 @@ CACHE = (
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=0)", {JOINED_V: "v = torch.cat([cache[1], v], dim=0)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=-1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=-1)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k])", {JOINED_V: "v = torch.cat([cache[1], v], dim=2)"})),
+    ("cache_wrong_axis", kept_whole(-1)),
+    ("cache_wrong_axis", kept_whole(0)),
     # Where x is kept in place of keys and values.
     ("cache_wrong_axis", edit(SIZES, "size, cached = len(x), x if cache is None else torch.cat([cache, x])\n"
         "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[-size:], cached"})),

@@ -9,11 +9,12 @@ from io import StringIO
 from pathlib import Path
 
 from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts
 from ..checks.trusted import namespace_of
 from ..public.compared import Compared
-from ..public.fingerprint import ReplyFingerprint, fingerprint_of, refused_late
+from ..public.fingerprint import ReplyFingerprint, fingerprint_beside
 from .aspects import Broken, broken_aspects
 from .chance import is_deterministic, is_of_rounding
 from .recorded import RecordedCalls, SettledRunner
@@ -86,14 +87,14 @@ def _asked(recorded: RecordedCalls, runner: LocalRunner) -> Iterator[_Asked]:
     for call, right_reply, right, expected in known:
         reply = runner.execute(call)
         told = as_an_attempts(runner, call, reply)
-        found = _fingerprint(reply, right_reply, right)
-        seen = found if told is reply else _fingerprint(told, right_reply, right)
-        yield _Asked(found, Compared(call, right, expected, told, refused_late(seen, right, call, told)))
+        found = _fingerprint(call, reply, right_reply, right)
+        seen = found if told is reply else _fingerprint(call, told, right_reply, right)
+        yield _Asked(found, Compared(call, right, expected, told, seen))
 
 
-def _fingerprint(reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:
-    """The reply's fingerprint, which is the reference's for the same reply: most mutants differ on a few calls only."""
-    return right if is_same_reply(reply, right_reply) else fingerprint_of(reply)
+def _fingerprint(call: Call, reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:
+    """The reply's fingerprint, as an attempt's; the reference's for the same reply: most mutants differ on a few calls only."""
+    return right if is_same_reply(reply, right_reply) else fingerprint_beside(right, call, reply)
 
 
 class _Seen:
@@ -111,7 +112,7 @@ class _Seen:
         """
         found = asked.found
         if self._known.find(found) is None:
-            if is_of_rounding(runner, asked.told.call, found):
+            if is_of_rounding(runner, asked.told.call, found, asked.told.right):
                 return -1 - self.unsure.keep(found)
             self._known.add(found)
         return self.sure.keep(found)

@@ -10,7 +10,7 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call
 from ..checks.cast import map_call
 from ..checks.implementation import Runner
-from ..public.fingerprint import ReplyFingerprint, fingerprint_of
+from ..public.fingerprint import ReplyFingerprint, fingerprint_beside, fingerprint_of
 from .same_reply import is_same_reply
 
 SEEDS = (1, 2)
@@ -30,10 +30,10 @@ def is_deterministic(runner: Runner, call: Call) -> bool:
     return fingerprint_of(first).agrees(fingerprint_of(second), ("outputs", "gradients"))
 
 
-def is_of_rounding(runner: Runner, call: Call, found: ReplyFingerprint) -> bool:
+def is_of_rounding(runner: Runner, call: Call, found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
     """Whether rounding decides this reply to the call, for example in a division by a sum that cancels.
 
-    Another processor computes other numbers there.
+    Another processor computes other numbers there. right: the reference's reply.
     """
     generator = torch.Generator().manual_seed(0)
     is_wide = call.dtype in (None, "float64") and call.autocast is None and {*found.dtype} <= {"float64"}
@@ -44,4 +44,5 @@ def is_of_rounding(runner: Runner, call: Call, found: ReplyFingerprint) -> bool:
             return tensor
         return tensor * (1 + nudge * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
 
-    return any(not found.is_same(fingerprint_of(runner.execute(map_call(call, nudged)))) for _ in range(draws))
+    replies = (runner.execute(map_call(call, nudged)) for _ in range(draws))
+    return any(not found.is_same(fingerprint_beside(right, call, reply)) for reply in replies)

@@ -202,6 +202,7 @@ KINDS = (
         "RuntimeError", r"can't allocate memory|not enough memory", "more memory was asked for than an attempt may have"
     ),
     _kind("RecursionError", "", "a function calls itself without end"),
+    _kind("EOFError", r"reading a line", "input() waits for somebody to type, and nobody does while a file is checked"),
     *_OF_PYTORCH,  # last, for a release records the place of a kind here
 )
 _IN_ORDER = (_NUMBERS_AS_MASK, *_OF_PYTORCH, *KINDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,8 +65,9 @@ def collect(
         console.print(f"note: {sentence}", style="bright_black", markup=False, soft_wrap=True)
     for sentence in done.not_taken:
         console.print(f"not taken: {sentence}", style="yellow", markup=False, soft_wrap=True)
-    again = f"course collect DOWNLOAD --out {out}, with a download that holds what students wrote"
-    console.print(f"Next: {f'course grade {out}' if done.laid else again}", markup=False, soft_wrap=True)
+    into = shlex.quote(str(out))
+    again = f"course collect DOWNLOAD --out {into}, with a download that holds what students wrote"
+    console.print(f"Next: {f'course grade {into}' if done.laid else again}", markup=False, soft_wrap=True)
     if done.not_taken:
         raise typer.Exit(1)
 

@@ -9,6 +9,7 @@ import typer
 
 from ..collect.memory import read_memory
 from ..errors import CourseFault
+from ..report.words import counted
 from ..result import read_results
 from ..submission import is_student
 from ..whole import write_whole
@@ -43,29 +44,28 @@ def feedback(
     found = read_results(results)
     if pseudonyms_in(loaded, found) is not None:
         found = resolved(loaded, found)
-    counted = results_of(loaded, decided(loaded, found, class_list(loaded, roster)), assignment)
+    graded = results_of(loaded, decided(loaded, found, class_list(loaded, roster)), assignment)
     console = open_console()
-    if strange := next((each.student for each in counted if not is_student(each.student)), None):
+    if strange := next((each.student for each in graded if not is_student(each.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
     try:
-        if pair := folded_together(out / FOLDER, [each.student for each in counted]):
+        if pair := folded_together(out / FOLDER, [each.student for each in graded]):
             names = " and ".join(map(ascii, pair))
             raise CourseFault(
                 f"{out} is on a file system where {names} are one folder, and one would get the other's feedback. "
                 "Next: give --out a folder on another disk"
             )
-        for result in counted:
+        for result in graded:
             for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):
                 write_whole(out / path, content)
-        done = zips(loaded, counted, submitted, read_memory(submitted))
+        done = zips(loaded, graded, submitted, read_memory(submitted))
         for name, content in done.files.items():
             write_whole(out / name, content)
     except OSError as error:
         raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
     for sentence in done.said:
         console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
-    console.print(
-        f"{len({each.student for each in counted})} students: {out / 'feedback'}/", markup=False, soft_wrap=True
-    )
+    students = counted(len({each.student for each in graded}), "student", "students")
+    console.print(f"{students}: {out / FOLDER}/", markup=False, soft_wrap=True)
     for name in done.files:
         console.print(f"{out / name}", markup=False, soft_wrap=True)

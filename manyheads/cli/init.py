@@ -42,9 +42,13 @@ def new(
 
     loaded = instructors_course_of(course, "new")
     assignment, _, exercise = name.partition("/")
-    if not exercise:
-        raise CourseError(f"{name!r} names no assignment. Next: course new {loaded.assignments[0].id}/{name}")
     there = [each.id for each in loaded.assignments]
+    if not exercise and assignment in there:
+        raise CourseError(
+            f"{assignment} is an assignment: what is the exercise called? Next: course new {assignment}/NAME"
+        )
+    if not exercise:
+        raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
     written = new_exercise(loaded, assignment, exercise, stateful)
     console = open_console()
     if assignment not in there:  # which may be meant, or a slip of the pen

@@ -134,7 +134,9 @@ def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, 
         named=each.named,
     )
     named, plain = exercises.names(name), exercises.is_plain(name)
-    return Candidate(folders.of(platform, each.person), exercise, ending, content, origin, each.late, named, plain)
+    in_place = plain and each.file.path[-3:-1] == exercise.script.relative_to(exercise.root).parts[:-1]
+    student = folders.of(platform, each.person)
+    return Candidate(student, exercise, ending, content, origin, each.late, named, plain, in_place)
 
 
 def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:

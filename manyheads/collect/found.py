@@ -15,7 +15,8 @@ class Limits:
     attempt: int = 16 * MIB  # the largest script, notebook or list of submissions
     archive: int = 256 * MIB  # the largest archive within a download
     inner: int = 128 * MIB  # what one archive within a download may unpack to
-    inner_members: int = 5_000
+    inner_members: int = 5_000  # without what is noise, such as a virtual environment
+    inner_listed: int = 40_000  # with it: what one archive within a download may list, by the size of its list
     total: int = 2048 * MIB  # what everything that is kept may weigh
     members: int = 500_000
     depth: int = 3  # archives within archives

@@ -31,7 +31,8 @@ class State(StrEnum):
 class Candidate:
     """A file that may be laid out.
 
-    is_named: its name says of which exercise it is. is_plain: it says that and nothing else.
+    is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
+    course's repository has it.
     """
 
     student: str
@@ -42,6 +43,7 @@ class Candidate:
     late: bool = False
     is_named: bool = True
     is_plain: bool = True
+    is_in_place: bool = False
 
     @property
     def path(self) -> str:

@@ -100,8 +100,8 @@ class Reader:
         inner = Budget(self.limits.inner, self.limits.inner_members, within=budget)
         before = len(self.refused)
         try:
-            members = self.limits.inner_members
-            found = list(self._archive(io.BytesIO(content), path[-1], path, depth + 1, inner, members))
+            listed = self.limits.inner_listed
+            found = list(self._archive(io.BytesIO(content), path[-1], path, depth + 1, inner, listed))
         except TooMuch as error:
             if min(budget.bytes_left, budget.members_left) < 0:
                 raise  # not this archive alone
@@ -126,7 +126,6 @@ class Reader:
         )
         try:
             for member in members:
-                budget.spend(members=1)
                 yield from self._member(member, path, depth, budget)
         except BadArchive as reason:
             self._refuse(where, f"is not opened: {reason}. {_AGAIN}")
@@ -134,14 +133,13 @@ class Reader:
     def _member(
         self, member: Member | tuple[str, BadMember], path: tuple[str, ...], depth: int, budget: Budget
     ) -> Iterator[Found]:
+        parts = member[0].replace("\\", "/").split("/") if isinstance(member, tuple) else member.path
+        if any(map(is_noise, parts)):
+            return
+        budget.spend(members=1)
         if isinstance(member, tuple):
-            name, reason = member
-            if not any(map(is_noise, name.replace("\\", "/").split("/"))):
-                self._refuse((*path, shortened(name)), f"{reason}, and is not taken. {_ASK}")
-            return
+            return self._refuse((*path, shortened(member[0])), f"{member[1]}, and is not taken. {_ASK}")
         inner, name = (*path, *member.path), member.path[-1]
-        if any(map(is_noise, member.path)):
-            return
         if not (is_archive(name) or _is_wanted(name)):
             yield Found(inner, None, member.modified)
             return

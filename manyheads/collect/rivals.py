@@ -2,7 +2,7 @@
 
 The platform's order is such a rule, and so is the time where files were not written at once: what unpacks or copies them writes them all
 in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the exercise's name beside one
-that has it.
+that has it, nor a copy beside the file in exercises/ of a whole repository.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory) -> To
             continue
         left = _kept(rivals, _is_written)
         left = _kept(left, lambda c: c.is_named)
+        left = _kept(left, lambda c: c.is_in_place)
         if len(_contents(left)) == 1:
             told.clear += [c for c in ordered if c not in rivals or c is left[-1]]
             told.laid += [_laid(c, State.OTHER) for c in rivals if c is not left[-1]]

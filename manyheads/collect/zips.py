@@ -41,7 +41,7 @@ def zip_members(
 ) -> Iterator[Member | tuple[str, BadMember]]:
     """The files of the archive, or the name of one that is refused with the reason. Raises BadArchive.
 
-    most: how many members are read. pages: counts the code page that names are read in, where the archive does not say it.
+    most: how many members it may list. pages: counts the code page that names are read in, where the archive does not say it.
     """
     if _directory_size(file) > most * _ENTRY:
         raise BadArchive("it has more files than are read here")  # before memory is taken for each of them

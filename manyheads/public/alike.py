@@ -7,18 +7,20 @@ type, a parameter of one's own. Where it shows itself, and as what, can tell it 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 
 from .compared import Compared
 from .copies import is_of_copies
-from .facets import facets_of
+from .facets import facets_of, is_silent
 from .file import Fingerprints, RecordedMutant
 from .fingerprint import Facet, ReplyFingerprint
 
 MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls
+FEW = 1 / 8  # of the mutants of a misconception: it is about something else
 GRADIENTS: tuple[Facet, ...] = ("gradients", "argument_gradients")
 
 Way = tuple[str, ...]  # how a reply differs from the reference's
+NOT_REFUSED: Way = ("not refused",)
 
 
 def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
@@ -50,7 +52,35 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared]) ->
         return True
 
     names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
+    # Who refuses by an exception of another type does less than is asked, and not what else may be wrong there.
+    refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
+    names = {name for name in names if not refused or _is_about(fingerprints, name, refused)}
     return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
+
+
+def due_to_acceptance(
+    fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
+) -> tuple[frozenset[int], str]:
+    """The calls that an attempt answers where the reference refuses, and the misconception that does this and nothing else;
+    "" where there is none, or several. What it answers there another mistake may have made.
+    """
+    content = fingerprints.content
+    accepted = frozenset(i for i, e in differing.items() if e.right.raised == "refused" and e.reply.raised is None)
+
+    def accepts_alone(number: int, mutant: RecordedMutant) -> bool:
+        answers = (content.answer(mutant, i) for i in accepted)
+        accepts = all(answer is not None and answer.raised is None for answer in answers)
+        return accepts and all(is_silent(fingerprints, number, i) for i in asked - accepted)
+
+    names = {mutant.id for m, mutant in enumerate(content.mutants) if accepted and accepts_alone(m, mutant)}
+    return accepted, names.pop() if len(names) == 1 else ""
+
+
+def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
+    """Whether more than a few mutants of a misconception are wrong in these calls."""
+    mutants = [number for number, each in enumerate(fingerprints.content.mutants) if each.id == name]
+    here = [m for m in mutants if not any(is_silent(fingerprints, m, i) for i in calls)]
+    return len(here) > FEW * len(mutants)
 
 
 def _of_parameters(way: Way) -> Way:
@@ -70,7 +100,7 @@ def _learns_more(seen: Iterable[Compared]) -> bool:
 def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...]) -> Way:
     """How a reply differs from the reference's: nothing where it agrees."""
     if right.raised == "refused":
-        return () if found.raised == "refused" else ("not refused",)
+        return () if found.raised == "refused" else NOT_REFUSED
     if right.raised or found.raised:
         return () if right.raised == found.raised else (f"raised {found.raised}",)
     ways = [] if found.agrees(right, ("outputs",)) else [_way_of_outputs(right, found)]

@@ -5,7 +5,7 @@ Its numbers say nothing of a mutant's. But where it is wrong, and where by chanc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from itertools import combinations
 
 import torch
@@ -34,6 +34,30 @@ def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -
     mutants = (m for m in fingerprints.content.mutants if _is_wrong_alike(fingerprints, m, calls, wrong, by_chance))
     names = {mutant.id for mutant in mutants}
     return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
+
+
+def due_to_chance(
+    fingerprints: Fingerprints, written: Mapping[int, Compared], asked: Set[int]
+) -> tuple[frozenset[int], str]:
+    """The calls that chance decides where the reference lets it decide nothing, and the misconception that does this and
+    nothing else; "" where there is none, or several. Beside it another mistake may explain all other calls.
+    """
+    calls = {i: each for i, each in written.items() if i in asked}
+    by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
+    decided = [(_decided_alone(fingerprints, m, calls), m.id) for m in fingerprints.content.mutants if by_chance]
+    fitting = [(each, name) for each, name in decided if by_chance <= each]
+    fewest = min((each for each, _ in fitting), key=len, default=frozenset[int]())  # of some calls nothing shows it
+    names = {name for _, name in fitting}
+    return fewest, names.pop() if len(names) == 1 else ""
+
+
+def _decided_alone(fingerprints: Fingerprints, mutant: RecordedMutant, calls: Mapping[int, Compared]) -> frozenset[int]:
+    """The calls that chance decides for a mutant, if on all others it answers as the reference does; else none."""
+    answers = {i: fingerprints.content.answer(mutant, i) for i in calls}
+    known = {i: answer for i, answer in answers.items() if answer is not None}
+    if all(answer.agrees(calls[i].right, facets_of(fingerprints, i)) for i, answer in known.items()):
+        return frozenset(i for i in answers.keys() - known.keys() if not is_of_copies(calls[i].call))
+    return frozenset()
 
 
 def _is_wrong_alike(

@@ -8,16 +8,18 @@ from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
 from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.equal_sizes import WRONG_AXIS
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .alike import proven_by_place
-from .chance import proven_by_chance
+from .alike import due_to_acceptance, proven_by_place
+from .chance import due_to_chance, proven_by_chance
 from .compared import Compared
 from .copies import is_of_copies
 from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
+from .foreign_size import has_foreign_size
 from .meaning import proven_beside, proven_by_aspect
 from .pairs import Named, explaining_pair
 from .parameters import proven_by_parameters, that_follow
@@ -49,14 +51,8 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if unexplained.keys() - (mixed := _of_several_faults(fingerprints, unexplained)):
         unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
         asked = asked - mixed
-    explained = _cover(fingerprints, unexplained, asked - unfinished.keys(), unexplained)
-    if not explained and raised:  # what an exception proves need be no mutant's, as in grading
-        left = {i: e for i, e in unexplained.items() if i not in raised}
-        explained = _cover(fingerprints, left, asked - unfinished.keys() - raised.keys(), left)
-    if not explained:
-        explained = explaining_pair(fingerprints, unexplained, asked - unfinished.keys())
-    if not explained:
-        explained = _by_function(fingerprints, written, unexplained, asked)
+    explained = _explain(fingerprints, written, unexplained, asked - unfinished.keys(), raised.keys())
+    explained = explained or _by_function(fingerprints, written, unexplained, asked)
     if explained:
         proven = {**proven_beside(fingerprints, written, {name for name, _ in explained}), **proven}
     else:
@@ -79,6 +75,26 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
     order = dict.fromkeys([*raised.values(), *others, *ids, *last])
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
+
+
+def _explain(
+    fingerprints: Fingerprints,
+    written: Mapping[int, Compared],
+    unexplained: Mapping[int, Compared],
+    asked: Set[int],
+    raised: Set[int],
+) -> list[Named]:
+    """What explains the whole attempt: mutants; beside what proves itself, too; or a pair of mutants in one."""
+    if explained := _cover(fingerprints, unexplained, asked, unexplained):
+        return explained
+    if raised:  # what an exception proves need be no mutant's, as in grading
+        left = {i: e for i, e in unexplained.items() if i not in raised}
+        if explained := _cover(fingerprints, left, asked - raised, left):
+            return explained
+    for due in (due_to_chance(fingerprints, written, asked), due_to_acceptance(fingerprints, unexplained, asked)):
+        if explained := _beside(fingerprints, unexplained, asked, due):
+            return explained
+    return explaining_pair(fingerprints, unexplained, asked)
 
 
 def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, ...]:
@@ -140,6 +156,16 @@ def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Com
     }
 
 
+def _beside(
+    fingerprints: Fingerprints, unexplained: Mapping[int, Compared], asked: Set[int], due: tuple[Set[int], str]
+) -> list[Named]:
+    """What explains all but the calls that are due to a mistake of their own, whatever the numbers there, and last that."""
+    calls, name = due
+    left = {i: each for i, each in unexplained.items() if i not in calls}
+    explained = _cover(fingerprints, left, asked - calls, left) if name else []
+    return [*explained, (name, ())] if explained else []
+
+
 def _by_function(
     fingerprints: Fingerprints, written: Mapping[int, Compared], unexplained: Mapping[int, Compared], asked: Set[int]
 ) -> list[Named]:
@@ -169,17 +195,18 @@ def _cover(
 
     `asked`: the calls on which they may differ from the reference only as the attempt does, where it is `differing`.
     """
+    mutants = fingerprints.content.mutants
+    impossible = WRONG_AXIS if has_foreign_size(unexplained.values()) else ""
     explains = {
         m: _explained(fingerprints, m, unexplained)
-        for m in range(len(fingerprints.content.mutants))
-        if _is_silent_elsewhere(fingerprints, m, differing, asked)
+        for m, mutant in enumerate(mutants)
+        if mutant.id != impossible and _is_silent_elsewhere(fingerprints, m, differing, asked)
     }
     left, found = set(unexplained), []
     while left:
         best = max(explains, key=lambda m: (len(explains[m] & left), -_unknown(fingerprints, m, asked)), default=None)
         if best is None or not explains[best] & left:
             return []  # something remains that nothing explains: name nothing
-        mutants = fingerprints.content.mutants
         same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
         if len({*same}) > MOST_ALTERNATIVES and all(each.reply.raised for each in unexplained.values()):
             return []  # so many mistakes end in this exception that it says little

@@ -164,15 +164,11 @@ def attributes_of(reply: Reply) -> dict[str, str]:
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
-    """The fingerprint of an attempt's reply."""
-    return refused_late(fingerprint_of(reply), right, call, reply)
+    """The fingerprint of an attempt's or a mutant's reply.
 
-
-def refused_late(found: ReplyFingerprint, right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
-    """The fingerprint, in which a RuntimeError counts as a refusal if the reference refuses the call: a mask that is too
-    small for T is refused in this way.
+    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
     """
-    raised = reply.raised
+    found, raised = fingerprint_of(reply), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return found.model_copy(update={"raised": "refused"})

@@ -59,22 +59,26 @@ def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
 
 
 def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -> Iterator[tuple[int, int]]:
-    """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of neither alone."""
+    """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of no mutant alone."""
     pairs = fingerprints.pairs
     for index in pairs.probe.unique().tolist():
         seen = differing.get(index)
         if seen is not None and _has_weights(seen.found, seen.right) and not _return_alike(seen.found, seen.right):
             here = pairs.at(pairs.probe == index)
             agree = here.answers.agree_with(brief(seen.reply))
+            if not agree.any() or any(
+                _return_alike(reply, seen.found) for reply in fingerprints.content.replies[index]
+            ):
+                continue
             for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
-                if all(_answers_otherwise(fingerprints, m, index, seen) for m in pair):
+                if all(_has_its_weights(fingerprints, m, index, seen) for m in pair):
                     yield pair
 
 
-def _answers_otherwise(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
-    """Whether a mutant, with the weights that it is given, answers otherwise than the attempt."""
+def _has_its_weights(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+    """Whether a mutant answers with the weights that it is given."""
     known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
-    return known is not None and _has_weights(known, seen.right) and not _return_alike(known, seen.found)
+    return known is not None and _has_weights(known, seen.right)
 
 
 def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:

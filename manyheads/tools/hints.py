@@ -42,8 +42,12 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
     start: the exercise's own hint, for an attempt of which nothing is written. note: the file that records which steps were shown.
     """
     about, title, steps = _steps(content, result, start)
-    given = next_step(note, content.exercise, about, len(steps), again=again)
-    return Hint(title, f"Hint {given} of {len(steps)}: {steps[given - 1]}", given == len(steps))
+    last, forgets = len(steps), ""
+    try:
+        given = next_step(note, content.exercise, about, last, again=again)
+    except OSError as error:
+        given, forgets = 1, f"\nThe step is not remembered: {note} cannot be written ({error.strerror})."
+    return Hint(title, f"Hint {given} of {last}: {steps[given - 1]}{forgets}", given == last)
 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
@@ -67,7 +71,10 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:
-    """The number of the step to show, which is recorded in this file. Another mistake starts with its own first step."""
+    """The number of the step to show, which is recorded in this file. Another mistake starts with its own first step.
+
+    Raises OSError if the file cannot be written.
+    """
     try:
         noted = dict(json.loads(path.read_text(encoding="utf-8")))
         before = noted.get(exercise, {})

@@ -74,6 +74,11 @@ def test_a_new_exercise_says_what_to_fill_and_then_keeps_every_promise(
 @pytest.mark.parametrize(
     ("name", "says"),
     [
+        pytest.param(
+            "averages",
+            "averages is an assignment: what is the exercise called? Next: course new averages/NAME",
+            id="no exercise",
+        ),
         pytest.param("scaled", "'scaled' names no assignment. Next: course new averages/scaled", id="no assignment"),
         pytest.param(
             "averages/Scaled", "'Scaled' is not an id: use lower case letters, digits and underscores", id="no id"

@@ -52,13 +52,13 @@ def test_where_nothing_could_be_taken_the_next_step_is_another_download(
     run_course: Run, tiny_copy: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "ada.zip").write_text("no zip")
-    done = run_course("collect", tmp_path / "ada.zip", "--out", tmp_path / "in", cwd=tiny_copy)
+    done = run_course("collect", tmp_path / "ada.zip", "--out", tmp_path / "handed in", cwd=tiny_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
         "0 students: nothing",
         "not taken: ada.zip: ada.zip is not opened: it is damaged, or neither zip nor tar. "
         "Next: unpack it by hand, look at it, then course collect that folder",
-        f"Next: course collect DOWNLOAD --out {tmp_path / 'in'}, with a download that holds what students wrote",
+        f"Next: course collect DOWNLOAD --out '{tmp_path / 'handed in'}', with a download that holds what students wrote",
     ]
 
 

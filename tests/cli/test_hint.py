@@ -43,6 +43,16 @@ def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
     assert ask("--again")[1] == first
 
 
+def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(ask: Ask, student_copy: Path) -> None:
+    kept = student_copy / ".course"
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.write_text("a file in the way, for which root has no way round either")
+    for _ in range(2):
+        _, first, forgets, _ = ask()
+        assert first == "Hint 1 of 3: How many numbers are in the mean at position 0?"
+        assert forgets.startswith(f"The step is not remembered: {kept}/hints.json cannot be written (")
+
+
 def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
     done = run_course("hint", cwd=student_copy)
     assert (done.returncode, done.stdout) == (2, "")

@@ -131,7 +131,9 @@ def test_names_without_a_flag_are_read_as_old_windows_writes_them(
     assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
 
 
-SMALL = Limits(attempt=10_000, archive=200_000, inner=50_000, inner_members=20, total=80_000, members=60)
+SMALL = Limits(
+    attempt=10_000, archive=200_000, inner=50_000, inner_members=20, inner_listed=30, total=80_000, members=60
+)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,17 @@ def test_a_students_archive_that_is_too_much_is_not_opened_and_the_others_are(
     assert len(done.not_taken) == 1
     assert reason in done.not_taken[0]
     assert there() == [PLACED]
+
+
+@pytest.mark.parametrize("environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"])
+def test_a_virtual_environment_in_a_students_archive_is_left_out_and_counts_for_no_limit(
+    course: Course, zipped: Zipped, out: Path, there: There, environment: str
+) -> None:
+    modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
+    work = zip_bytes({f"work/exercises/{PLACED.partition('/')[2]}": DANCE, **modules})
+    done = collect(course, [zipped({"b_1_3_work.zip": work, "c_1_4_04_reshape_dance.py": DANCE})], out, limits=SMALL)
+    assert done.not_taken == []
+    assert there() == [PLACED.replace("a", "b", 1), PLACED.replace("a", "c", 1)]
 
 
 def test_a_download_that_is_too_much_is_an_error_and_nothing_is_written(

@@ -350,6 +350,11 @@ def test_githubs_zips_of_repositories_are_their_users(run: Collect, tmp_path: Pa
         pytest.param("ada/04_reshape_dance.py", "ada", id="no assignment"),
         pytest.param("class/ada/04_reshape_dance.py", "ada", id="above the attempt"),
         pytest.param("multi_head_attention/ada/04_reshape_dance.py", "ada", id="the other way round"),
+        pytest.param("04_reshape_dance/ada/04_reshape_dance.py", "ada", id="the other way round, by exercise"),
+        pytest.param("ada/reshape_dance/04_reshape_dance.py", "ada", id="above the exercise"),
+        pytest.param(
+            "04_reshape_dance/04_reshape_dance.py", "download", id="the archive is the student's, by exercise"
+        ),
         pytest.param("multi_head_attention/04_reshape_dance.py", "download", id="the archive is the student's, too"),
         pytest.param("04_reshape_dance.py", "download", id="the archive is the student's"),
     ],
@@ -358,6 +363,15 @@ def test_folders(run: Collect, zipped: Zipped, there: There, name: str, student:
     done = run(zipped([name]))
     assert done.not_taken == []
     assert there() == [f"{student}/{DANCED}"]
+
+
+def test_folders_of_exercises_are_no_students(run: Collect, zipped: Zipped, there: There) -> None:
+    scored = "multi_head_attention/01_attention_scores.py"
+    files = [
+        f"{stem}/{who}/{stem}.py" for stem in ("01_attention_scores", "04_reshape_dance") for who in ("ada", "bela")
+    ]
+    assert run(zipped(files)).not_taken == []
+    assert there() == [f"{who}/{path}" for who in ("ada", "bela") for path in (scored, DANCED)]
 
 
 def test_a_folder_around_all_students_is_seen_through(run: Collect, zipped: Zipped, there: There) -> None:

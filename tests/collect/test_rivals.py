@@ -54,6 +54,11 @@ def test_where_no_rule_says_which_counts_none_is_taken(
         pytest.param({f"ada/class/{FILE}": STUB, f"ada/{FILE}": WRITTEN}, WRITTEN, id="a stub does not"),
         pytest.param({f"ada/{FILE}": WRITTEN, "ada/scratch.py": OTHER}, WRITTEN, id="the one with the exercise's name"),
         pytest.param({f"ada/{FILE}": WRITTEN, f"ada/copy/{FILE}": WRITTEN}, WRITTEN, id="both are the same"),
+        pytest.param(
+            {f"ada/solutions/{DANCED}": OTHER, f"ada/main/exercises/{DANCED}": WRITTEN, f"ada/old/{DANCED}": OTHER},
+            WRITTEN,
+            id="of a whole repository the one in exercises",
+        ),
     ],
 )
 def test_where_a_rule_says_which_counts_that_one_is_taken(

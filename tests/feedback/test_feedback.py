@@ -79,7 +79,7 @@ def test_a_folder_for_each_student_as_nbgrader_names_it(run_course: Run, here: P
     (handed_in / "timestamp.txt").write_text("2026-12-01 18:00 UTC")
     (handed_in / "submission_secret.txt").write_text("secret")
     done = send(run_course, here, "ada")
-    assert (done.returncode, done.stdout) == (0, "1 students: home/feedback/\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "1 student: home/feedback/\n"), done.stderr
     folder = here / "home" / "feedback" / "ada" / "averages"
     assert sorted(path.name for path in folder.iterdir()) == [
         "01_mean.html", "02_median.html", "averages.html", "averages.md", "submission_secret.txt", "timestamp.txt"

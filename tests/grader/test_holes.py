@@ -97,11 +97,36 @@ MEASURE = {
     "nothing at all": "0.0",
     "one path against itself": "(fast - fast).abs().max().item()",
 }
+WEIGHTS, DROPPED = "scores.softmax(dim=-1)", "self.attn_dropout(scores.softmax(dim=-1))"
+OF_CHANNELS: dict[str, dict[str, Changes]] = {
+    "fused_qkv": {
+        "the values": ((DROPPED, WEIGHTS), ("weights @ v", "weights @ self.attn_dropout(v)")),
+        "what the heads answer": ((DROPPED, WEIGHTS), ("self.proj(y)", "self.proj(self.attn_dropout(y))")),
+    },
+    "sdpa_equivalence": {
+        "the values": ((f"{DROPPED} @ v", f"{WEIGHTS} @ self.attn_dropout(v)"),),
+        "what the heads answer": ((f"{DROPPED} @ v", f"self.attn_dropout({WEIGHTS} @ v)"),),
+    },
+}
 OTHER_INPUT = {
     "twice the input": "2 * x",
     "another input": "torch.randn_like(x)",
     "the input without its first token": "x[:, 1:]",
 }
+
+
+@pytest.mark.parametrize("changes", OF_CHANNELS["fused_qkv"].values(), ids=OF_CHANNELS["fused_qkv"].keys())
+def test_a_dropout_in_place_of_the_weights_of(course: Course, checks: Catalogue, changes: Changes) -> None:
+    source = changed(reference(course, "fused_qkv"), changes)
+    assert failed(course, checks, "fused_qkv", source) == {"drops_weights"}
+
+
+@pytest.mark.parametrize(
+    "changes", OF_CHANNELS["sdpa_equivalence"].values(), ids=OF_CHANNELS["sdpa_equivalence"].keys()
+)
+def test_by_hand_a_dropout_in_place_of_the_weights_of(course: Course, checks: Catalogue, changes: Changes) -> None:
+    source = changed(reference(course, "sdpa_equivalence"), changes)
+    assert failed(course, checks, "sdpa_equivalence", source) == {"drops"}
 
 
 @pytest.mark.parametrize("changes", FAST_PATH.values(), ids=FAST_PATH.keys())

@@ -14,6 +14,7 @@ from manyheads.course import load_course
 from manyheads.public.check import check_attempt
 from manyheads.public.file import Fingerprints, read
 from manyheads.result import ExerciseResult
+from tests.edited import edited
 from tests.public.told_at_home import SCORES
 
 COURSE = load_course(Path(__file__).parents[2])
@@ -70,6 +71,14 @@ def test_a_place_names_it(monkeypatch: pytest.MonkeyPatch, exercise: str, old: s
     assert old in right
     result = checked(monkeypatch, recorded(exercise), right.replace(old, new) if old else right)
     assert [each.id for each in result.diagnosis] == named
+
+
+def test_a_name_that_is_looked_up_in_vain_is_no_wrong_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = next(each for each in COURSE.exercises if each.id == "fused_qkv")
+    source = edited(fused.solution.read_text(encoding="utf-8"), ("if size not in sizes:", "if False:"))
+    result = checked(monkeypatch, recorded("fused_qkv"), source)
+    assert [check.id for check in result.checks if check.outcome != "passed"] == ["gpt2_refuses"]
+    assert result.diagnosis == ()
 
 
 MEASURE = """import torch

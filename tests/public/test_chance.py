@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.edited import edited
 from tests.public.told_at_home import RIGHT, checked, exercise
 
 
@@ -42,3 +43,38 @@ def test_what_chance_answers_in_other_functions_too_may_follow(monkeypatch: pyte
     assert gated in right
     result = checked(paths, right.replace(gated, "self.dropout"), monkeypatch)
     assert [each.id for each in result.diagnosis] == ["dropout_always_on"]
+
+
+@pytest.mark.parametrize(
+    ("id_", "awake", "other", "named"),
+    [
+        pytest.param(
+            "weight_split",
+            ("self.p, self.training)", "self.p)"),
+            (" / math.sqrt(q.shape[-1])", ""),
+            ["scale_missing", "dropout_always_on"],
+            id="scores that are not scaled",
+        ),
+        pytest.param(
+            "weight_split",
+            ("self.p, self.training)", "self.p)"),
+            (" @ v", " @ v.tanh()"),
+            [],
+            id="a mistake that nobody listed",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            ("self.dropout if self.training else 0.0", "self.dropout"),
+            ("q, k, v = ", "k, q, v = "),
+            ["qkv_order", "dropout_always_on"],
+            id="queries taken for keys, where a function that compares two paths is left to chance as well",
+        ),
+    ],
+)
+def test_beside_what_chance_answers_another_mistake_is_named(
+    monkeypatch: pytest.MonkeyPatch, id_: str, awake: tuple[str, str], other: tuple[str, str], named: list[str]
+) -> None:
+    asked = exercise(id_)
+    right = RIGHT if id_ == "weight_split" else asked.solution.read_text(encoding="utf-8")
+    found = checked(asked, edited(right, awake, other), monkeypatch).diagnosis
+    assert [each.id for each in found] == named

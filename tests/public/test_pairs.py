@@ -54,6 +54,20 @@ def test_two_mistakes_are_both_named(
     assert {each.id for each in found} == named
 
 
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        pytest.param(UNSCALED, ["scale_missing", "context_unchecked"], id="scores that are not scaled"),
+        pytest.param(SQUASHED, [], id="a mistake that nobody listed"),
+    ],
+)
+def test_beside_a_context_that_nobody_checks_another_mistake_is_named(
+    monkeypatch: pytest.MonkeyPatch, other: tuple[str, str], named: list[str]
+) -> None:
+    source = edited(RIGHT, ("if T > self.context:", "if False:"), other)
+    assert [each.id for each in checked(exercise("weight_split"), source, monkeypatch).diagnosis] == named
+
+
 def test_one_that_changes_numbers_and_one_that_changes_its_argument_are_both_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,6 +106,12 @@ def test_of_chunks_both_mistakes_are_named_though_the_first_chunk_shows_one(
         source = source.replace(old, new)
     found = checked(cached, source, monkeypatch).diagnosis
     assert {each.id for each in found} == named
+
+
+def test_what_one_mistake_answers_is_no_evidence_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Dropout that is paid for in eval mode is nobody's; without dropout the scores are merely not scaled.
+    paid = (" @ v", " @ (v if self.training else (1 - self.p) * v)")
+    assert checked(exercise("weight_split"), edited(RIGHT, UNSCALED, paid), monkeypatch).diagnosis == ()
 
 
 def test_weights_of_its_own_are_no_evidence_of_two_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,4 +34,6 @@ def gpt2_attention(size):
     if size not in table:
         raise ValueError(f"unknown size {size!r}, choose one of {list(table)}")
     n_embd, n_head = table[size]
-    return CausalSelfAttention(n_embd, n_head, 1024)
+    made = CausalSelfAttention(n_embd, n_head, block_size=1024)
+    made.size = size
+    return made

@@ -38,9 +38,13 @@ class CausalSelfAttention(nn.Module):
         return self.drop2(self.proj(torch.movedim(y, 1, 2).reshape(B, T, -1)))
 
 
+class GPT2Attention(CausalSelfAttention):
+    pass
+
+
 def gpt2_attention(size):
     table = {"small": (768, 12), "medium": (1024, 16), "large": (1280, 20), "xl": (1600, 25)}
     if size not in table:
         raise ValueError(f"unknown size {size!r}, choose one of {list(table)}")
     n_embd, n_head = table[size]
-    return CausalSelfAttention(n_embd, n_head, 1024)
+    return GPT2Attention(n_embd, n_head, 1024)

@@ -47,4 +47,4 @@ def gpt2_attention(size):
     if size not in table:
         raise ValueError(f"unknown size {size!r}, choose one of {list(table)}")
     n_embd, n_head = table[size]
-    return CausalSelfAttention(n_embd, n_head, 1024)
+    return CausalSelfAttention(n_embd, n_head, 1024).eval()
