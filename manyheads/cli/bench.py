@@ -36,7 +36,8 @@ def bench(
     Example: `course bench attention_in_practice --out bench.png`
     """
     from ..report.bench import bench_report
-    from ..report.bench_picture import need_matplotlib, png
+    from ..report.bench_picture import png
+    from ..report.matplotlib_needed import need_matplotlib
 
     if out is not None:
         need_matplotlib()

@@ -133,7 +133,7 @@ def _another(course: Course) -> str:
 def _draw(console: Console, path: Path, curve: Curve, reference: Curve, title: str) -> None:
     """Write the picture, if matplotlib is installed."""
     from ..errors import CourseFault
-    from ..report.bench_picture import need_matplotlib
+    from ..report.matplotlib_needed import need_matplotlib
     from ..report.training_picture import png
 
     try:

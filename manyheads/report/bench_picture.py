@@ -7,21 +7,13 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from ..errors import CourseFault
 from ..tools.bench import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
 from .bench import heading, three_digits, title_of
+from .matplotlib_needed import need_matplotlib
 
 # A colour and a mark for each: colour-blind readers can distinguish all three colours, and nobody needs them.
 _PATHS = (("by hand", attrgetter("by_hand"), "#b35806", "o"), ("SDPA", attrgetter("sdpa"), "#3b4cc0", "^"))
 _GREY = "#808080"
-
-
-def need_matplotlib() -> None:
-    """Raise CourseFault if matplotlib is not installed. Call it before minutes of measuring."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
 
 
 def png(bench: Bench) -> bytes:

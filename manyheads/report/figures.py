@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..errors import CourseFault
 from ..tools.bands import HIDDEN, Band, Frame, Panel
+from .matplotlib_needed import need_matplotlib
 from .panels import FEW, heading, is_no_difference, limits, number
 
 # Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
@@ -21,10 +21,9 @@ _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and the least and most
 
 def png(bands: Sequence[Band], title: str) -> bytes:
     """The picture. Raises CourseFault where matplotlib is not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
     rows = _rows(bands)
     heights = [max(map(_height, row)) for row in rows]
     widest = max(sum(map(_width, row)) for row in rows)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tools.own_bench import MeasuredExercise
-from .bench_picture import need_matplotlib
+from .matplotlib_needed import need_matplotlib
 from .own_bench import UNITS, amount_of
 
 # A colour, a mark and a dash for each line: nobody needs the colours, which Okabe and Ito chose for the colour-blind.

@@ -6,7 +6,7 @@ import io
 from statistics import fmean
 
 from ..training.curve import Curve
-from .bench_picture import need_matplotlib
+from .matplotlib_needed import need_matplotlib
 
 YOURS, REFERENCE = "#0072b2", "#d55e00"  # Okabe and Ito's blue and vermilion: the colour-blind can distinguish them
 SMOOTH = 10  # how many steps are averaged

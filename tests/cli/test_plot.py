@@ -43,6 +43,12 @@ def test_a_picture_is_written_and_told_in_words(run_course: Run, student_copy: P
     assert (student_copy / "plots" / "running_mean.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_without_a_home_to_write_to_nothing_but_the_picture_is_told(run_course: Run, student_copy: Path) -> None:
+    homeless = {"HOME": "/dev/null", "MPLCONFIGDIR": "", "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": ""}
+    done = run_course("plot", "running_mean", cwd=student_copy, env=homeless)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_picture_may_go_elsewhere_but_not_where_none_can_be(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     app(["plot", "running_mean", "--out", "mine.png"], standalone_mode=False)
     assert "Drawn in mine.png" in capsys.readouterr().out

@@ -87,7 +87,7 @@ def test_without_matplotlib_there_is_no_picture_and_all_else(
     def missing() -> None:
         raise CourseFault("pictures need matplotlib. Next: pip install it")
 
-    monkeypatch.setattr("manyheads.report.bench_picture.need_matplotlib", missing)
+    monkeypatch.setattr("manyheads.report.matplotlib_needed.need_matplotlib", missing)
     app(["train", ID, "--steps", "1"], standalone_mode=False)
     said = capsys.readouterr().out
     assert "No picture: pictures need matplotlib. Next: pip install it" in said
