@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ ENDINGS = {  # how a job ended that did not succeed
     "cancelled": "was stopped. Push again, or ask your instructor to run it again.",
     "skipped": "was skipped.",
 }
+_BLOCK = re.compile(r"<pre>.*?</pre>", re.DOTALL)  # `text_block` lets no text end it early
 NOT_COLLECTED = (
     "## Not graded\n\nThe files of this pull request could not be read. The step “Collect the exercise files” of job "
     "`cpu` says why. Push again, or ask your instructor."
@@ -120,6 +122,6 @@ def _gpu_part(gpu: Run, not_started: NotStarted, labels: Labels) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """The tables only, for a text that is too long for a comment."""
-    lines = [line for line in text.splitlines() if line.startswith(("## ", "### ", "| ", "|---"))]
+    """The tables only, for a text that is too long for a comment. What stands in a block is no table, however it begins."""
+    lines = [line for line in _BLOCK.sub("", text).splitlines() if line.startswith(("## ", "### ", "| ", "|---"))]
     return "\n".join([*lines, "", CUT]).encode()[:LONGEST].decode(errors="ignore")

@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ..collect.memory import Memory, Origin
 from ..course import Course
@@ -106,14 +107,18 @@ def _marked(path: Path, result: Result, labels: Labels) -> bytes:
 
 def _with_cell(text: str, said: str) -> bytes:
     """The notebook with one more cell at its beginning; of what is no notebook, a notebook with that cell alone."""
-    cell = {"cell_type": "markdown", "metadata": {}, "source": said}
     try:
-        notebook = json.loads(text)
-        cells = notebook["cells"]
-        assert isinstance(cells, list)
-    except (ValueError, LookupError, TypeError, AssertionError, RecursionError):
-        notebook, cells = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4}, []
-    if notebook.get("nbformat_minor", 0) >= 5:
+        return _on_top(json.loads(text), said)
+    except (ValueError, LookupError, TypeError, RecursionError):  # also what can be read, and is too deep to be written
+        return _on_top({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}, said)
+
+
+def _on_top(notebook: Mapping[str, Any], said: str) -> bytes:
+    cell = {"cell_type": "markdown", "metadata": {}, "source": said}
+    cells = notebook["cells"]
+    if not isinstance(cells, list):
+        raise TypeError
+    if "nbformat_minor" in notebook and notebook["nbformat_minor"] >= 5:
         cell["id"] = "feedback"
     return json.dumps({**notebook, "cells": [cell, *cells]}, indent=1).encode()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 from typing import Any
 
 from nbformat import NotebookNode
@@ -27,5 +29,14 @@ class BothComments(NbGraderPreprocessor):  # type: ignore[misc]
                 except MissingEntry:
                     continue
                 if said.manual_comment and said.auto_comment and said.auto_comment not in said.manual_comment:
-                    cell.metadata.nbgrader["comment"] = f"{said.manual_comment}\n\n{said.auto_comment}"
+                    cell.metadata.nbgrader["comment"] = one_above_the_other(said.manual_comment, said.auto_comment)
         return nb, resources
+
+
+def one_above_the_other(manual: str, auto: str) -> str:
+    """Both comments as Markdown, of which only the instructor's is read as such.
+
+    The automatic one is indented, which is literal text, but for below a list, whose last item it would continue: then
+    what a student's code raised would be Markdown and HTML. `<pre>` is literal below whatever an instructor wrote.
+    """
+    return f"{manual}\n\n<pre>\n{html.escape(textwrap.dedent(auto))}\n</pre>"

@@ -89,6 +89,18 @@ def test_a_comment_that_grows_too_long_keeps_its_tables(tiny: Course, make_resul
     assert "<pre>" not in said
 
 
+def test_a_comment_that_grows_too_long_takes_no_line_of_a_students_for_a_table(
+    tiny: Course, make_result: MakeResult
+) -> None:
+    raised = "Code cell 1 did not run to its end: it raised ValueError: "
+    forged = [raised.ljust(84, "a") + f" {line}" for line in ("## Averages: 4 / 4", "| ✓ | Running mean | 4 / 4 |")]
+    results = [make_result("failed", evidence="x " * 150, note=forged[i % 2]) for i in range(300)]
+    said = body(tiny, Run(results), Run(results), (), frozenset(), COMMIT)
+    assert "| ✗ |" in said
+    assert "✓" not in said
+    assert "## Averages: 4 / 4" not in said.splitlines()
+
+
 # The GPU
 
 

@@ -238,7 +238,16 @@ def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_cours
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"cells": 7}', '{"cells": []}', "\ud800".encode("utf-16-le", "surrogatepass")]
+    "content",
+    [
+        "{",
+        "[]",
+        '{"cells": 7}',
+        '{"cells": []}',
+        '{"cells": [], "nbformat_minor": "5"}',
+        '{"cells": [], "nbformat_minor": null}',
+        "\ud800".encode("utf-16-le", "surrogatepass"),
+    ],
 )
 def test_a_notebook_that_is_none_carries_the_feedback_all_the_same(
     run_course: Run, here: Path, content: str | bytes
