@@ -63,18 +63,29 @@ def _run() -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except CourseFault as error:
-        print(f"course: {error}", file=sys.stderr)
+        _say(f"course: {error}")
         return 2
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
         if name in ("", __package__.partition(".")[0]):
             return _fault(error)
         said = f"this Python ({sys.executable}) has no {name}, which course needs"
-        print(f"course: {said}. Next: make check, which installs it, then .venv/bin/course", file=sys.stderr)
+        _say(f"course: {said}. Next: make check, which installs it, then .venv/bin/course")
         return 2
     except Exception as error:
         return _fault(error)
     return 0
+
+
+def _say(sentences: str) -> None:
+    """Print them to stderr. A terminal would end its lines within a word."""
+    if sys.stderr.isatty():
+        from shutil import get_terminal_size
+        from textwrap import fill
+
+        wide, lines = max(get_terminal_size().columns, 20), sentences.splitlines()
+        sentences = "\n".join(fill(line, wide, break_long_words=False, break_on_hyphens=False) for line in lines)
+    print(sentences, file=sys.stderr)
 
 
 def _fault(error: Exception) -> int:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from ..course import Course, Exercise
+from ..course.named import exercises_called
 from ..report.labels import label_of
 from ..report.next_steps import after_done, all_done, following, how_far, welcome
 from ..report.terminal import exercise_report
@@ -24,6 +25,8 @@ from .watch import watch_exercises
 
 if TYPE_CHECKING:
     from ..box.level import Box
+
+_Attempt = tuple[Exercise, AttemptSource]
 
 
 def check(
@@ -50,7 +53,9 @@ def check(
             watch_exercises(loaded, named, box, console)
         return
     started = [(e, own_attempt(loaded, e)) for e in named]
-    if not exercises:
+    if exercises:
+        started = _meant(loaded, exercises, started)
+    else:
         renamed = {e for e, source in started if source.missing and other_names(loaded, e)}
         started = [entry for entry in started if entry[0] in renamed or is_started(*entry)]
     if not started:
@@ -63,6 +68,13 @@ def check(
     _say_how_far(console, loaded, passed)
     if not all(passed.values()):
         raise typer.Exit(1)
+
+
+def _meant(course: Course, names: list[str], attempts: list[_Attempt]) -> list[_Attempt]:
+    """Those that are begun, if any is, where a number alone is given and stands in several assignments; else all."""
+    if len(names) != 1 or len(exercises_called(course.exercises, names[0])) < 2:
+        return attempts
+    return [attempt for attempt in attempts if is_started(*attempt)] or attempts
 
 
 def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, bool]) -> None:

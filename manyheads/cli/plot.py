@@ -36,9 +36,9 @@ def plot(
     console = open_console()
     shown = every_band(seen.followed.shown)
     for line in summary(shown):
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line, soft_wrap=not console.is_terminal, markup=False)
     if seen.followed.ended:
-        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
+        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
     if shown:
         path = out or loaded.root / FOLDER / f"{seen.exercise.id}.png"
         write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))

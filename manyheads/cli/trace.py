@@ -42,11 +42,11 @@ def trace(
     lines = Source(tuple(lines_of(seen.source.source)))
     explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
     for each in explanations:
-        console.print(trace_report(each), soft_wrap=True)
+        console.print(trace_report(each), soft_wrap=not console.is_terminal)
     if seen.followed.ended:
-        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=True, markup=False)
+        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
     if explanations:
-        console.print(LEGEND, style="bright_black", soft_wrap=True)
+        console.print(LEGEND, style="bright_black", soft_wrap=not console.is_terminal)
     well = not seen.followed.ended and all(each.right for each in explanations)
     console.print(f"Next: course {'check' if well else 'hint'} {seen.exercise.id}")
     if seen.followed.ended or any(each.raised for each in explanations):
@@ -96,12 +96,12 @@ def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, 
         return
     console = open_console()
     if source.missing:
-        console.print(missing_message(course, exercise), soft_wrap=True, markup=False)
+        console.print(missing_message(course, exercise), soft_wrap=not console.is_terminal, markup=False)
         raise typer.Exit(1)
     sentence = source.problem or f"{exercise.id} is not started yet: there is nothing to {command}."
-    console.print(sentence, soft_wrap=True, markup=False)
+    console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
     first = "mend the file" if source.problem else f"fill the first stub of {exercise.stem}"
-    console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=True)
+    console.print(f"Next: {first}, then: course {command} {exercise.id}", soft_wrap=not console.is_terminal)
     raise typer.Exit(1)
 
 

@@ -9,7 +9,8 @@ from ..result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Pro
 from ..submission.unwritten import UNTOUCHED
 
 RIGHT, WRONG, LATER = "✓", "✗", "·"
-_STOPPED = {"timeout", "crashed", "missing", "skipped"}  # nothing can be traced where all checks end so
+_ENDED = {"timeout", "crashed"}  # the process, and not by an answer
+_STOPPED = {*_ENDED, "missing", "skipped"}  # nothing can be traced where all checks end so
 _WHOLE = {*_STOPPED, "error"}  # the same for a whole file
 _NOT_THERE = {
     "unwritten": "which is not written yet",
@@ -91,10 +92,12 @@ def where_wrong(lines: Sequence[ProvedLine]) -> str:
     return ", or ".join(proved.place for proved in lines)
 
 
-def title_of(diagnosed: Diagnosed) -> str:
-    """The misconception's title, and the titles of those that give the same numbers."""
-    others = "".join(f" Or: {title}" for title in diagnosed.alternative_titles)
-    return f"{diagnosed.title}{others}"
+def titles_of(named: Sequence[Diagnosed]) -> str:
+    """The titles, each with those of the misconceptions that give the same numbers. None is said twice."""
+    said = {each.title for each in named}
+    return " ".join(
+        " Or: ".join([each.title, *(title for title in each.alternative_titles if title not in said)]) for each in named
+    )
 
 
 def _of_a_function(
@@ -146,11 +149,13 @@ def _wrong(
 ) -> FunctionReport:
     """What is wrong: what the student did and where, what was seen, and one hint that belongs to it or none."""
     place = where_wrong(lines)
-    did = " ".join(title_of(each) for each in named) or ("not right yet" if name else "Not right yet" if place else "")
+    besides = [d for d in result.also if name in (d.function, "")]
+    if name and any(check.title == seen[0] and check.outcome in _ENDED for check in failed):
+        named, besides = [], [*named, *besides]  # no mistake that has a name lets a function run on for ever
+    did = titles_of(named) or ("not right yet" if name else "Not right yet" if place else "")
     says = f"{did.removesuffix('.')} ({place})." if place else did
     hint = next((each.hint for each in named if each.hint), "")
-    besides = [d for d in result.also if name in (d.function, "")]
-    also = f"Also: {' '.join(map(title_of, besides))} That alone does not explain the rest." if besides else ""
+    also = f"Also: {titles_of(besides)} That alone does not explain the rest." if besides else ""
     ended = {check.outcome for check in failed} <= (_STOPPED if name else _WHOLE)
     following = "" if named or ended else f"course trace {result.id}"
     ordered = sorted(failed, key=lambda check: check.title != seen[0])

@@ -11,8 +11,8 @@ from ..tools.origins import OriginBlock, OriginCell, OriginPicture
 from ..tools.trace import Explained, Operation, Repeated, TraceLine
 from .numbers import crop_lines
 
-LEGEND = "view: the same memory, read anew   copy: every number moved   no word: numbers computed anew"
-_NAME, _SHAPES = 13, 46  # columns
+LEGEND = "view: same memory, read anew   copy: every number moved   no word: new numbers"
+_NAME, _SHAPES = 13, 34  # columns: with "view, not contiguous" behind them a usual line is no wider than 80
 # Okabe and Ito's colours, which colour-blind readers can distinguish: one for each token.
 _COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#999999", "#8a9bff")
 

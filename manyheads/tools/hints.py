@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..public.file import Content
-from ..result import ExerciseResult, Outcome
+from ..result import Diagnosed, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED
 
 Steps = tuple[str, ...]
@@ -55,11 +55,13 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
     if result.functions and len(result.unwritten) == len(result.functions):
         return "start", "Nothing is written here yet.", (start,)
     wrong = next((each for each in result.functions if each.state == "wrong"), None)
-    for named in result.diagnosis:
+    first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
+    if wrong and first and first.outcome in _ENDED:  # no mistake that has a name lets a function run on for ever
+        return first.outcome, first.evidence, _ENDED[first.outcome]
+    for named in _as_in_the_file(result):
         words = content.words.get(named.id)
         if words and named.id != UNTOUCHED:
             return named.id, f"{f'{named.function}: ' if len(result.functions) > 1 else ''}{named.title}", words.hints
-    first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
     if first and first.outcome in _ENDED:
         return first.outcome, first.evidence, _ENDED[first.outcome]
     if wrong or (first and not result.unwritten):
@@ -68,6 +70,12 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
         return title, f"Not yet so: {about}{title}", tuple(step.format(exercise=result.id) for step in _UNEXPLAINED)
     name = next((each.name for each in result.functions if each.state == "unwritten"), result.unwritten[0])
     return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints
+
+
+def _as_in_the_file(result: ExerciseResult) -> list[Diagnosed]:
+    """The misconceptions in the order in which `course check` shows them: of the whole file, then function by function."""
+    names = [each.name for each in result.functions]
+    return sorted(result.diagnosis, key=lambda named: names.index(named.function) if named.function in names else -1)
 
 
 def next_step(path: Path, exercise: str, about: str, steps: int, *, again: bool = False) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Traced
-from ..checks.explain import explain
+from ..box.worker.answers import Raised, Traced
+from ..checks.explain import explain, is_undefined, says_unwritten
 from ..public.heads import Heads
 from .angles import resized, turns, wrapped
 from .bands import APART, Band, Kind, Panel, compared, difference, is_none
@@ -42,12 +42,21 @@ def _of_output(example: Example, traced: Traced, heads: int) -> list[Band]:
     raised, outputs = traced.reply.raised, traced.reply.outputs
     found = None if raised is not None or len(outputs) <= example.place else outputs[example.place].tensor
     if raised is not None:
-        note = f"your code {explain(raised)}"
+        note, heads = _stopped(raised), 1  # of what gave no answer one head says it all
     elif found is None:
         note = "yours is no tensor"
     else:
         note = f"yours has the shape {example.axes.shape(found.shape)}"
     return [_compared(example, title, index, found, note) for title, index in _tables(example, heads)]
+
+
+def _stopped(raised: Raised) -> str:
+    """What ended the call; where nothing is written yet, nothing went wrong."""
+    if is_undefined(raised):
+        return "not defined yet"
+    if says_unwritten(raised):
+        return f"nothing is written {f'on line {raised.line}' if raised.line else 'here'} yet"
+    return f"your code {explain(raised)}"
 
 
 def _compared(example: Example, title: str, index: tuple[int, ...], found: Tensor | None, note: str) -> Band:

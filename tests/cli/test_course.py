@@ -82,6 +82,18 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tm
 # Wrong usage, and what to do about it
 
 
+def test_a_refusal_ends_its_lines_between_words_on_a_terminal_and_is_one_line_elsewhere(run_course: Run) -> None:
+    pty = pytest.importorskip("pty")
+    terminal, its_end = pty.openpty()
+    command = [sys.executable, "-m", "manyheads", "check", "median", "--course", str(TINY)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "60"}
+    subprocess.run(command, env=environment, stderr=its_end, check=False)
+    shown = os.read(terminal, 4096).decode()
+    elsewhere = run_course(*command[3:]).stderr
+    assert max(map(len, shown.splitlines())) <= 60
+    assert [shown.split(), elsewhere.count("\n")] == [elsewhere.split(), 1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says", "next_"),
     [

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,24 @@ def test_a_number_of_two_assignments_is_told_with_what_it_may_be(repository: Pat
     assert str(error.value) == (
         "'01' may be any of these: attention_scores, cross_attention. Next: course hint attention_scores"
     )
+
+
+def test_check_takes_of_a_number_of_two_assignments_the_exercise_that_is_begun(
+    repository: Path, tmp_path: Path, run_course: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    shutil.copytree(repository / "exercises", tmp_path / "exercises")
+    shutil.copy(repository / "course.yaml", tmp_path)
+    begun = tmp_path / "exercises" / "attention_in_practice" / "01_cross_attention.py"
+
+    def checked(name: str) -> list[str]:
+        return re.findall("^. 01 (.*?)  ", run_course("check", name, cwd=tmp_path).stdout, re.MULTILINE)
+
+    assert checked("1") == ["Attention scores", "Cross-attention"]
+    begun.write_text(
+        begun.read_text(encoding="utf-8").replace("raise NotImplementedError()", "pass", 1), encoding="utf-8"
+    )
+    assert checked("1") == ["Cross-attention"]
+    assert checked("attention_scores") == ["Attention scores"]
 
 
 @pytest.mark.parametrize(

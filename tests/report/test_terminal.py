@@ -166,6 +166,28 @@ def test_a_pair_is_told_with_one_hint_and_the_titles_of_what_gives_the_same_numb
     ]
 
 
+def test_of_two_that_are_named_neither_stands_again_as_what_the_other_may_be() -> None:
+    keys = Diagnosed(id="keys", title="You shared out over the keys.", hint="Which sums to 1?")
+    batch = Diagnosed(id="batch", title="You shared out over the batch.", hint="Which sums to 1?")
+    either = keys.model_copy(update={"alternatives": ("batch",), "alternative_titles": (batch.title,)})
+    report = text(exercise_report(exercise(check("split", 0, 2, evidence="e"), diagnosis=(either, batch))))
+    assert report.splitlines()[1] == "  You shared out over the keys. You shared out over the batch."
+
+
+def test_a_function_that_runs_on_for_ever_is_not_headed_by_a_mistake_that_does_not_do_so() -> None:
+    unchecked = Diagnosed(id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split")
+    endless = check("split", 0, 2, "timeout", "The loop on line 62 goes round without end.")
+    result = exercise(endless.model_copy(update={"function": "split"}), diagnosis=(unchecked,)).model_copy(
+        update={"functions": (FunctionResult(name="split", state="wrong", check=endless.title, evidence="no end"),)}
+    )
+    assert text(exercise_report(result)).splitlines()[1:] == [
+        "  ✗ split: not right yet",
+        "    splits channels into heads                             0 / 2",
+        "      no end",
+        "    Also: You did not refuse 5 heads. That alone does not explain the rest.",
+    ]
+
+
 STUB = Diagnosed(id="stub_untouched", title="Nothing is written here yet.", hint="Draw it first.")
 
 

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 
 from manyheads.report.numbers import crop_lines
-from manyheads.report.trace import trace_report
+from manyheads.report.trace import LEGEND, trace_report
 from manyheads.tools.origins import OriginBlock, OriginCell, OriginPicture
 from manyheads.tools.trace import Explained, Operation, Repeated, TraceLine
 
@@ -34,11 +34,17 @@ def test_a_line_its_operations_and_the_verdict() -> None:
         "split(x)",
         "  B = 2, T = 5",
         "   9  x = x.view(B, T, n_head, -1)",
-        "        view          (B, T, C) → (B, T, nh, hd)                      view",
+        "        view          (B, T, C) → (B, T, nh, hd)          view",
         "  10  return x.transpose(1, 2)",
-        "        transpose     (B, T, nh, hd) → (B, nh, T, hd)                 view, not contiguous",
+        "        transpose     (B, T, nh, hd) → (B, nh, T, hd)     view, not contiguous",
         "  ✓ returns (B, nh, T, hd): the right numbers",
     ]
+
+
+def test_the_usual_lines_and_the_legend_fit_into_80_columns() -> None:
+    turn = Operation("transpose", "(B, nh, T, hd)", "(B, nh, hd, T)", "view, not contiguous")
+    told = Explained("f(x)", "", (TraceLine(0, "134", "k.transpose(-2, -1)", (VIEW, turn)),))
+    assert max(map(len, [*text(told), LEGEND])) <= 80
 
 
 def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
@@ -51,7 +57,7 @@ def test_helpers_stand_deeper_and_rounds_are_counted() -> None:
         "f(x)",
         "  9  y = half(x)",
         "  4    return x / 2",
-        "         view          (B, T, C) → (B, T, nh, hd)                      view",
+        "         view          (B, T, C) → (B, T, nh, hd)          view",
         "       … 7 more like this, with other shapes (line 4)",
         "  … and 3 more operations",
     ]

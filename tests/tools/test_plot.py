@@ -65,7 +65,8 @@ def test_hidden_in_both_is_no_difference_and_in_one_only_is_none_that_can_be_dra
 @pytest.mark.parametrize(
     ("body", "note"),
     [
-        ("raise NotImplementedError", "your code raised NotImplementedError on line 1: nothing is written here yet"),
+        ("raise NotImplementedError", "nothing is written on line 1 yet"),
+        ("return 1 / 0", "your code raised ZeroDivisionError on line 1"),
         ("return torch.ones(T)", "yours has the shape (T)"),
         ("return None", "yours is no tensor"),
     ],
@@ -76,6 +77,12 @@ def test_where_there_is_nothing_to_compare_it_says_why(follow_source: FollowSour
     band = all_bands(followed[:1])[0]
     assert [panel.note for panel in band.panels] == ["", note, ""]
     assert summary([band]) == [f"causal_mask(T=9): {note}"]
+
+
+def test_what_is_not_there_yet_is_told_once_and_as_no_error(follow_source: FollowSource) -> None:
+    source = solution("attention_scores").split("def attend(")[0]
+    told = summary(all_bands(follow_source("attention_scores", source, by_head=True)))
+    assert [line for line in told if line.startswith("attend(")] == ["attend(q, k, v), head 0: not defined yet"]
 
 
 def test_many_functions_show_fewer_heads_each(follow_source: FollowSource) -> None:
