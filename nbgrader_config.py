@@ -11,12 +11,17 @@ import os
 import sysconfig
 from pathlib import Path
 
-from manyheads.course import load_course
-from manyheads.gradebook.commands import prepare
-from manyheads.gradebook.names import COURSE_ID, SOURCE, companions
-
 root = Path(__file__).parent
-course = load_course(root)
+try:
+    from manyheads.course import load_course
+    from manyheads.gradebook.commands import prepare
+    from manyheads.gradebook.names import COURSE_ID, SOURCE, companions
+
+    course = load_course(root)
+    prepare(course)
+except Exception as fault:
+    # nbgrader reports an error in this file and goes on without it: it would run student code with no box around it.
+    raise SystemExit(f"nothing was done, for {Path(__file__).name} cannot prepare nbgrader: {fault}") from None
 c = get_config()  # noqa: F821
 
 # nbgrader starts programs by their bare names: those beside this Python are found without an activated environment.
@@ -30,5 +35,3 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", ".pyte
 
 # A student's .py stays the student's, and nobody's feedback carries a copy of the fingerprints.
 c.Autograde.exclude_overwriting = {assignment.id: companions(assignment) for assignment in course.assignments}
-
-prepare(course)

@@ -110,7 +110,10 @@ def _cpu_part(course: Course, cpu: Run, not_started: NotStarted, labels: Labels)
     if cpu.results is None:
         return f"## Not graded\n\n{cpu.instead}"
     if not cpu.results:
-        return "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there. Fill one, `make check`, push again."
+        return (
+            "## Nothing is started\n\nEvery exercise is as it was handed out, or is not there under its own name. "
+            "Fill one, `make check`, push again."
+        )
     return results_section(course.title, cpu.results, not_started, labels)
 
 

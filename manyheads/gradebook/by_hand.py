@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..course import Course, Exercise
 from ..decisions.overrides import Override
 from .cells import notebook_cells
-from .database import GradebookError, demand_file, open_gradebook, reason
+from .database import GradebookError, demand_file, demand_points, open_gradebook, reason
 
 BY = "nbgrader"
 
@@ -42,6 +42,7 @@ def _rows(student: str, exercise: Exercise, notebook: SubmittedNotebook) -> Iter
         grade = grades.get(cell.grade_id)
         if grade is None:
             continue
+        demand_points(student, notebook.name, grade)
         extra += grade.extra_credit or 0.0
         if grade.manual_score is None:
             continue

@@ -21,6 +21,7 @@ from sqlalchemy.exc import SAWarning
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
+from .exchange import prepare_exchange
 from .listing import init_notebooks
 from .names import SOURCE, assignment_named
 
@@ -103,6 +104,7 @@ def prepare(course: Course) -> None:
     _wrap(GenerateFeedback, feedback)
     for converter in (GenerateAssignment, Autograde, GenerateFeedback):
         converter.init_notebooks = init_notebooks
+    prepare_exchange()
 
 
 def preprocessors(assignment: Assignment) -> list[str]:

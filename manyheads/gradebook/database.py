@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nbgrader.api import Gradebook, get_alembic_version
+from nbgrader.api import Grade, Gradebook, get_alembic_version
 from sqlalchemy import inspect, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import CourseFault
 from .names import COURSE_ID
+
+MOST_POINTS = 1e6  # of one cell: infinity and what adds up to it are a slip
 
 
 class GradebookError(CourseFault):
@@ -57,6 +59,17 @@ def one_transaction(gradebook: Gradebook) -> Iterator[None]:
         raise
     finally:
         session.commit = commit
+
+
+def demand_points(student: str, notebook: str, grade: Grade) -> None:
+    """Raise GradebookError where a cell has a score that is no number of points: formgrader and SQL take any."""
+    for kind in ("auto_score", "manual_score", "extra_credit"):
+        value = getattr(grade, kind)
+        if value is not None and not (isinstance(value, int | float) and abs(value) <= MOST_POINTS):
+            raise GradebookError(
+                f"the gradebook's {kind.replace('_', ' ')} of {student} in {notebook}, cell {grade.name}, is {value!a}, "
+                "which is no number of points. Next: enter another one in formgrader, then the same command again"
+            )
 
 
 def reason(error: BaseException) -> str:

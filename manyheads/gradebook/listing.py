@@ -17,8 +17,7 @@ def init_notebooks(converter: Any) -> None:
     directory = converter.coursedir
     converter.assignments, converter.notebooks = {}, []
     exact = converter._format_source(directory.assignment_id, directory.student_id)
-    folders = [exact] if os.path.isdir(exact) else glob.glob(exact)
-    for folder in folders:
+    for folder in folders_named(exact, directory.student_id):
         found = glob.glob(os.path.join(glob.escape(folder), directory.notebook_id + ".ipynb"))
         if found:
             converter.assignments[folder] = found
@@ -28,3 +27,11 @@ def init_notebooks(converter: Any) -> None:
         message = f"No notebooks were matched by '{exact}'"
         converter.log.error(message)
         raise NbGraderException(message)
+
+
+def folders_named(exact: str, student: str) -> list[str]:
+    """The folders that a path with this student in it names: that of one student, or all that it matches as a pattern.
+
+    "*" is everybody, although a student's folder may have that name, too.
+    """
+    return [exact] if student != "*" and os.path.isdir(exact) else sorted(glob.glob(exact))

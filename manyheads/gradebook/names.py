@@ -10,6 +10,8 @@ from ..course import Assignment, Course, CourseError
 COURSE_ID = "manyheads"  # the course in nbgrader's database
 SOURCE = Path("source")  # nbgrader's own name: formgrader links to this folder, and other assignments stand there too
 
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # what `nbgrader submit` adds to a submission
+
 
 def companions(assignment: Assignment) -> list[str]:
     """The files beside the notebooks in SOURCE, which nobody's submission is to be overwritten with."""

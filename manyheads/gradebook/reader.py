@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..course import Assignment, Course
 from ..result import CheckResult, ExerciseResult, Result
-from .database import GradebookError, demand_file, open_gradebook, reason
+from .database import GradebookError, demand_file, demand_points, open_gradebook, reason
 
 UNKNOWN = "not in the gradebook"
 
@@ -36,6 +36,9 @@ def read_gradebook(course: Course, url: str) -> list[Result]:
 
 def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
     notebooks = {notebook.name: notebook for notebook in submission.notebooks}
+    for notebook in notebooks.values():
+        for grade in notebook.grades:
+            demand_points(submission.student_id, notebook.name, grade)
     stems = {exercise.stem: exercise.id for exercise in assignment.exercises}
     exercises = tuple(_exercise(id_, notebooks[stem]) for stem, id_ in stems.items() if stem in notebooks)
     return Result(

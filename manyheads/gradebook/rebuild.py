@@ -98,4 +98,5 @@ def _handed_in(cell: dict[str, object]) -> HandedIn:
     grade_id = about.get("grade_id") if isinstance(about, dict) else None
     source = cell.get("source", "")
     text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    text = text.encode(errors="replace").decode()  # JSON may hold half of a surrogate pair, which no file can
     return HandedIn(text, cell.get("cell_type") == "code", grade_id if isinstance(grade_id, str) else "")

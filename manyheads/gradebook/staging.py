@@ -23,9 +23,9 @@ from ..course import Assignment, Course, Exercise
 from ..errors import CourseFault
 from ..submission import Submission, Unreadable, code_digest, find_submissions, largest, read_attempt, read_text
 from .cells import NotebookCells, notebook_cells
+from .names import SECRET, TIMESTAMP
 from .rebuild import HandedIn, cells_of_notebook, cells_of_script, rebuild
 
-TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
 _PREFIX = "submitted-"
 
 

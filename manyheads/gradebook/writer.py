@@ -21,7 +21,7 @@ from ..report.adjustments import own
 from ..result import ExerciseResult, Result
 from .cells import KnownCell, NotebookCells, notebook_cells
 from .counted import cell_scores, extra_credit, late_share
-from .database import GradebookError, one_transaction, open_gradebook, reason
+from .database import GradebookError, demand_points, one_transaction, open_gradebook, reason
 from .words import comment
 
 
@@ -82,6 +82,7 @@ class GradebookWriter:
         for cell, score in zip(cells.graded, cell_scores(exercise, result, cells.graded), strict=True):
             grade = self._gradebook.find_grade(cell.grade_id, *where)
             grade.auto_score = score
+            demand_points(result.student, cells.notebook, grade)
             if grade.manual_score is None:
                 grade.needs_manual_grade = False
             earned += score if grade.manual_score is None else grade.manual_score

@@ -72,6 +72,7 @@ def test_nothing_started_says_what_is_next(tiny: Course) -> None:
     said = body(tiny, Run([]), NO_GPU, (), frozenset(), COMMIT)
     assert said.startswith("## Nothing is started\n")
     assert "`make check`" in said
+    assert "is not there under its own name" in said  # whoever renamed a file is told what to look at
     assert verdict(Run([]), NO_GPU, frozenset()) == Conclusion("neutral", "Nothing is started")
 
 

@@ -161,6 +161,13 @@ def mislabelled() -> dict:
     return notebook
 
 
+def torn() -> dict:
+    """Half of a surrogate pair, as JSON can hold it and no file."""
+    notebook = filled(RIGHT)
+    notebook["cells"].append({"cell_type": "markdown", "metadata": {}, "source": "cut \ud83d here"})
+    return notebook
+
+
 def scripted() -> dict:
     notebook = filled('def running_mean(x):\n    raise KeyError("<script>alert(1)</script>")\n')
     texts = ["<script>alert(2)</script>", "[click](javascript:alert(3))", "![x](https://example.org/seen.png)", FENCES]
@@ -193,6 +200,8 @@ CLASS: dict[str, tuple[float, dict[str, object]]] = {
     "late_they_say": (4, {f"{STEM}.py": RIGHT, "timestamp.txt": "the dog ate it"}),
     "nothing_handed_in": (0, {"notes.md": "sorry"}),
     "brackets[1]": (4, {f"{STEM}.py": RIGHT}),
+    "*": (2, {f"{STEM}.py": WRONG}),
+    "half_a_smiley": (4, {f"{STEM}.ipynb": torn()}),
     "star*": (2, {f"{STEM}.py": WRONG}),
     "what?": (4, {f"{STEM}.ipynb": filled(RIGHT)}),
     "exits": (0, {f"{STEM}.py": "import os\n\nos._exit(0)\n"}),

@@ -138,3 +138,16 @@ def test_a_lessons_figure_goes_from_its_source_to_the_feedback(own_class: Path, 
     (own_class / "solutions" / figure).unlink()
     nbgrader(own_class, "generate_assignment", "averages", "--force")
     assert not (own_class / "exercises" / figure).exists()
+
+
+def test_where_the_course_cannot_be_read_nbgrader_does_nothing_rather_than_run_code_without_a_box(
+    own_class: Path, nbgrader: Callable
+) -> None:
+    with (own_class / "course.yaml").open("a") as file:
+        file.write("nonsense: [\n")
+    done = nbgrader(own_class, "autograde", "averages", "--force", check=False)
+    assert done.returncode == 1
+    assert "nothing was done, for nbgrader_config.py cannot prepare nbgrader: " in done.stderr
+    assert "course.yaml" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Converting notebook" not in done.stderr

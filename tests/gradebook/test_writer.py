@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy import inspect, text
 
 from manyheads.course import Course, load_course
+from manyheads.gradebook.by_hand import given_by_hand
 from manyheads.gradebook.database import GradebookError, open_gradebook
 from manyheads.gradebook.reader import read_gradebook
 from manyheads.gradebook.writer import GradebookWriter
@@ -227,6 +229,27 @@ def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(
     assert [(r.student, r.score, r.max_score) for r in found] == [("ada", 2.5, 4), ("ben", 3.5, 4)]
     failed = [(c.id, c.score) for c in found[1].exercises[0].checks if c.outcome != "passed"]
     assert failed == [("running_mean-values", 0.5)]
+
+
+@pytest.mark.parametrize(("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)])
+@pytest.mark.parametrize(
+    "use",
+    [read_gradebook, given_by_hand, lambda course, url: write(course, url, result("ada", 1))],
+    ids=["export", "overrides", "grade"],
+)
+def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_step(
+    tiny: Course, tmp_path: Path, new_file: Path, use: Callable, points: float, column: str
+) -> None:
+    url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
+    write(tiny, url, result("ada"))
+    with closing(open_gradebook(url)) as edited:
+        setattr(edited.find_grade(*VALUES, "ada"), column, points)
+        edited.db.commit()
+    with pytest.raises(GradebookError, match=r"of ada in 01_running_mean, cell running_mean-values, is ") as raised:
+        use(tiny, url)
+    assert f"{points!r}, which is no number of points. Next: enter another one in formgrader" in str(raised.value)
+    with closing(open_gradebook(url)) as book:
+        assert book.find_grade(*VALUES, "ada").auto_score == 0  # as it was
 
 
 @pytest.mark.parametrize(
