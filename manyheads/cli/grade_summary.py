@@ -47,15 +47,19 @@ def name_absent(console: Console, present: Sequence[str], members: ClassList) ->
 
 
 def name_decisions(console: Console, rows: Sequence[Row]) -> None:
-    """Name who got what by which rule, and whose time is unknown."""
-    said = [f"{row.student}: {sentence}" for row in rows for sentence in row.adjustments]
+    """Name who got what by which rule, those of whom it is the same together, and whose time is unknown."""
+    whose: dict[str, list[str]] = {}
+    for row in rows:
+        for sentence in row.adjustments:
+            whose.setdefault(sentence, []).append(row.student)
+    said = [f"{_some(students)}: {sentence}" for sentence, students in whose.items()]
     for sentence in said[:MOST_NAMED]:
         console.print(f"decided: {sentence}", style="cyan", markup=False, soft_wrap=True)
     if len(said) > MOST_NAMED:
         console.print(f"decided: and {len(said) - MOST_NAMED} more. Next: course report, whose class page has them all")
     if unknown := [row.student for row in rows if row.at_unknown_time]:
-        whose = f"When these were handed in is not known, and none of them counts as late: {_some(unknown)}"
-        console.print(f"{whose}. Next: course grade … --times FILE", style="yellow", markup=False, soft_wrap=True)
+        untimed = f"When these were handed in is not known, and none of them counts as late: {_some(unknown)}"
+        console.print(f"{untimed}. Next: course grade … --times FILE", style="yellow", markup=False, soft_wrap=True)
 
 
 def name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:

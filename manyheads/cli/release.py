@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from ..course import Assignment, Course, CourseError
+from ..report.words import counted
 from ..whole import write_whole
 from .console import open_console
 from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of
@@ -159,10 +160,26 @@ def _class_repository(
     with open_console(stderr=True).status("trying the class repository before it is written"):
         try_out(course, catalogue, files, Trial(usable(), is_handed_over=not fresh and earlier.holds(files)))
     changed = hand_over(course, out, files)
+    if unfilled := _still_to_fill(files):
+        open_console(stderr=True).print(unfilled, style="yellow", markup=False, soft_wrap=True)
     following = f"look at it (git -C {out} diff), commit, push" if (out / ".git").exists() else f"git init {out}"
     if named == NOBODY:
         following = f"course release --out {out} --owner @YOU, for CODEOWNERS names nobody yet"
     return f"{len(files)} files in {out}, {len(changed)} of them changed. Next: {following}"
+
+
+def _still_to_fill(files: Mapping[str, bytes]) -> str:
+    """What `course new` left to be written and students would read, as a sentence; "" where all is filled."""
+    from ..authoring.new import FILL
+
+    read = {path: content for path, content in files.items() if path == "course.yaml" or path.startswith("exercises/")}
+    left = {path: count for path, content in read.items() if (count := content.count(FILL.encode()))}
+    if not left:
+        return ""
+    return (
+        f"Students will read {FILL} in {counted(sum(left.values()), 'line', 'lines')}, "
+        f"the first in {min(left)}. Next: course verify, which lists what is to be filled"
+    )
 
 
 def _assignment_of(course: Course, wanted: str | None) -> Assignment:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..box.names import Level
+from ..report.words import counted
 from .console import open_console
 from .options import AssignmentOption, CourseOption, exercises_named, instructors_course_of
 
@@ -41,6 +42,7 @@ def verify(
             broken += not claim.kept
             for line in claim.lines:
                 console.print(f"    {line}", markup=False, soft_wrap=True)
-    console.print(f"{broken} claims do not hold." if broken else "Every claim holds.")
+    fallen = counted(broken, "claim does", "claims do")
+    console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:
         raise typer.Exit(1)

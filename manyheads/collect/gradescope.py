@@ -81,9 +81,9 @@ def _text(node: yaml.Node | None) -> str:
 
 
 def _moment(text: str) -> str:
-    """The time of a submission in ISO 8601; "" where it says none, or no zone."""
+    """The time of a submission in ISO 8601; "" where it says none, or no zone. Ruby writes UTC as a Z after a blank."""
     try:
-        return moment(text).isoformat()
+        return moment(f"{text[:-2]}Z" if text.endswith(" Z") else text).isoformat()
     except (ValueError, OverflowError):
         return ""
 

@@ -47,11 +47,17 @@ def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequen
     like = {result.assignment: result for result in results}
     decided = ("score", "extra_credit", "excused")
     return [
-        final(_nothing(result, name), decisions)
+        _untimed(final(_nothing(result, name), decisions))
         for assignment, result in like.items()
         for name in names
         if any(each.kind in decided and each.student for each in decisions.about(name, assignment))
     ]
+
+
+def _untimed(result: Result) -> Result:
+    """Without the words that nobody knows when it was handed in: nothing was."""
+    said = tuple(each for each in result.adjustments if each.rule != "unknown time")
+    return result.model_copy(update={"adjustments": said})
 
 
 def _of_all(about: Sequence[Decision], exercises: Sequence[ExerciseResult]) -> Iterator[Adjustment]:

@@ -27,6 +27,8 @@ class GraderFault(CourseFault):
 
 def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, list[Check]]:
     """The checks of these files, in their order, without checks for another device. Raises GraderFault."""
+    if missing := [file for file in files if not file.exists()]:
+        raise GraderFault(f"{missing[0]} is missing, which course.yaml requires. Next: write it, or mend course.yaml")
     forget_checks(files)
     collector = _Collector(device)
     folder = str(files[0].parent)

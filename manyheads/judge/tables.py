@@ -11,10 +11,11 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.recording import Exchange
 from ..checks.trusted import namespace_of
 from ..course import Exercise
-from ..diagnosis.bank import load_bank
+from ..diagnosis.bank import Bank, load_bank
 from ..diagnosis.kill_matrix import checks_failed_by
 from ..diagnosis.table import Table
 from ..diagnosis.table_file import PUBLIC, is_current, load_table, new_table, save_table, table_key
+from ..errors import CourseFault
 from .check_run import CheckRun
 from .run_checks import HiddenChecks
 
@@ -31,7 +32,7 @@ class Tables:
         """The exercise's table. If it is missing or stale, building it takes up to a minute or two."""
         if exercise.id not in self._tables:
             reference, fixed, key = self._made_from(exercise)
-            self._tables[exercise.id] = load_table(exercise.table, key, load_bank(exercise), reference, fixed)
+            self._tables[exercise.id] = load_table(exercise.table, key, _bank_of(exercise), reference, fixed)
         return self._tables[exercise.id]
 
     def checks_failed_by(self, exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
@@ -45,7 +46,7 @@ class Tables:
         reference, fixed, key = self._made_from(exercise)
         if not anew and is_current(exercise.table, key):
             return None
-        return save_table(new_table(load_bank(exercise), reference, fixed), key)
+        return save_table(new_table(_bank_of(exercise), reference, fixed), key)
 
     def is_current(self, exercise: Exercise) -> bool:
         """Whether the table's file exists and was made from the current files."""
@@ -62,3 +63,14 @@ class Tables:
         self._checks.run(exercise.checks, CheckRun(subject, reference, PUBLIC, (exercise.id,), forms=exercise.forms))
         transcript = [replace(exchange, call=rounded(exchange.call)) for exchange in subject.transcript]
         return reference, transcript, table_key(exercise, transcript)
+
+
+def _bank_of(exercise: Exercise) -> Bank:
+    """The exercise's bank. Raises CourseFault where it has no mutant: a table compares with at least one."""
+    bank = load_bank(exercise)
+    if not bank.mutants:
+        raise CourseFault(
+            f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
+            f"Next: write one in MUTANTS, then course release {exercise.id}"
+        )
+    return bank

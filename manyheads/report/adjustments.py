@@ -31,8 +31,12 @@ def decided(result: Result, labels: Labels = IDS) -> Iterator[Decided]:
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """The same as sentences, without unknown times: of these there may be as many as students."""
-    unknown = {told(each) for each in result.adjustments if each.rule == "unknown time"}
+    """The same as sentences, without unknown times: of these there may be as many as students.
+
+    Who is late by the platform's word is few, and somebody has to decide about them.
+    """
+    late = result.handed_in is not None and result.handed_in.late
+    unknown = {told(each) for each in result.adjustments if each.rule == "unknown time" and not late}
     yield from (f"{each.what}: {each.told}" for each in decided(result, labels) if each.told not in unknown)
 
 

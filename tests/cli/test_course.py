@@ -288,7 +288,7 @@ def test_verify_shows_every_claim_and_then_the_one_that_broke(run_course: Run, t
     broken = run_course("verify", "--seeds", "1", "--pairs", "1", cwd=tiny_copy)
     assert (broken.returncode, broken.stderr) == (1, "")
     assert f"    {SCRIPT} is not what solutions/ yields" in broken.stdout.splitlines()
-    assert broken.stdout.splitlines()[-1] == "1 claims do not hold."
+    assert broken.stdout.splitlines()[-1] == "1 claim does not hold."
 
 
 def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_copy: Path, tmp_path: Path) -> None:

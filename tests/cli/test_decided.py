@@ -164,9 +164,20 @@ def test_who_is_on_the_roster_may_have_handed_in_nothing(run_course: Run, here: 
     assert "there is no student 'zoe'" in run_course("export", "results").stderr
     rows = list(csv.DictReader(io.StringIO(exported(run_course, "csv", "--roster", "roster.csv"))))
     assert [(r["exercise"], r["score"], r["decided"]) for r in rows if r["student"] == "zoe"] == [
-        ("mean", "0", "handed in at an unknown time: not counted as late"),
-        ("median", "5", "handed in at an unknown time: not counted as late; score set to 5: on paper (0 → 5)"),
+        ("mean", "0", ""),
+        ("median", "5", "score set to 5: on paper (0 → 5)"),
     ]
+
+
+def test_what_is_decided_alike_of_several_is_one_line_in_the_terminal(run_course: Run, here: Path) -> None:
+    """A waived check is decided of everybody: a line for each would leave no room for what one student alone has."""
+    (here / "overrides.yaml").write_text("- {exercise: mean, check: values, waived: true, comment: it was wrong}\n")
+    shown = run_course("report", "results").stdout
+    (line,) = [line for line in shown.splitlines() if line.startswith("decided: ") and "waived" in line]
+    assert line == (
+        "decided: =ewa, ada, bela, chen, dara: 01 The mean: "
+        "has the values: check waived for everybody: it was wrong (3 → 4)"
+    )
 
 
 def test_where_there_is_no_course_it_is_said_that_nothing_is_applied(run_course: Run, here: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from manyheads.authoring.release import Written
 from manyheads.cli import progress
-from manyheads.cli.release import _steps_shown, _sum_up
+from manyheads.cli.release import _steps_shown, _still_to_fill, _sum_up
 from manyheads.course import Course
 
 
@@ -50,6 +50,16 @@ def test_the_last_sentence_counts_what_was_written_and_what_was_left(tiny: Cours
         f"3 files in {where}: all written.",
         f"3 files in {where}: 1 written, 2 left as they were. 1 in {tiny.root / 'grader' / 'tables'} written.",
     ]
+
+
+def test_what_is_not_filled_yet_is_named_before_students_read_it() -> None:
+    text = b"# The lesson\n# FILL: the lesson, in a few lines\n# FILL: a question\n"
+    handed_over = {"course.yaml": b"title: Averages\n", "exercises/averages/02_mean.py": text, "engine.whl": b"FILL:"}
+    assert _still_to_fill(handed_over) == (
+        "Students will read FILL: in 2 lines, the first in exercises/averages/02_mean.py. "
+        "Next: course verify, which lists what is to be filled"
+    )
+    assert _still_to_fill({"course.yaml": b"title: Averages\n", "engine.whl": b"FILL:"}) == ""
 
 
 @pytest.mark.parametrize(

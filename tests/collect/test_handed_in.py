@@ -32,6 +32,11 @@ submission_2:
   - :name: Bela
     :sid: bela
   :created_at: 2026-11-20 10:11:12
+submission_3:
+  :submitters:
+  - :name: Chen
+    :sid: chen
+  :created_at: 2026-11-20 18:11:12.345678000 Z
 """
 
 
@@ -124,10 +129,11 @@ def test_what_is_wrong_in_it_is_one_sentence(course: Course, tmp_path: Path, tex
 def test_gradescopes_time_counts_where_it_has_a_zone(run: Collect, zipped: Zipped, when: WHEN) -> None:
     run(
         zipped(
-            {"submission_metadata.yml": GRADESCOPE, **{f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2)}}
+            {"submission_metadata.yml": GRADESCOPE, **{f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}}
         )
     )
-    assert when() == {"ada": ("2026-11-20T18:11:12", "Gradescope")}
+    same = ("2026-11-20T18:11:12", "Gradescope")
+    assert when() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
 
 
 def test_canvas_says_late_and_not_when(run: Collect, zipped: Zipped, when: WHEN) -> None:

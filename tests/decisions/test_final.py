@@ -47,6 +47,14 @@ def test_an_unknown_time_is_said_and_costs_nothing(decide: Decide, late: bool, w
     assert (counted.score, [each.words for each in counted.adjustments]) == (9, [words])
 
 
+def test_who_is_late_by_the_platforms_word_is_named_beside_what_is_decided(decide: Decide) -> None:
+    """Of those whom no time is known of there may be as many as students; these few an instructor wants to see."""
+    assert list(sentences(final(result(late=True), decide()))) == [
+        "averages: Canvas says late, and not by how much: nothing is taken off"
+    ]
+    assert not list(sentences(final(result(), decide())))
+
+
 LATE = result(handed_in="2026-12-03T12:00Z")  # on the second day
 
 
