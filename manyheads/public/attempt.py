@@ -9,11 +9,11 @@ from ..course import Exercise
 from ..judge.attempt import AttemptRunner
 from ..judge.stopped_cells import stopped_cells
 from ..lines.search import Bounds
-from ..result import ExerciseResult, Outcome
+from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .check import check_attempt, told_of, unloadable
 from .describe_exception import describe_exception
-from .endless import with_endless_line
+from .endless import where_import_stays, with_endless_line
 from .file import Fingerprints
 from .imports import unavailable_import
 from .lines import WAITED_FOR, prove_own_lines
@@ -61,7 +61,9 @@ def _checked(
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
         return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (note, result.note)))})
     except AttemptEnded as ended:
-        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
-        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
+        if ended.end is not End.TIMEOUT:
+            return unloadable(fingerprints, "crashed", f"While the file was imported: {ended}")
+        said = where_import_stays(source, box, limits) or ended
+        return unloadable(fingerprints, "timeout", f"While the file was imported: {said}")
     finally:
         attempt.close()

@@ -1,4 +1,5 @@
-"""On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
+"""On which line a call, or the import, that did not come back was: it is made once more, with an alarm in the attempt's
+own process.
 
 For a student's own machine alone, where nothing is hidden from the attempt and no points depend on it.
 """
@@ -6,7 +7,7 @@ For a student's own machine alone, where nothing is hidden from the attempt and 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..box.connection import AttemptEnded
 from ..box.level import Box
@@ -27,7 +28,7 @@ if hasattr(signal, "setitimer"):
     signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, {ALARM})
 """  # some systems have no such alarm
-# Below the student's lines, whose numbers stay, and in no file of the student's, so that its own line is not the innermost.
+# In no file of the student's, so that its own line is not the innermost.
 _PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
 
 
@@ -50,14 +51,27 @@ def with_endless_line(
     return result.model_copy(update={"checks": checks, "functions": functions})
 
 
+def where_import_stays(source: AttemptSource, box: Box, limits: Limits) -> str:
+    """A sentence that names the line of the loop for which the file could not be imported; "" where it cannot be found."""
+    below = [line + 1 for line in source.cells or (1,)]  # the alarm is the first line
+    line = _rung(Load(_PRELUDE + source.source, source.name, (1, *below)), [], box, limits) - 1
+    return _sentence(source.source, line) if line > 0 else ""
+
+
 def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: str) -> int:
     """The student's line at which the alarm reached the call, 0 where it did not."""
-    below = source.source.count("\n") + 2
-    cells = (*(source.cells or (1,)), below)
+    below = source.source.count("\n") + 2  # the alarm is the last line
+    load = Load(f"{source.source}\n{_PRELUDE}", source.name, (*(source.cells or (1,)), below))
+    return _rung(load, [cast(call, call.dtype or dtype)], box, limits)
+
+
+def _rung(load: Load, calls: Sequence[Call], box: Box, limits: Limits) -> int:
+    """The line at which the alarm reached the attempt, 0 where it did not."""
     connection = box.attempt(limits)
     try:
-        connection.ask(Load(f"{source.source}\n{_PRELUDE}", source.name, cells), ALARM + box.start_seconds)
-        raised = connection.ask(cast(call, call.dtype or dtype), ALARM + WAITED).raised
+        raised = connection.ask(load, ALARM + WAITED + box.start_seconds).raised
+        for call in calls:
+            raised = connection.ask(call, ALARM + WAITED).raised
     except AttemptEnded:
         return 0
     finally:
@@ -74,4 +88,5 @@ def _sentence(source: str, line: int) -> str:
     loops = [n for n in nodes if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)]
     if not loops:
         return f"It did not come back from line {line}."
-    return f"The loop on line {max(loop.lineno for loop in loops)} goes round without end."
+    # A slow loop may have an end.
+    return f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time was up: does it end?"

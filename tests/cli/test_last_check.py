@@ -107,7 +107,7 @@ def test_an_attempt_without_an_end_is_run_again_by_check_alone(run_course: Run, 
     )
     for _ in range(2):
         said = run_course("check", cwd=student_copy).stdout
-        assert "The loop on line 5 goes round without end." in said
+        assert "It was still in the loop on line 5 when its time was up: does it end?" in said
         assert "unchanged" not in said
 
 
