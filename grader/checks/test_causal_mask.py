@@ -15,7 +15,7 @@ from manyheads.checks import (
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 
-from ._functions import keep_the_dtype, keeps_the_device, leave_their_arguments, on_meta
+from ._functions import is_cut_in_part, keep_the_dtype, keeps_the_device, leave_their_arguments, on_meta
 
 DEEP = -45.0  # scores reach down to −50: a finite fill must lie so far below that nothing of it is left
 FAR = 45.0  # how far a hidden score may lie above the ones that are seen: subtracting 30 does not hide it
@@ -75,7 +75,10 @@ def assert_gradient(attempt, reference, name, cotangent, visible, scores, *rest)
     assert_shape(found, scores.shape, f"the gradient of {name}")
     zero = torch.zeros(())
     right = torch.where(visible, want.gradient("args.0"), zero)
-    assert_matches(torch.where(visible, found, zero), right, f"{name}: the gradient of the scores")
+    try:
+        assert_matches(torch.where(visible, found, zero), right, f"{name}: the gradient of the scores")
+    except CheckFailed as fault:
+        raise CheckFailed(str(fault), "gradient_cut" if is_cut_in_part(attempt, got, want, cotangent) else "") from None
 
 
 @check(points=0.25, layer=Layer.SHAPE)

@@ -211,7 +211,7 @@ def test_paths_differ(attempt, draw):
         squares = [n for n in seen.made if n % s.T**2 == 0 or n % s.block**2 == 0]
         which = "(T, T)" if any(n % s.T**2 == 0 for n in squares) else "(block_size, block_size)"
         told = f"flash=True{when} makes a tensor of shape {which} on the way: the squares are back"
-        expect(not squares, told, "delegated")
+        expect(not squares, told, "materialised")
 
     s.T, s.block = 9, 13
     options = {"watch": True, "cotangent": draw(s.B, s.T, s.C), "second": True, "random": True}

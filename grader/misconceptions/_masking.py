@@ -55,6 +55,7 @@ AFTER = {
 
 # Scores to weights.
 SOFTMAX = {
+    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
     "keys": lambda s: s.softmax(-1),
     "queries": lambda s: s.softmax(-2),
     "heads": lambda s: s.softmax(1),

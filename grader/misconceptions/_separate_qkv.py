@@ -52,7 +52,7 @@ class Knobs:
     mutate: str = ""  # scale, after
     sizes: Mapping[str, int] = field(default_factory=dict)  # what is written in: B, T, C; context: T is the longest
     dtype: str = ""  # input, weights, output, half
-    registered: str = "yes"  # yes, list, tensor, forward, anew; proj_anew, proj_hidden: out_proj alone
+    registered: str = "yes"  # yes, list, tensor, hidden, forward, anew; proj_anew, proj_hidden: out_proj alone
     names: tuple[str, ...] = ("W_query", "W_key", "W_value")
     extra: str = ""  # out_proj, norm, temperature, layer; no_layer: without out_proj
     super_init: bool = True
@@ -130,7 +130,8 @@ class OneHead(nn.Module):
         elif self.knobs.registered != "forward":
             tensors = self.knobs.registered == "tensor"
             for name, layer in zip(self.knobs.names, layers, strict=False):
-                setattr(self, name, layer.weight.detach() if tensors else layer)
+                keep = object.__setattr__ if self.knobs.registered == "hidden" else setattr
+                keep(self, name, layer.weight.detach() if tensors else layer)
 
     def layers_for(self, x):
         """The layers that are used; None for one that was not kept."""

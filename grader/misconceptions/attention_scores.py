@@ -30,6 +30,7 @@ SCALES = {
 
 # How the scores are normalised. A number is the axis of a softmax.
 SHARES = {
+    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
     "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
     "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
     "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
@@ -311,6 +312,7 @@ MUTANTS = (
     ("hard_coded_shape", {"size": ("tokens", 6), "size_in": ("simplified_attention",)}),
     *_each("gradient_cut", "cut", *((name,) for name in ("x_weights", "x_keys", "x_query", "x_values"))),
     *_each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
+    *(("gradient_cut", {knob: "detached_sum"}) for knob in ("softmax", "softmax_weights", "softmax_simplified")),
     *_each("input_mutated", "mutate", *((name,) for name in ("q", "k", "v", "x", "scores"))),
     *_each("hard_coded_dtype", "cast", "float32", "float64"),
     *_each("hard_coded_dtype", "cast_in", *(("float32", (name,)) for name in FUNCTIONS)),

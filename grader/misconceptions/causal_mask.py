@@ -75,6 +75,7 @@ def _by_sum(s):
 
 
 SHARES = {
+    "detached_sum": lambda s: (s - s.logsumexp(-1, keepdim=True).detach()).exp(),
     "implicit": lambda s: torch.softmax(s, dim=0 if s.dim() == 3 else 1),  # F.softmax without dim
     "table": lambda s: torch.softmax(s.flatten(-2), dim=-1).view(s.shape),
     "all": lambda s: torch.softmax(s.flatten(), dim=0).view(s.shape),
@@ -280,6 +281,7 @@ MUTANTS = (
     *_each("scale_sqrt_tokens", "scale", "sqrt_tokens"),
     *_each("scale_constant", "scale", 8.0, 2.0, 64.0, 4.0),
     *_each("output_rounded", "decimals", 4, 3, 2),
+    ("gradient_cut", {"softmax": "detached_sum"}),
     *_each("gradient_cut", "cut", ("mask_scores",), ("causal_weights",), ("mask_scores", "causal_weights")),
     *_each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
     ("interface", {"renamed": "swapped"}),

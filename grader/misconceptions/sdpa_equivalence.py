@@ -42,6 +42,7 @@ def filled(hidden, value):
 FAST_MASKS = {
     "causal": lambda seen: None,
     "given": lambda seen: seen,
+    "made": lambda seen: seen.clone(),
     "missing": lambda seen: None,
     "inverted": lambda seen: ~seen,
     "reversed_keeps_self": lambda seen: seen.mT,
@@ -349,7 +350,9 @@ MUTANTS = (
     *HARD_CODED,
     ("delegated", {"fast": "written_out"}),
     *each("delegated", written=("fused", "fused_masked")),
-    *each("delegated", fast=("square_too", "in_blocks_of_queries", "math_kernel", "written_out_to_train")),
+    *each("delegated", fast=("in_blocks_of_queries", "written_out_to_train")),
+    *each("materialised", fast=("square_too", "math_kernel")),
+    ("materialised", {"fast_mask": "made"}),
     ("delegated", {"fast": "written_out", "written": "fused"}),
     *each("delegated", flag=("opposite", "ignored")),
     *each("interface", flag=("at_construction", "always_true", "always_false")),

@@ -45,7 +45,7 @@ MUTANTS = (
     *INPUT_MUTANTS,
     *each("hard_coded_shape", "sizes", *({"C": n} for n in (2, 4, 64, 3, 8, 768))),
     *WRITTEN_IN_MUTANTS,
-    *each("params_not_registered", "registered", "list", "tensor", "forward", "anew"),
+    *each("params_not_registered", "registered", "list", "tensor", "hidden", "forward", "anew"),
     *each("params_extra", "extra", "out_proj", "norm", "temperature"),
     *each("params_extra", "names", ("w_q", "w_k", "w_v"), ("q_proj", "k_proj", "v_proj")),
     ("super_init_missing", {"super_init": False}),

@@ -245,6 +245,7 @@ MUTANTS = (
     *each("argument_unchecked", "unchecked", ("window",), ("queries",), ("window", "queries"), ("later",)),
     *each("mask_not_bool", "mask_type", *TYPES),
     *each("hard_coded_shape", "product", *tuple(PRODUCTS)[1:]),
+    ("gradient_cut", {"softmax": "detached_sum"}),
     *each("gradient_cut", "cut", *((name,) for name in ("q", "k", "v", "scores", "weights", "out"))),
     *each("input_mutated", "mutate", ("q",), ("k",), ("v",)),
     *each("hard_coded_dtype", "cast", "float32", "float64"),

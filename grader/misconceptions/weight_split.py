@@ -221,7 +221,9 @@ MUTANTS = (
     *each("hard_coded_shape", "sizes", *({"nh": n} for n in (2, 4, 3, 8, 12, 6, 1))),
     *each("hard_coded_shape", "sizes", *({"hd": n} for n in (64, 2, 4, 8, 3, 16))),
     *WRITTEN_IN_MUTANTS,
-    *each("params_not_registered", "registered", "list", "tensor", "forward", "anew", "proj_anew", "proj_hidden"),
+    *each(
+        "params_not_registered", "registered", "list", "tensor", "hidden", "forward", "anew", "proj_anew", "proj_hidden"
+    ),
     ("params_not_registered", {"split": "first_shared"}),
     ("heads_reversed", {"split": "reversed"}),
     *each("params_extra", "extra", "layer", "norm", "temperature"),

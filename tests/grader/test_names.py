@@ -365,6 +365,10 @@ WILD = [
     pytest.param("fused_qkv", PACKED, ["merge_no_transpose", "qkv_packed_per_head"], id="rows read per head, and a merge without its transpose"),
     pytest.param("weight_split", {"(weights @ v).transpose(1, 2)": "(weights @ v).permute(1, 2, 0, 3)", "bias=qkv_bias": "bias=True"}, ["merge_wrong_axes", "proj_bias"], id="sequences mixed up, which is no dropout, and a bias"),
     pytest.param("fused_qkv", {"y.transpose(1, 2).reshape(B, T, C)": "y.reshape(self.n_head, B, T, -1).permute(1, 2, 0, 3).reshape(B, T, C)", "self.attn_dropout(": "(", "self.resid_dropout(": "("}, ["dropout_missing", "heads_mix_batch"], id="sequences mixed up, and no dropout"),
+    pytest.param("attention_scores", {"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}, ["gradient_cut"], id="a sum that is detached in a softmax by hand"),
+    pytest.param("sliding_window", {"torch.softmax(scores.masked_fill(~mask, float(\"-inf\")), dim=-1)": "(mask * scores.exp()) / (mask * scores.exp()).sum(-1, keepdim=True).data"}, ["gradient_cut"], id="the data of a sum in a window's softmax"),
+    pytest.param("causal_mask", {"torch.softmax(mask_scores(scores, mask), dim=-1)": "(mask_scores(scores, mask) - mask_scores(scores, mask).logsumexp(-1, keepdim=True).detach()).exp()"}, ["gradient_cut"], id="a sum that is detached behind the mask"),
+    pytest.param("sdpa_equivalence", {", is_causal=True": ", attn_mask=torch.ones(T, T, dtype=torch.bool, device=x.device).tril()"}, ["materialised"], id="a mask that is made for the fused function"),
     pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "z = self.qkv(x).view(B, T, 3, self.n_head, self.head_dim).permute(0, 2, 3, 1, 4)\n        q, k, v = (t.transpose(1, 2) for t in z.reshape(3, B, self.n_head, T, -1))"}, ["qkv_mix_batch"], id="q, k and v from the batch's axis"),
 ]  # fmt: skip
 
