@@ -61,7 +61,8 @@ def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckO
         if outcome.outcome != "passed":
             raise CourseError(
                 f"the reference of {exercise.id} fails {outcome.id}: {outcome.fault or outcome.evidence}. "
-                f"Next: course verify {exercise.id}"
+                f"Next: mend it in {exercise.solution.name}, or that check in {exercise.checks.name}, "
+                f"then course release {exercise.id}"
             )
     return outcomes, subject.transcript
 
