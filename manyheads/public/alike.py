@@ -23,11 +23,13 @@ Way = tuple[str, ...]  # how a reply differs from the reference's
 NOT_REFUSED: Way = ("not refused",)
 
 
-def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], shown: Set[int]) -> dict[int, str]:
     """By the number of each call that is wrong: the misconception of all mutants that are wrong in the same calls, and in
     the same way. Nothing where there are several such misconceptions, or none, nor where much is wrong.
+
+    shown: the calls that visible checks ask and that say something of the attempt.
     """
-    asked = [i for check in fingerprints.content.checks for i in check.calls if not is_of_copies(fingerprints.calls[i])]
+    asked = [i for i in sorted(shown) if not is_of_copies(fingerprints.calls[i])]
     if any(i not in seen for i in asked):
         return {}
     rights = {i: fingerprints.content.right(i) for i in asked}

@@ -16,6 +16,7 @@ from .alike import due_to_acceptance, proven_by_place
 from .chance import due_to_chance, proven_by_chance
 from .compared import Compared
 from .copies import is_of_copies
+from .devices import looks_at_no_numbers, on_another_device
 from .facets import differs, facets_of, is_silent, matches
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
@@ -41,9 +42,9 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in empty}
     written = {i: e for i, e in seen.items() if i not in unfinished}
     mutates = any(each.reply.mutated for each in seen.values())
-    idle = {i for i, e in written.items() if _raises_anyway(e, written.values())}
+    idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
     written = {i: e for i, e in written.items() if i not in idle}
-    asked = {call for check in fingerprints.content.checks for call in check.calls} - idle
+    asked = {call for check in fingerprints.content.checks for call in check.calls} - idle - unfinished.keys()
     raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
     answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
     proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
@@ -51,12 +52,12 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     if unexplained.keys() - (mixed := _of_several_faults(fingerprints, unexplained)):
         unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
         asked = asked - mixed
-    explained = _explain(fingerprints, written, unexplained, asked - unfinished.keys(), raised.keys())
+    explained = _explain(fingerprints, written, unexplained, asked, raised.keys())
     explained = explained or _by_function(fingerprints, written, unexplained, asked)
     if explained:
         proven = {**proven_beside(fingerprints, written, {name for name, _ in explained}), **proven}
     else:
-        shown = {**proven_by_place(fingerprints, written), **proven_by_aspect(fingerprints, written)}
+        shown = {**proven_by_place(fingerprints, written, asked), **proven_by_aspect(fingerprints, written)}
         kept = proven_by_parameters(fingerprints, written)
         following = that_follow(written, kept, raised)
         raised = {i: name for i, name in raised.items() if i not in following}
@@ -70,7 +71,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
     rest = unexplained.keys() - proven.keys()
     if not explained and not can_cause(
-        ids, rest, unexplained.keys(), lambda: _differing(fingerprints, unexplained.keys())
+        ids, rest, unexplained.keys(), lambda: _differing(fingerprints, unexplained.keys(), asked)
     ):
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
     order = dict.fromkeys([*raised.values(), *others, *ids, *last])
@@ -101,18 +102,20 @@ def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, .
     return tuple(named(fingerprints, id_) for id_ in ids)
 
 
-def _differing(fingerprints: Fingerprints, wrong: Set[int]) -> dict[str, list[set[int]]]:
-    """For each misconception the calls that each of its mutants answers as the reference does not. Of recorded calls
-    that no visible check asks nothing is seen here. What chance decides may be the mistake's doing where the attempt is wrong.
+def _differing(fingerprints: Fingerprints, wrong: Set[int], asked: Set[int]) -> dict[str, list[set[int]]]:
+    """For each misconception the calls, of those that are asked, that each of its mutants answers as the reference does not.
+
+    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance decides may be the
+    mistake's doing where the attempt is wrong.
     """
     content, found = fingerprints.content, dict[str, list[set[int]]]()
-    asked = {call: facets_of(fingerprints, call) for check in content.checks for call in check.calls}
+    told = {i: facets_of(fingerprints, i) for i in asked if i in wrong or content.right(i).raised != "refused"}
     for mutant in content.mutants:
-        answers = {index: content.answer(mutant, index) for index in asked}
+        answers = {index: content.answer(mutant, index) for index in told}
         calls = {
             i
             for i, each in answers.items()
-            if (i in wrong if each is None else not each.agrees(content.right(i), asked[i]))
+            if (i in wrong if each is None else not each.agrees(content.right(i), told[i]))
         }
         found.setdefault(mutant.id, []).append(calls)
     return found
@@ -133,12 +136,14 @@ def _is_unfinished(seen: Compared) -> bool:
     return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
 
 
-def _raises_anyway(seen: Compared, others: Collection[Compared]) -> bool:
-    """Whether it raises where there are no numbers, and in most calls of that function with numbers: it says no more than
-    those, and in other words.
+def _says_no_more(seen: Compared, others: Collection[Compared]) -> bool:
+    """Whether it raises where there are no numbers, because there are none; or in most calls of that function with numbers,
+    too: it says no more than those, and in other words.
     """
     if seen.reply.raised is None or not has_no_numbers(seen.right):
         return False
+    if looks_at_no_numbers(seen) and not on_another_device(seen):
+        return True
     alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
     with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
     return 2 * sum(with_numbers) > len(with_numbers)
