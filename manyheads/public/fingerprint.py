@@ -167,12 +167,21 @@ def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> Rep
     """The fingerprint of an attempt's or a mutant's reply.
 
     A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
+    Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
     """
     found, raised = fingerprint_of(reply), reply.raised
     late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
     if late and isinstance(call.subject, Build) and right.raised == "refused":
         return found.model_copy(update={"raised": "refused"})
+    if has_no_numbers(right):
+        return found.model_copy(update={"outputs": tuple(_without_numbers(each) for each in found.outputs)})
     return found
+
+
+def _without_numbers(output: TensorFingerprint) -> TensorFingerprint:
+    if not output.projections:
+        return output
+    return TensorFingerprint(kind=output.kind, shape=output.shape, projections=(0.0,))
 
 
 def is_argument(name: str) -> bool:
