@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_undefined, kind_of, says_unwritten
@@ -23,12 +24,17 @@ from .proven import proven_by_answer
 
 @dataclass(frozen=True)
 class FunctionFailure:
-    """Why a function fails a check: what was seen, and the exception, if there was one."""
+    """Why a function fails a check: what was seen, in which calls, and the exception, if there was one.
+
+    means: the misconception that what was seen means.
+    """
 
     check: str
     title: str
     evidence: str
     raised: Raised | None = None
+    calls: tuple[int, ...] = ()
+    means: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,49 @@ def functions_of(
     own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
+    shows = partial(_shows, fingerprints, seen, ways)
+    told = [_to_tell(failures[each.name], _of(each.name, placed), shows) for each in found]
+    found = [replace(_seen(e.name, seen, one), is_wrong=e.is_wrong) for e, one in zip(found, told, strict=True)]
     functions = function_results(found, source, {each.function for each in placed.every})
     wrong = [each.name for each in functions if each.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
+
+
+def _of(name: str, diagnosis: Diagnosis) -> list[str]:
+    """The ids of the misconceptions that are named in a function, in their order."""
+    return [each.id for each in diagnosis.named if name in (each.function, *each.also_in)]
+
+
+def _to_tell(
+    failures: Sequence[FunctionFailure], named: Sequence[str], shows: Callable[[FunctionFailure, str], bool]
+) -> FunctionFailure | None:
+    """What is told of a function: what shows its first misconception; else what shows none of the others; else the first.
+
+    A student reads it between that misconception's name and its hint.
+    """
+    if not failures or not failures[0].calls:  # what ended the process comes first
+        return next(iter(failures), None)
+
+    def place(failure: FunctionFailure) -> int:
+        shown = [name for name in named if shows(failure, name)]
+        return 1 if not shown else 2 * (named[0] not in shown)
+
+    return min(failures, key=place)
+
+
+def _shows(
+    fingerprints: Fingerprints,
+    seen: Mapping[int, Compared],
+    ways: Ways[RecordedMutant, int],
+    failure: FunctionFailure,
+    name: str,
+) -> bool:
+    """Whether a misconception alone would be seen so, as far as is known."""
+    return (
+        name == failure.means
+        or any(name in _proven_by(fingerprints, i, seen[i]) for i in failure.calls)
+        or any(ways.alike(mutant, i) for mutant in ways.mutants(name) for i in failure.calls)
+    )
 
 
 def _seen(name: str, seen: Mapping[int, Compared], failure: FunctionFailure | None) -> Seen:
@@ -92,18 +138,22 @@ def _failure(
 ) -> FunctionFailure | None:
     if result.function == name and result.outcome in ("timeout", "crashed"):
         return FunctionFailure(check.id, check.title, result.evidence)
-    for ask in check.asks:
-        for group in ask.calls:
-            calls = [seen[index] for index in group if index in seen]
-            if len(calls) < len(group) or target_of(calls[0].call) != name:
-                continue
-            try:
-                compare(ask.aspect, calls)
-            except AttemptRaised as error:
-                return FunctionFailure(check.id, check.title, describe_exception(error.raised), error.raised)
-            except CheckFailed as error:
-                return FunctionFailure(check.id, check.title, str(error))
+    groups = [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
+    own = [(ask, group) for ask, group in groups if target_of(seen[group[0]].call) == name]
+    # That a method is not written yet is no news: what is wrong beside it goes before it.
+    for ask, group in sorted(own, key=lambda each: any(_is_unwritten(seen[i]) for i in each[1])):
+        try:
+            compare(ask.aspect, [seen[i] for i in group])
+        except AttemptRaised as error:
+            told = describe_exception(error.raised)
+            return FunctionFailure(check.id, check.title, told, error.raised, group, ask.means)
+        except CheckFailed as error:
+            return FunctionFailure(check.id, check.title, str(error), calls=group, means=ask.means)
     return None
+
+
+def _is_unwritten(each: Compared) -> bool:
+    return each.reply.raised is not None and says_unwritten(each.reply.raised)
 
 
 def _with_cause(
@@ -123,11 +173,14 @@ def _proven(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[st
     """By the id of each misconception that exceptions or answers prove by themselves, the functions that were called."""
     found: dict[str, set[str]] = {}
     for index, each in seen.items():
-        kind = kind_of(each.reply.raised) if each.reply.raised and each.right.raised is None else None
-        for name in (kind.misconception if kind else "", proven_by_answer(fingerprints, index, each)):
-            if name:
-                found.setdefault(name, set()).add(target_of(each.call))
+        for name in _proven_by(fingerprints, index, each):
+            found.setdefault(name, set()).add(target_of(each.call))
     return found
+
+
+def _proven_by(fingerprints: Fingerprints, index: int, each: Compared) -> Iterator[str]:
+    kind = kind_of(each.reply.raised) if each.reply.raised and each.right.raised is None else None
+    yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, each)))
 
 
 def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways[RecordedMutant, int]:
