@@ -153,6 +153,7 @@ class Knobs:
     order: tuple[int, ...] = (0, 1, 2)
     cut: str = "rows"
     untransposed: tuple[int, ...] = ()
+    sliced: bool = False  # the rows of each head are multiplied by themselves
     split: tuple[str, ...] = ("blocks", "blocks", "blocks")
     five_axes: str = "none"
     join: str = "side_by_side"
@@ -179,7 +180,9 @@ def make(**faults):
         given, w_qkv, w_proj = x, *_weights(mha, n, knobs)
         x = _in_dtype(given.detach() if knobs.gradient == "x" else given, knobs.dtype)
         parts = [
-            (x.detach() if knobs.gradient == f"x_{name}" else x) @ (w if i in knobs.untransposed else w.mT)
+            _times(
+                x.detach() if knobs.gradient == f"x_{name}" else x, w, knobs.sliced and n.hd, i in knobs.untransposed
+            )
             for i, (name, w) in enumerate(zip("qkv", CUTS[knobs.cut](w_qkv, n), strict=True))
         ]
         q, k, v = (parts[i] for i in knobs.order)
@@ -206,6 +209,12 @@ def _sizes(mha, x, fixed):
     nh = fixed.get("loops", fixed.get("nh", mha.n_head))
     hd = fixed.get("hd", C // nh if {"nh", "C"} & fixed.keys() else mha.head_dim)
     return SimpleNamespace(B=B, T=T, C=C, nh=nh, hd=hd)
+
+
+def _times(x, weight, rows, as_stored):
+    """x by a weight as it is stored, or turned over; by so many rows of it at a time, if that is a number."""
+    pieces = weight.split(rows) if rows else [weight]
+    return torch.cat([x @ (piece if as_stored else piece.mT) for piece in pieces], dim=-1)
 
 
 def _weights(mha, n, knobs):
@@ -357,6 +366,7 @@ MUTANTS = (
     *each("qkv_mix_batch", "five_axes", *FIVE_AXES),
     *each("heads_mix_batch", "join", "stacked_first", "along_batch", "batch_swapped", "batch_viewed"),
     *each("weight_not_transposed", "untransposed", *_SOME),
+    *each("weight_not_transposed", "untransposed", (0, 1, 2), *_SOME, sliced=True),
     *each("weight_not_transposed", "cut", "columns_turned", "turned_then_viewed_turned"),
     *each("qkv_packed_per_head", "cut", "packed_last", "packed_interleaved"),
     ("qkv_sliced_by_columns", {"untransposed": (0, 1, 2)}),

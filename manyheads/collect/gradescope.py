@@ -81,9 +81,9 @@ def _text(node: yaml.Node | None) -> str:
 
 
 def _moment(text: str) -> str:
-    """The time of a submission in ISO 8601; "" where it says none, or no zone. Ruby writes UTC as a Z after a blank."""
+    """The time of a submission in ISO 8601; "" where it says none, or no zone."""
     try:
-        return moment(f"{text[:-2]}Z" if text.endswith(" Z") else text).isoformat()
+        return moment(text).isoformat()
     except (ValueError, OverflowError):
         return ""
 

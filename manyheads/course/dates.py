@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 _DURATION = re.compile(r"(\d{1,4}) ?(minutes?|min|m|hours?|h)")
-_OFFSET = re.compile(r" ([+-]\d\d:?\d\d)$")  # as some write it, after a blank
+_OFFSET = re.compile(r" ([+-]\d\d:?\d\d|Z)$")  # as some write it, after a blank: Ruby does
 _ZONE_NAME = re.compile(r"(.+\d) ([A-Za-z][\w+/-]*)")
 
 
@@ -25,8 +25,9 @@ def moment(text: str, zone: str = "") -> datetime:
     zone: of a moment that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn, the
     later.
     """
-    named = _ZONE_NAME.fullmatch(text.strip())
-    local = _local(named[1] if named else text.strip())
+    written = _OFFSET.sub(r"\1", text.strip())
+    named = _ZONE_NAME.fullmatch(written)
+    local = _local(named[1] if named else written)
     if local.tzinfo is not None:
         return local.astimezone(UTC)
     if not (named or zone):
@@ -68,7 +69,7 @@ def _local(text: str) -> datetime:
     if re.fullmatch(r"[\d-]+", text):
         raise ValueError(f"{text} has no time of day: write it as {text} 18:00")
     try:
-        return datetime.fromisoformat(_OFFSET.sub(r"\1", text))
+        return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{text!a} is no date and time such as 2026-12-01 18:00") from None
 

@@ -63,7 +63,8 @@ class EqualSizes:
 def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> EqualSizes:
     """Ask the attempt where two axes of its tensors are equally long, and where all sizes differ, which must be wrong.
 
-    Where one axis is short, too: what has a fixed size raises elsewhere, and has there an answer with its other faults.
+    Where one axis is short, too: what has a fixed size raises elsewhere, and has there an answer with its other faults. And
+    where one axis has a single place, if nothing else has an answer: many mistakes raise alike, and few answer alike there.
 
     Only calls that raise while they compute, or answer in another shape, are tried, and nothing more is asked after one
     that works. Raises AttemptEnded.
@@ -84,6 +85,8 @@ def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges
         works = bool(pairs)
         if works:
             break
+        if all(e.reply.raised for e in asked):
+            asked += _asked(subject, [layout.at(others(layout, ()) | {axis: 1}) for axis in axes])
     return EqualSizes(works, tuple(e for e in asked if _says_something(e, reference)))
 
 

@@ -21,7 +21,8 @@ def advice(source: str, raised: Raised) -> str:
     around = [part for part in statements_of(source) if _covers(part, raised.line)]
     inside = [node for part in around for node in ast.walk(part)]
     nodes = [node for node in inside if isinstance(node, ast.expr) and _covers(node, raised.line)]
-    if any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
+    is_of_matrices = raised.message.startswith("mat1 and mat2")  # of a matrix .T turns what it should
+    if not is_of_matrices and any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
         return TRANSPOSED
     lost = {name for function in _functions(inside, raised.line) for name in _names_without_axis(function)}
     divided = [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Sub)]

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.answers import Operations, Output, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.asserts import difference
 from manyheads.checks.draw import Draw
@@ -141,25 +141,29 @@ class Holding:
 
     device = "cuda"
 
-    def __init__(self, share: float | None) -> None:
+    def __init__(self, share: float | None, *, fused: bool = False) -> None:
         self._share = share
+        self._operations = Operations(fused)
         self.asked: Call | None = None
 
     def execute(self, call: Call) -> Reply:
         self.asked = call
         peak = None if self._share is None else int(self._share * 12 * 4096**2 * 4)
-        return Reply(outputs=(Output("tensor", torch.zeros(1)),), peak=peak)
+        return Reply(outputs=(Output("tensor", torch.zeros(1)),), peak=peak, operations=self._operations)
 
 
+@pytest.mark.parametrize(("fused", "named"), [(False, "delegated"), (True, "materialised")])
 @pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)
-def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(course: Course, exercise: Exercise) -> None:
+def test_a_quarter_of_a_matrix_is_too_much_memory_for_the_fast_path(
+    course: Course, exercise: Exercise, fused: bool, named: str
+) -> None:
     check = checks_of(course, exercise).test_memory
     check(Implementation(frugal := Holding(0.2)), Draw(0))
     assert frugal.asked is not None
     assert (frugal.asked.memory, frugal.asked.dtype) == (True, "float32")  # no fast kernel of a GPU does float64
     with pytest.raises(CheckFailed, match=r"^flash=True holds 0\.30 times B · nh · T² numbers at its peak$") as caught:
-        check(Implementation(Holding(0.3)), Draw(0))
-    assert caught.value.suspect == "delegated"
+        check(Implementation(Holding(0.3, fused=fused)), Draw(0))
+    assert caught.value.suspect == named
 
 
 @pytest.mark.parametrize("exercise", ["sdpa_equivalence"], indirect=True)

@@ -369,6 +369,7 @@ WILD = [
     pytest.param("sliding_window", {"torch.softmax(scores.masked_fill(~mask, float(\"-inf\")), dim=-1)": "(mask * scores.exp()) / (mask * scores.exp()).sum(-1, keepdim=True).data"}, ["gradient_cut"], id="the data of a sum in a window's softmax"),
     pytest.param("causal_mask", {"torch.softmax(mask_scores(scores, mask), dim=-1)": "(mask_scores(scores, mask) - mask_scores(scores, mask).logsumexp(-1, keepdim=True).detach()).exp()"}, ["gradient_cut"], id="a sum that is detached behind the mask"),
     pytest.param("sdpa_equivalence", {", is_causal=True": ", attn_mask=torch.ones(T, T, dtype=torch.bool, device=x.device).tril()"}, ["materialised"], id="a mask that is made for the fused function"),
+    pytest.param("mha_by_loop", {"x @ w_q[own].T, x @ w_k[own].T": "x @ w_q[own], x @ w_k[own]"}, ["weight_not_transposed"], id="rows of a head as they are stored"),
     pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "z = self.qkv(x).view(B, T, 3, self.n_head, self.head_dim).permute(0, 2, 3, 1, 4)\n        q, k, v = (t.transpose(1, 2) for t in z.reshape(3, B, self.n_head, T, -1))"}, ["qkv_mix_batch"], id="q, k and v from the batch's axis"),
 ]  # fmt: skip
 

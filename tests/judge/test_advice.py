@@ -37,3 +37,8 @@ def test_the_line_says_what_is_known_of_it(lines: list[str], said: str) -> None:
 def test_other_exceptions_and_other_lines_are_not_the_lines_fault() -> None:
     source = "def f(q, k):\n    k = k.T\n    return q @ k\n"
     assert advice(source, raised(3)) == advice(source, raised(None)) == advice(source, raised(2, "no such thing")) == ""
+
+
+def test_of_a_matrix_t_turns_what_it_should() -> None:
+    unfit = "mat1 and mat2 shapes cannot be multiplied (77x30 and 6x30)"
+    assert advice("def f(x, w):\n    return x @ w, x @ w.T\n", raised(2, unfit)) == ""
