@@ -93,7 +93,7 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
         ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
         (
             "import time\n    while True: time.sleep(0.01)",
-            "The loop on line 3 goes round",
+            "It was still in the loop on line 3",
             "Hint 1 of 2: Which loop has no end?",
         ),
     ],
