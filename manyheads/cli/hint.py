@@ -7,20 +7,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..course import Course, CourseError, Exercise
 from ..course.secret import FOLDER
 from .console import open_console
-from .last_check import checked_last, fingerprint_path, last_result
-from .options import CourseOption, course_of, exercise_named
+from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path, last_result
+from .options import CourseOption, course_of
 from .own import check_one, is_started, missing_message, own_attempt
 
 NOTE = "hints.json"  # records which steps were shown
 
 
 def hint(
-    exercise: Annotated[
-        str | None, typer.Argument(help="Its id or file.", show_default="the one that was checked last and is not done")
-    ] = None,
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
     course: CourseOption = None,
     *,
     again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
@@ -30,7 +27,7 @@ def hint(
     Example: `course hint reshape_dance`
     """
     loaded = course_of(course)
-    wanted = exercise_named(loaded, exercise, "hint") if exercise else _checked_last(loaded)
+    wanted = exercise_meant(loaded, exercise, "hint")
     source = own_attempt(loaded, wanted)
     console = open_console()
     if source.missing:
@@ -59,17 +56,6 @@ def hint(
     if given.title:
         console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
     _print(console, given.sentence, f"course {'check' if given.last else 'hint'} {wanted.id}")
-
-
-def _checked_last(course: Course) -> Exercise:
-    """Raises CourseError if nothing was checked yet."""
-    found = checked_last(course)
-    if found is None:
-        first = course.exercises[0].id
-        raise CourseError(
-            f"a hint on which exercise? None was checked here yet. Next: course hint {first}, or another one"
-        )
-    return found
 
 
 def _print(console: Console, sentence: str, following: str) -> None:

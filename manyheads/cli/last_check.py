@@ -20,7 +20,9 @@ from ..course import Course, CourseError, Exercise
 from ..course.secret import FOLDER
 from ..result import ExerciseResult
 from ..submission import AttemptSource
+from .options import exercise_named
 
+CHECKED_LAST = "the one that was checked last and is not done"  # what a command is about without a name
 NAME = "last-check"  # the folder in FOLDER
 ENGINE = Path(__file__).parents[1]
 
@@ -68,12 +70,20 @@ def keep(exercise: Exercise, source: AttemptSource, result: ExerciseResult) -> N
     _write(exercise, _Kept(key=_key(exercise), facts=facts(exercise), attempt=_digest(source), result=result))
 
 
-def checked_last(course: Course) -> Exercise | None:
-    """The exercise that was checked last, of those that are not done if there are any; None if nothing is kept."""
+def exercise_meant(course: Course, name: str | None, command: str) -> Exercise:
+    """The exercise with this name; without one, that which was checked last, of those that are not done if there are any.
+
+    Raises CourseError if there is none of the name, or nothing was checked yet.
+    """
+    if name is not None:
+        return exercise_named(course, name, command)
     kept = ((exercise, _read(exercise)) for exercise in course.exercises)
     checked = {exercise: each.result for exercise, each in kept if each is not None and each.result is not None}
     open_ones = [exercise for exercise, result in checked.items() if not result.is_done]
-    return max(open_ones or checked, key=lambda exercise: _path(exercise).stat().st_mtime_ns, default=None)
+    if not checked:
+        following = f"course {command} {course.exercises[0].id}, or another one"
+        raise CourseError(f"{command} which exercise? None was checked here yet. Next: {following}")
+    return max(open_ones or checked, key=lambda exercise: _path(exercise).stat().st_mtime_ns)
 
 
 def fingerprint_path(exercise: Exercise) -> Path:

@@ -9,6 +9,7 @@ import typer
 
 from ..tools.crops import TABLES, TIMES
 from .console import open_console
+from .last_check import CHECKED_LAST
 from .options import CourseOption, course_of
 from .picture import write_picture
 from .trace import follow_own_attempt
@@ -17,7 +18,7 @@ FOLDER = "plots"  # in the course's folder, ignored by git
 
 
 def plot(
-    exercise: Annotated[str, typer.Argument(help="Its id or file.")],
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
     function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
     course: CourseOption = None,
     *,

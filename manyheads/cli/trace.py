@@ -12,8 +12,8 @@ from ..course import Course, CourseError, Exercise
 from ..submission import AttemptSource, lines_of
 from ..tools.crops import CROP
 from .console import open_console
-from .last_check import fingerprint_path
-from .options import CourseOption, course_of, exercise_named
+from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
+from .options import CourseOption, course_of
 from .own import is_started, missing_message, own_attempt
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def trace(
-    exercise: Annotated[str, typer.Argument(help="Its id or file.")],
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
     function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
     course: CourseOption = None,
     *,
@@ -64,7 +64,7 @@ class FollowedAttempt:
 
 def follow_own_attempt(
     course: Course,
-    name: str,
+    name: str | None,
     function: str | None,
     command: str,
     *,
@@ -73,7 +73,7 @@ def follow_own_attempt(
     times: int = 1,
 ) -> FollowedAttempt:
     """Trace the attempt in exercises/ in a process of its own. Raises CourseError; exits if it is not started."""
-    exercise = exercise_named(course, name, command)
+    exercise = exercise_meant(course, name, command)
     from ..box.forked import open_own_box
     from ..tools.follow import follow
     from ..tools.recorded import with_recorded

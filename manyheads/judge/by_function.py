@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
@@ -16,6 +16,7 @@ from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import FunctionResult
 from .functions import (
     IsRight,
+    Seen,
     asked_alone,
     failed_in,
     function_results,
@@ -25,6 +26,8 @@ from .functions import (
 )
 from .located import located, proven_in, ways_of, with_titles
 from .rest import Rest, function_that_fails
+
+ChecksFailedBy = Callable[[], Mapping[str, Sequence[Set[str]]]]
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,12 @@ def by_function(
     outcomes: Sequence[CheckOutcome],
     diagnosis: Diagnosis,
     asked: Conversation,
+    checks_failed_by: ChecksFailedBy = dict,
 ) -> ByFunction:
-    """What is known of each function that the checks ask."""
+    """What is known of each function that the checks ask.
+
+    checks_failed_by: for each misconception the checks that each of its mutants fails; empty if that is not known.
+    """
 
     def is_right(exchange: Exchange) -> bool:
         return agree(exchange.reply, reference.execute(exchange.call))
@@ -75,7 +82,32 @@ def by_function(
     titles = {id_: text.title for id_, text in bank.texts.items()}
     proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *asked.rest])
     placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
+    seen = [_with_what_shows(each, outcomes, places, placed, checks_failed_by) for each in seen]
     return ByFunction(function_results(seen, asked.source, {d.function for d in placed.every}), placed, places)
+
+
+def _with_what_shows(
+    seen: Seen,
+    outcomes: Sequence[CheckOutcome],
+    places: Mapping[str, str],
+    diagnosis: Diagnosis,
+    checks_failed_by: ChecksFailedBy,
+) -> Seen:
+    """The same, with a check that shows the function's first misconception; else one that shows none of the others; else
+    the first that it fails. It is read between that misconception's name and its hint.
+    """
+    failed = [o for o in outcomes if o.outcome not in ("passed", "skipped") and places.get(o.id) == seen.name]
+    named = [d.id for d in diagnosis.named if seen.name in (d.function, *d.also_in)]
+    if len(failed) < 2 or not named or failed[0].outcome in ("timeout", "crashed"):
+        return seen
+    reached = {name: frozenset[str]().union(*checks_failed_by().get(name, ())) for name in named}
+
+    def place(outcome: CheckOutcome) -> int:
+        shown = [name for name in named if name == outcome.suspect or outcome.id in reached[name]]
+        return 1 if not shown else 2 * (named[0] not in shown)
+
+    told = min(failed, key=place)
+    return replace(seen, check=told.title, evidence=told.evidence, raised=told.raised)
 
 
 def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsRight) -> dict[str, str]:

@@ -174,7 +174,8 @@ class Judge:
         self.faults += [o.fault for o in outcomes if o.fault]
         lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
         asked = Conversation(seen, ended, source.source, rest, later)
-        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked)
+        failed_by = partial(self._tables.checks_failed_by, exercise)
+        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked, failed_by)
         return Verdict(outcomes, functions, lines, note)
 
     def _diagnosed(

@@ -53,18 +53,23 @@ def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(
         assert forgets.startswith(f"The step is not remembered: {kept}/hints.json cannot be written (")
 
 
-def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
-    done = run_course("hint", cwd=student_copy)
+@pytest.mark.parametrize("command", ["hint", "trace", "plot"])
+def test_without_a_name_and_a_check_it_is_asked_which_is_meant(
+    run_course: Run, student_copy: Path, command: str
+) -> None:
+    done = run_course(command, cwd=student_copy)
+    following = f"Next: course {command} running_mean, or another one"
     assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        done.stderr
-        == "course: a hint on which exercise? None was checked here yet. Next: course hint running_mean, or another one\n"
-    )
+    assert done.stderr == f"course: {command} which exercise? None was checked here yet. {following}\n"
+
+
+def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
     run_course("check", "running_mean", cwd=student_copy)
     assert run_course("hint", cwd=student_copy).stdout.endswith("Next: course hint running_mean\n")
     (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
     run_course("check", cwd=student_copy)
     assert run_course("hint", cwd=student_copy).stdout.startswith("running_mean needs no hint")
+    assert "Next: course check running_mean" in run_course("trace", cwd=student_copy).stdout
 
 
 def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, student_copy: Path) -> None:
@@ -88,7 +93,7 @@ def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: 
         ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
         (
             "import time\n    while True: time.sleep(0.01)",
-            "The loop on line 3 goes round",
+            "It was still in the loop on line 3",
             "Hint 1 of 2: Which loop has no end?",
         ),
     ],

@@ -379,3 +379,22 @@ def test_what_real_code_gets_wrong(
     judge: Judge, course: Course, exercise: str, changes: Changes, expected: list[str]
 ) -> None:
     assert sorted(name[0] for name in named(judge, course, exercise, changes)) == expected
+
+
+HALF_WRITTEN = {"if n_embd % n_head != 0:": "if False:", "B, T, C = x.shape\n": "raise NotImplementedError\n"}
+TWO_MISTAKES = {"if self.training else 0.0": "", "if self.block_size < T:": "if False:"}
+
+
+@pytest.mark.parametrize(
+    ("exercise", "changes", "named", "check"),
+    [
+        pytest.param("fused_qkv", HALF_WRITTEN, "divisibility_unchecked", "refuses an n_embd that n_head does not divide", id="and not that a method is not written"),
+        pytest.param("sdpa_equivalence", TWO_MISTAKES, "dropout_always_on", "drops nothing in eval mode", id="the first of two mistakes"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_a_function_shows_the_mistake_that_is_named_first(
+    judge: Judge, course: Course, exercise: str, changes: Changes, named: str, check: str
+) -> None:
+    result = graded(judge, course, exercise, changes)
+    assert result.diagnosis[0].id == named
+    assert result.functions[0].check.startswith(check)

@@ -176,7 +176,7 @@ def test_of_two_that_are_named_neither_stands_again_as_what_the_other_may_be() -
 
 def test_a_function_that_runs_on_for_ever_is_not_headed_by_a_mistake_that_does_not_do_so() -> None:
     unchecked = Diagnosed(id="unchecked", title="You did not refuse 5 heads.", hint="64 / 5?", function="split")
-    endless = check("split", 0, 2, "timeout", "The loop on line 62 goes round without end.")
+    endless = check("split", 0, 2, "timeout", "It was still in the loop on line 62 when its time was up: does it end?")
     result = exercise(endless.model_copy(update={"function": "split"}), diagnosis=(unchecked,)).model_copy(
         update={"functions": (FunctionResult(name="split", state="wrong", check=endless.title, evidence="no end"),)}
     )
