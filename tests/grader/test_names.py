@@ -398,3 +398,22 @@ def test_what_is_told_of_a_function_shows_the_mistake_that_is_named_first(
     result = graded(judge, course, exercise, changes)
     assert result.diagnosis[0].id == named
     assert result.functions[0].check.startswith(check)
+
+
+BODY = """weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)
+    return weights @ x"""
+SKIPPED = {BODY: "raise NotImplementedError"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        pytest.param({"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}, "gradient_cut", id="a sum that is detached"),
+        pytest.param({"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, "hard_coded_dtype", id="float32"),
+    ],
+)  # fmt: skip
+def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(
+    judge: Judge, course: Course, changes: Changes, named: str
+) -> None:
+    result = graded(judge, course, "attention_scores", {**SKIPPED, **changes})
+    assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]
