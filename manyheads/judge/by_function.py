@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ..box.worker.messages import Call
+from ..checks.explain import says_unwritten
 from ..checks.implementation import LocalRunner
 from ..checks.local import Replays
 from ..checks.outcome import CheckOutcome
@@ -93,21 +94,33 @@ def _with_what_shows(
     diagnosis: Diagnosis,
     checks_failed_by: ChecksFailedBy,
 ) -> Seen:
-    """The same, with a check that shows the function's first misconception; else one that shows none of the others; else
-    the first that it fails. It is read between that misconception's name and its hint.
-    """
+    """The same, with the check to tell, if it fails several and there is a name for it."""
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped") and places.get(o.id) == seen.name]
     named = [d.id for d in diagnosis.named if seen.name in (d.function, *d.also_in)]
-    if len(failed) < 2 or not named or failed[0].outcome in ("timeout", "crashed"):
+    if len(failed) < 2 or not named:
         return seen
-    reached = {name: frozenset[str]().union(*checks_failed_by().get(name, ())) for name in named}
-
-    def place(outcome: CheckOutcome) -> int:
-        shown = [name for name in named if name == outcome.suspect or outcome.id in reached[name]]
-        return 1 if not shown else 2 * (named[0] not in shown)
-
-    told = min(failed, key=place)
+    told = to_tell(failed, {name: frozenset[str]().union(*checks_failed_by().get(name, ())) for name in named})
     return replace(seen, check=told.title, evidence=told.evidence, raised=told.raised)
+
+
+def to_tell(failed: Sequence[CheckOutcome], reached: Mapping[str, Set[str]]) -> CheckOutcome:
+    """A check that shows a function's first misconception; else one that shows none of the others; else the first that fails.
+
+    It is read between that misconception's name and its hint.
+
+    Args:
+        failed: in the order of their layers; the first stays where it ended the process.
+        reached: for each misconception, in their order, the checks that some mutant of it fails.
+    """
+    if failed[0].outcome in ("timeout", "crashed"):
+        return failed[0]
+
+    def place(outcome: CheckOutcome) -> tuple[bool, int]:
+        shown = [name for name, checks in reached.items() if name == outcome.suspect or outcome.id in checks]
+        is_unwritten = outcome.raised is not None and says_unwritten(outcome.raised)  # of a method: that is no news
+        return is_unwritten, 1 if not shown else 2 * (next(iter(reached)) not in shown)
+
+    return min(failed, key=place)
 
 
 def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsRight) -> dict[str, str]:

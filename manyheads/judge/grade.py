@@ -30,7 +30,7 @@ from .by_function import Conversation, by_function
 from .check_run import CheckRun
 from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
-from .rest import ask_the_rest
+from .rest import Rest, ask_the_rest, past_unwritten
 from .run_checks import HiddenChecks
 from .stopped_cells import explain_import, stopped_cells
 from .tables import Tables
@@ -165,7 +165,7 @@ class Judge:
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
             rest = ask_the_rest(self._checks, path, asking, names, outcomes)
             later = attempt.transcript[len(seen) :]
-            diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, source)
+            diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, rest, source)
         except AttemptEnded as end:
             outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
             return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {end}"))
@@ -185,12 +185,14 @@ class Judge:
         attempt: AttemptRunner,
         reference: RememberingRunner,
         outcomes: Sequence[CheckOutcome],
+        rest: Rest,
         source: AttemptSource,
     ) -> Diagnosis:
         if not self._settings.diagnoses:
             return Diagnosis()
         started = time.perf_counter()
-        table, seen = partial(self._table, exercise, reference.memory), list(attempt.transcript)
+        table = partial(self._table, exercise, reference.memory)
+        outcomes, seen = past_unwritten(outcomes, rest, attempt.transcript)
         replays, failed = reference.memory.replays, partial(self._tables.checks_failed_by, exercise)
         found = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays, failed)
         self.seconds_diagnosing += time.perf_counter() - started

@@ -12,8 +12,9 @@ from itertools import chain
 from pathlib import Path
 
 from ..box.connection import AttemptEnded
-from ..box.worker.answers import Reply
+from ..box.worker.answers import Raised, Reply
 from ..box.worker.messages import Call
+from ..checks.explain import says_unwritten
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, Question, RecordingRunner, target_of
@@ -54,6 +55,22 @@ def ask_the_rest(
     found = [*alone(unknown)]
     doubtful = {o.id: [stopped_at[o.id]] for _, o in found if o.outcome in _WRONG}  # did it stop for that alone?
     return [*found, *alone(doubtful)]
+
+
+def past_unwritten(
+    outcomes: Sequence[CheckOutcome], rest: Rest, transcript: Sequence[Exchange]
+) -> tuple[list[CheckOutcome], list[Exchange]]:
+    """Outcomes and transcript for a diagnosis: a check that stopped at what is not written yet ends as for a function that
+    is written and fails it, and did not ask the other.
+    """
+    written = {o.id: o for _, o in reversed(rest) if o.outcome in _WRONG and not _is_unwritten(o.raised)}
+    stopped = {o.id for o in outcomes if o.id in written and _is_unwritten(o.raised)}
+    asked = [e for e in transcript if not (e.check in stopped and _is_unwritten(e.reply.raised))]
+    return [written[o.id] if o.id in stopped else o for o in outcomes], asked
+
+
+def _is_unwritten(raised: Raised | None) -> bool:
+    return raised is not None and says_unwritten(raised)
 
 
 def function_that_fails(outcome: CheckOutcome, place: str, rest: Rest) -> str:

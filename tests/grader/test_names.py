@@ -382,19 +382,30 @@ def test_what_real_code_gets_wrong(
 
 
 HALF_WRITTEN = {"if n_embd % n_head != 0:": "if False:", "B, T, C = x.shape\n": "raise NotImplementedError\n"}
-TWO_MISTAKES = {"if self.training else 0.0": "", "if self.block_size < T:": "if False:"}
+
+
+def test_of_a_half_written_class_what_is_wrong_is_told_and_not_that_a_method_is_not_written(
+    judge: Judge, course: Course
+) -> None:
+    result = graded(judge, course, "fused_qkv", HALF_WRITTEN)
+    assert result.diagnosis[0].id == "divisibility_unchecked"
+    assert result.functions[0].check.startswith("refuses an n_embd that n_head does not divide")
+
+
+BODY = """weights = torch.softmax(x @ x.transpose(-2, -1), dim=-1)  # (..., T, T)
+    return weights @ x"""
+SKIPPED = {BODY: "raise NotImplementedError"}
 
 
 @pytest.mark.parametrize(
-    ("exercise", "changes", "named", "check"),
+    ("changes", "named"),
     [
-        pytest.param("fused_qkv", HALF_WRITTEN, "divisibility_unchecked", "refuses an n_embd that n_head does not divide", id="and not that a method is not written"),
-        pytest.param("sdpa_equivalence", TWO_MISTAKES, "dropout_always_on", "drops nothing in eval mode", id="the first of two mistakes"),
+        pytest.param({"return torch.softmax(scores, dim=-1)": "return (scores - scores.logsumexp(-1, keepdim=True).detach()).exp()"}, "gradient_cut", id="a sum that is detached"),
+        pytest.param({"return torch.softmax(scores, dim=-1)": "return torch.softmax(scores.float(), dim=-1)"}, "hard_coded_dtype", id="float32"),
     ],
 )  # fmt: skip
-def test_what_is_told_of_a_function_shows_the_mistake_that_is_named_first(
-    judge: Judge, course: Course, exercise: str, changes: Changes, named: str, check: str
+def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_beside_it(
+    judge: Judge, course: Course, changes: Changes, named: str
 ) -> None:
-    result = graded(judge, course, exercise, changes)
-    assert result.diagnosis[0].id == named
-    assert result.functions[0].check.startswith(check)
+    result = graded(judge, course, "attention_scores", {**SKIPPED, **changes})
+    assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]

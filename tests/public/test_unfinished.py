@@ -36,6 +36,7 @@ AFTER_THE_DIAGONAL = {"torch.ones(T, T, dtype=torch.bool, device=device).tril()"
         pytest.param("fused_qkv", {EACH_HEAD: f"scores + 0 * scores[..., {LATER}[0][:0]].sum()"}, ["gpt2_attention"], ["mask_missing"], id="places of ones are asked for"),
         pytest.param("fused_qkv", {"        super().__init__()\n": ""}, ["gpt2_attention"], ["super_init_missing"], id="a parent that is not woken, after the refusal"),
         pytest.param("reshape_dance", {"raise ValueError(f\"{C}": CUT_OFF}, ["merge_heads"], ["divisibility_unchecked"], id="what is left over is cut off"),
+        pytest.param("reshape_dance", {"y.transpose(1, 2).contiguous()": "y.contiguous()"}, ["split_heads"], ["merge_no_transpose"], id="half of a view both ways"),
         pytest.param("causal_mask", AFTER_THE_DIAGONAL, ["causal_weights"], ["mask_reversed", "hard_coded_device"], id="a reversed mask that stays on one device"),
         pytest.param("causal_mask", AFTER_THE_DIAGONAL, ["mask_scores", "causal_weights"], ["mask_reversed", "hard_coded_device"], id="the same, and nothing else yet"),
     ],
