@@ -18,6 +18,7 @@ from ..checks.explain import says_unwritten
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, Question, RecordingRunner, target_of
+from ..diagnosis.agree import comparable
 from .check_run import CheckRun
 from .run_checks import HiddenChecks
 
@@ -50,11 +51,22 @@ def ask_the_rest(
         for name in dict.fromkeys(chain.from_iterable(asked.values())):
             runner = OneFunction(name, run.attempt, LocalRecordingRunner(names))
             ids = [check for check, those in asked.items() if name in those]
-            yield from ((name, outcome) for outcome in checks.run(file, replace(run, attempt=runner), ids))
+            for outcome in checks.run(file, replace(run, attempt=runner), ids):
+                yield name, _unless_of_others(outcome, name, [e for e in runner.transcript if e.check == outcome.id])
 
     found = [*alone(unknown)]
     doubtful = {o.id: [stopped_at[o.id]] for _, o in found if o.outcome in _WRONG}  # did it stop for that alone?
     return [*found, *alone(doubtful)]
+
+
+def _unless_of_others(outcome: CheckOutcome, name: str, asked: Sequence[Exchange]) -> CheckOutcome:
+    """The outcome; none where it was another's answer that failed, and no answer of this function can be compared.
+
+    A check may hold what two functions say of each other, and then the reference has nothing to say of an attempt's module.
+    """
+    at_another = asked and target_of(asked[-1].call) != name
+    can_tell = any(comparable(e) for e in asked if target_of(e.call) == name)
+    return replace(outcome, outcome="skipped") if outcome.outcome in _WRONG and at_another and not can_tell else outcome
 
 
 def past_unwritten(
