@@ -50,11 +50,22 @@ def ask_the_rest(
         for name in dict.fromkeys(chain.from_iterable(asked.values())):
             runner = OneFunction(name, run.attempt, LocalRecordingRunner(names))
             ids = [check for check, those in asked.items() if name in those]
-            yield from ((name, outcome) for outcome in checks.run(file, replace(run, attempt=runner), ids))
+            for outcome in checks.run(file, replace(run, attempt=runner), ids):
+                yield name, _unless_of_others(outcome, name, [e for e in runner.transcript if e.check == outcome.id])
 
     found = [*alone(unknown)]
     doubtful = {o.id: [stopped_at[o.id]] for _, o in found if o.outcome in _WRONG}  # did it stop for that alone?
     return [*found, *alone(doubtful)]
+
+
+def _unless_of_others(outcome: CheckOutcome, name: str, asked: Sequence[Exchange]) -> CheckOutcome:
+    """The outcome; none where it was another's answer that failed, beside what a planted kernel gave this function.
+
+    That is what one attempt's own functions say of each other: the reference reaches the kernel in another way.
+    """
+    at_another = asked and target_of(asked[-1].call) != name
+    is_planted = any(e.call.planted is not None for e in asked if target_of(e.call) == name)
+    return replace(outcome, outcome="skipped") if outcome.outcome in _WRONG and at_another and is_planted else outcome
 
 
 def past_unwritten(

@@ -124,7 +124,7 @@ def _check(
             asked[index] = seen[index] = _see(fingerprints, index, attempt)
         for ask in check.asks:
             for group in ask.calls:
-                place = target_of(fingerprints.calls[group[0]])
+                place = target_of(fingerprints.calls[group[-1]])  # of which the others are only what it is held against
                 compare(ask.aspect, [asked[index] for index in group])
     except AttemptEnded as ended:
         call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None

@@ -61,16 +61,29 @@ def functions_of(
     shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
     found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
     found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
+    later = _asked_later(fingerprints, checks)
+    first = next((each.name for each in found if each.is_wrong), "")
+    found = [replace(each, stopped_at=first if each.name in later else "") for each in found]
     wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
     own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
     shows = partial(_shows, fingerprints, seen, ways)
     told = [_to_tell(failures[each.name], _of(each.name, placed), shows) for each in found]
-    found = [replace(_seen(e.name, seen, one), is_wrong=e.is_wrong) for e, one in zip(found, told, strict=True)]
+    found = [
+        replace(_seen(e.name, seen, one), is_wrong=e.is_wrong, stopped_at=e.stopped_at)
+        for e, one in zip(found, told, strict=True)
+    ]
     functions = function_results(found, source, {each.function for each in placed.every})
     wrong = [each.name for each in functions if each.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
+
+
+def _asked_later(fingerprints: Fingerprints, checks: Sequence[CheckResult]) -> set[str]:
+    """The functions of which checks ask more that are put only where all before them pass."""
+    told = {check.id for check in checks}
+    groups = (g for c in fingerprints.content.visible if c.id not in told for ask in c.asks for g in ask.calls)
+    return {target_of(fingerprints.calls[group[-1]]) for group in groups}
 
 
 def _of(name: str, diagnosis: Diagnosis) -> list[str]:
@@ -106,7 +119,7 @@ def _shows(
     return (
         name == failure.means
         or any(name in _proven_by(fingerprints, i, seen[i]) for i in failure.calls)
-        or any(ways.alike(mutant, i) for mutant in ways.mutants(name) for i in failure.calls)
+        or any(ways.alike(m, i) for m in ways.mutants(name) for i in failure.calls)
     )
 
 
@@ -139,7 +152,7 @@ def _failure(
     if result.function == name and result.outcome in ("timeout", "crashed"):
         return FunctionFailure(check.id, check.title, result.evidence)
     groups = [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
-    own = [(ask, group) for ask, group in groups if target_of(seen[group[0]].call) == name]
+    own = [(ask, group) for ask, group in groups if target_of(seen[group[-1]].call) == name]
     # That a method is not written yet is no news: what is wrong beside it goes before it.
     for ask, group in sorted(own, key=lambda each: any(_is_unwritten(seen[i]) for i in each[1])):
         try:
@@ -192,7 +205,7 @@ def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways[Reco
             calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
 
     def is_wrong(mutant: RecordedMutant, call: int) -> bool:
-        answer = content.answer(mutant, call)
+        answer = content.answer(mutant, call) if call in fingerprints.facets else None  # else mutants are not compared
         return answer is not None and not answer.agrees(content.right(call), facets_of(fingerprints, call))
 
     def alike(mutant: RecordedMutant, call: int) -> bool:

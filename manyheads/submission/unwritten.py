@@ -14,13 +14,11 @@ MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes t
 
 
 def is_unwritten(source: str) -> bool:
-    """Whether there are functions or classes, and none of them has any content; or nothing at all.
+    """Whether there are functions or classes, and none of them has any content.
 
     `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()` are no content. What
-    stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten, a blank one is.
+    stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten.
     """
-    if not source.strip():
-        return True
     nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
         return False

@@ -156,3 +156,13 @@ def test_of_two_that_explain_what_is_written_the_smaller_mistake_is_named_first(
         check_source(read(exercise.fingerprints), source, box, limits, NO_SEARCH),
     ):
         assert result.diagnosis[0].id == "wrong_view"
+
+
+@pytest.mark.parametrize("name", ["sdpa_each_head.py", "vmap_sdpa.py"])
+def test_what_is_right_stays_so_while_what_compares_it_is_not_written(judge: Judge, name: str) -> None:
+    exercise = EXERCISES["sdpa_equivalence"]
+    right = next(path for path in exercise.right_attempts() if path.name == name)
+    text = unfinished(right.read_text(encoding="utf-8"), "max_path_difference", UNFINISHED["not begun"])
+    result = judge.grade_attempt("somebody", exercise, AttemptSource("attempt.py", text))
+    assert [each.id for each in result.diagnosis] == ["stub_untouched"]
+    assert [each.state for each in result.functions] == ["so_far", "unwritten"]

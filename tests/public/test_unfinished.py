@@ -65,3 +65,21 @@ def test_what_is_told_of_a_function_shows_the_mistake_that_is_named_first(
     result = checked(exercise(id_), unfinished(id_, edits, *unwritten), monkeypatch)
     assert result.diagnosis[0].id == first
     assert result.functions[0].evidence.startswith(evidence)
+
+
+MEAN = {"(fast - by_hand).abs().max()": "(fast - by_hand).abs().mean()"}
+
+
+@pytest.mark.parametrize(
+    ("edits", "named", "states"),
+    [
+        pytest.param(MEAN, "path_difference", ["right", "wrong"], id="the measure is wrong"),
+        pytest.param({**MEAN, "if self.block_size < T:": "if False:"}, "context_unchecked", ["wrong", "so_far"], id="it is measured last"),
+    ],
+)  # fmt: skip
+def test_what_a_measure_gives_is_told_of_the_measure(
+    monkeypatch: pytest.MonkeyPatch, edits: dict[str, str], named: str, states: list[str]
+) -> None:
+    result = checked(exercise("sdpa_equivalence"), unfinished("sdpa_equivalence", edits), monkeypatch)
+    assert [each.id for each in result.diagnosis] == [named]
+    assert [each.state for each in result.functions] == states

@@ -26,8 +26,6 @@ NOTHING = {
 }
 MODULE = "from torch import nn\n\n\nclass Head(nn.Module):\n"
 EMPTY = {
-    "nothing at all": "",
-    "blank lines": "\n \n",
     "a class": f"{MODULE}    pass\n",
     "methods": f"{MODULE}    def __init__(self, n):\n        super().__init__()\n\n    def forward(self, x):\n        pass\n",
     "the parent named": f"{MODULE}    def __init__(self, n):\n        super(Head, self).__init__()\n",
@@ -37,6 +35,7 @@ SOMETHING = {
     "a parent of a very long name": f"class A(a{'.b' * 900}):\n    pass\n",
     "a parent that is no name": "class A(f()):\n    pass\n",
     "no function": "import torch\n",
+    "nothing at all": "",
     "no Python": "def mean(x):\n",
     "a line": "def mean(x):\n    y = x.mean()\n",
     "one of two": "def mean(x):\n    return x.mean()\n\n\ndef total(x):\n    pass\n",
