@@ -59,21 +59,15 @@ def functions_of(
     ways = _ways(fingerprints, seen)
     # A misconception may show itself in a function that passes what is visible, and break those that use it.
     shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
-    found = [_seen(name, seen, next(iter(failures[name]), None)) for name in names]
-    found = [replace(each, is_wrong=each.is_wrong or each.name in shown) for each in found]
-    later = _asked_later(fingerprints, checks)
-    first = next((each.name for each in found if each.is_wrong), "")
+    found = [_seen(name, seen, is_wrong=bool(failures[name]) or name in shown) for name in names]
+    later, first = _asked_later(fingerprints, checks), next((each.name for each in found if each.is_wrong), "")
     found = [replace(each, stopped_at=first if each.name in later else "") for each in found]
     wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
     own = with_own_mistake(wrong, source)
     titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
     placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
     shows = partial(_shows, fingerprints, seen, ways)
-    told = [_to_tell(failures[each.name], _of(each.name, placed), shows) for each in found]
-    found = [
-        replace(_seen(e.name, seen, one), is_wrong=e.is_wrong, stopped_at=e.stopped_at)
-        for e, one in zip(found, told, strict=True)
-    ]
+    found = [_told(each, _to_tell(failures[each.name], _of(each.name, placed), shows)) for each in found]
     functions = function_results(found, source, {each.function for each in placed.every})
     wrong = [each.name for each in functions if each.state == "wrong"]
     return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
@@ -123,18 +117,21 @@ def _shows(
     )
 
 
-def _seen(name: str, seen: Mapping[int, Compared], failure: FunctionFailure | None) -> Seen:
+def _seen(name: str, seen: Mapping[int, Compared], *, is_wrong: bool) -> Seen:
     raised = [e.reply.raised for e in seen.values() if target_of(e.call) == name]
     return Seen(
         name,
         is_asked=bool(raised),
         is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
         is_empty=bool(raised) and all(map(says_unwritten, raised)),
-        is_wrong=failure is not None,
-        check=failure.title if failure else "",
-        evidence=failure.evidence if failure else "",
-        raised=failure.raised if failure else None,
+        is_wrong=is_wrong,
     )
+
+
+def _told(seen: Seen, failure: FunctionFailure | None) -> Seen:
+    if failure is None:
+        return seen
+    return replace(seen, check=failure.title, evidence=failure.evidence, raised=failure.raised)
 
 
 def _failures(
