@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from manyheads.cli import last_check
-from manyheads.cli.last_check import checked_last, facts, keep, last_result
-from manyheads.course import Exercise, load_course
+from manyheads.cli.last_check import exercise_meant, facts, keep, last_result
+from manyheads.course import CourseError, Exercise, load_course
 from manyheads.result import CheckResult, ExerciseResult
 from manyheads.submission import AttemptSource
 from tests.copies import copy_course
@@ -194,7 +194,8 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(tmp_path: Path) -
     check = CheckResult(id="mean", title="is the mean", outcome="failed", score=0, max_score=1)
     failed = ExerciseResult(id="mean", score=0, max_score=1, checks=(check,))
     done = failed.model_copy(update={"checks": ()})
-    assert checked_last(course) is None
+    with pytest.raises(CourseError, match=r"^trace which exercise\? None was checked here yet\. Next: course trace "):
+        exercise_meant(course, None, "trace")
     for exercise, result, expected in (
         (second, failed, second),
         (first, failed, first),
@@ -205,4 +206,4 @@ def test_of_what_was_checked_last_what_is_not_done_comes_first(tmp_path: Path) -
     ):
         keep(exercise, AttemptSource(exercise.script.name, "x = 1\n"), result)
         os.utime(last_check._path(exercise), ns=(next(TIMES), next(TIMES)))  # a clock may be coarse
-        assert checked_last(course) == expected
+        assert exercise_meant(course, None, "hint") == expected
