@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..course import Exercise
 from ..course.neighbours import with_neighbours
+from ..submission.parsed import parsed
 
 SOURCES = ("solutions", "exercises", "grader")
 # Modules with which a source can read files that no import names.
@@ -46,7 +47,7 @@ def files_below(root: Path) -> Iterator[Path]:
 def reads_beyond(path: Path) -> bool:
     """Whether this source may read more of the course than itself and its neighbours. In doubt it may."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return False
     except (OSError, ValueError, SyntaxError):

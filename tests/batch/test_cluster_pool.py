@@ -26,6 +26,8 @@ def cluster() -> Iterator[LocalCluster]:
 def client(cluster: LocalCluster) -> Iterator[Client]:
     with Client(cluster, set_as_default=False) as client:
         yield client
+    for each in client._periodic_callbacks.values():  # what a lost client still asks ends in a traceback, tests later
+        client.loop.add_callback(each.stop)
 
 
 @pytest.fixture
