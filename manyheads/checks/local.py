@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -26,8 +27,12 @@ def _tensors(reply: Reply) -> list[Tensor]:
     return [tensor for tensor in tensors if tensor is not None]
 
 
-def _bytes_of(reply: Reply) -> int:
+def bytes_of(reply: Reply) -> int:
+    """The size of its tensors."""
     return sum(tensor.nbytes for tensor in _tensors(reply))
+
+
+Kept = TypeVar("Kept")
 
 
 class Replays:
@@ -42,6 +47,7 @@ class Replays:
         self.hold = hold
         self._held = held
         self._known: dict[tuple[int, int], tuple[Mapping[str, object], Reply, int]] = {}  # by the ids of names and call
+        self._kept: dict[tuple[Hashable, int], tuple[Any, int]] = {}  # with its bytes, by what it is of and the call's id
 
     def reply(self, runner: LocalRunner, call: Call) -> Reply:
         """The runner's reply, computed once for each call that is held."""
@@ -52,13 +58,26 @@ class Replays:
         if reply is None or changes != changes_in(reply):
             reply = LocalRunner.execute(runner, call)
             self._known[key] = (runner.namespace, reply, changes_in(reply))
-            self.bytes += _bytes_of(reply)
+            self.bytes += bytes_of(reply)
         return reply
+
+    def kept(self, of: Hashable, call: Call, make: Callable[[], tuple[Kept, int]]) -> Kept:
+        """What `make` makes for this call, with its bytes: made once for each call that is held. of: whose it is."""
+        if id(call) not in self._held:
+            return make()[0]
+        key = (of, id(call))
+        if key not in self._kept:
+            self._kept[key] = make()
+            self.bytes += self._kept[key][1]
+        kept: Kept = self._kept[key][0]
+        return kept
 
     def forget_calls(self, calls: Collection[int]) -> None:
         """Forget all replies to the calls with these ids, which end."""
         self._known = {key: known for key, known in self._known.items() if key[1] not in calls}
-        self.bytes = sum(_bytes_of(reply) for _, reply, _ in self._known.values())
+        self._kept = {key: kept for key, kept in self._kept.items() if key[1] not in calls}
+        self.bytes = sum(bytes_of(reply) for _, reply, _ in self._known.values())
+        self.bytes += sum(size for _, size in self._kept.values())
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class MisconceptionText:
     hints: tuple[str, str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mutant:
     """A wrong attempt: the id of its misconception, and the change that makes it.
 

@@ -18,7 +18,7 @@ from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
-from .pairs import Members, members_of, possible_pairs, simplest
+from .pairs import Members, PairRunner, members_of, possible_pairs, simplest
 from .sketch import Sketches, brief, sketch
 from .table import Table, combined
 
@@ -166,7 +166,7 @@ def _found(
     only_raised = all(e.reply.raised is not None for e in exchanges)
     for combinations in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
         for pair, namespace in combinations:
-            together = LocalRunner(namespace, reference.device, only_values=True)
+            together = PairRunner(namespace, reference.device, only_values=True, pair=pair, replays=reference.replays)
             if not _explains(together, exchanges) or (part and part.contradicts(together, reference)):
                 continue
             found_pair = simplest(bank, _needed(pair, reference, exchanges), reference, exchanges)
