@@ -35,6 +35,14 @@ def bytes_of(reply: Reply) -> int:
 Kept = TypeVar("Kept")
 
 
+@dataclass
+class _Known:
+    """What one piece of trusted code has answered. owner: lives as long as this, so that its id stays its own."""
+
+    owner: object
+    replies: dict[int, tuple[Reply, int]] = field(default_factory=dict)  # by the call's id, with its changes so far
+
+
 class Replays:
     """What trusted code (the reference, mutants) answered to calls that are made for one attempt after another."""
 
@@ -46,26 +54,40 @@ class Replays:
         self.bytes = 0  # of all tensors that are kept
         self.hold = hold
         self._held = held
-        self._known: dict[tuple[int, int], tuple[Mapping[str, object], Reply, int]] = {}  # by the ids of names and call
-        self._kept: dict[tuple[Hashable, int], tuple[Any, int]] = {}  # with its bytes, by what it is of and the call's id
+        self._known: dict[Hashable, _Known] = {}  # by whose they are: the id of a namespace, or a pair of mutants
+        self._kept: dict[tuple[Hashable, int], tuple[Any, int]] = {}  # with its bytes, by whose it is and the call's id
 
-    def reply(self, runner: LocalRunner, call: Call) -> Reply:
-        """The runner's reply, computed once for each call that is held."""
+    def reply(self, runner: LocalRunner, call: Call, whose: Hashable = None) -> Reply:
+        """The runner's reply, computed once for each call that is held.
+
+        whose: in place of the runner's namespace, where that is made anew each time.
+        """
         if id(call) not in self._held:
             return LocalRunner.execute(runner, call)
-        key = (id(runner.namespace), id(call))
-        _, reply, changes = self._known.get(key, (None, None, 0))
+        replies = self._of(runner, whose).replies
+        reply, changes = replies.get(id(call), (None, 0))
         if reply is None or changes != changes_in(reply):
             reply = LocalRunner.execute(runner, call)
-            self._known[key] = (runner.namespace, reply, changes_in(reply))
+            replies[id(call)] = (reply, changes_in(reply))
             self.bytes += bytes_of(reply)
         return reply
 
-    def kept(self, of: Hashable, call: Call, make: Callable[[], tuple[Kept, int]]) -> Kept:
-        """What `make` makes for this call, with its bytes: made once for each call that is held. of: whose it is."""
+    def known_calls(self, runner: LocalRunner, whose: Hashable = None) -> Container[int]:
+        """The ids of the calls to which the runner's reply is known."""
+        known = self._known.get(id(runner.namespace) if whose is None else whose)
+        return known.replies if known is not None else ()
+
+    def _of(self, runner: LocalRunner, whose: Hashable) -> _Known:
+        key = id(runner.namespace) if whose is None else whose
+        if key not in self._known:
+            self._known[key] = _Known(runner.namespace if whose is None else whose)
+        return self._known[key]
+
+    def kept(self, whose: Hashable, call: Call, make: Callable[[], tuple[Kept, int]]) -> Kept:
+        """What `make` makes of this call, with its bytes: made once for each call that is held."""
         if id(call) not in self._held:
             return make()[0]
-        key = (of, id(call))
+        key = (whose, id(call))
         if key not in self._kept:
             self._kept[key] = make()
             self.bytes += self._kept[key][1]
@@ -74,25 +96,33 @@ class Replays:
 
     def forget_calls(self, calls: Collection[int]) -> None:
         """Forget all replies to the calls with these ids, which end."""
-        self._known = {key: known for key, known in self._known.items() if key[1] not in calls}
+        for known in self._known.values():
+            for gone in known.replies.keys() & set(calls):
+                del known.replies[gone]
+        self._known = {key: known for key, known in self._known.items() if known.replies}
         self._kept = {key: kept for key, kept in self._kept.items() if key[1] not in calls}
-        self.bytes = sum(bytes_of(reply) for _, reply, _ in self._known.values())
+        self.bytes = sum(bytes_of(reply) for known in self._known.values() for reply, _ in known.replies.values())
         self.bytes += sum(size for _, size in self._kept.values())
 
 
 @dataclass(frozen=True)
 class ReplayRunner(LocalRunner):
-    """A local runner that computes only what nobody has asked this code before."""
+    """A local runner that computes only what nobody has asked this code before. whose: as for `Replays.reply`."""
 
     replays: Replays = field(default_factory=Replays)
+    whose: Hashable = None
 
-    def of(self, namespace: Mapping[str, object]) -> ReplayRunner:
+    def of(self, namespace: Mapping[str, object], whose: Hashable = None) -> ReplayRunner:
         """A runner for other code, which must live as long as this one's."""
-        return ReplayRunner(namespace, self.device, only_values=True, replays=self.replays)
+        return ReplayRunner(namespace, self.device, only_values=True, replays=self.replays, whose=whose)
 
     def execute(self, call: Call) -> Reply:
         """The reply."""
-        return self.replays.reply(self, call)
+        return self.replays.reply(self, call, self.whose)
+
+    def known_calls(self) -> Container[int]:
+        """The ids of the calls to which the reply need not be computed."""
+        return self.replays.known_calls(self, self.whose)
 
 
 @dataclass(frozen=True)

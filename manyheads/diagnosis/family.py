@@ -89,7 +89,9 @@ class Family:
             curves.append(reference.replays.kept(self, exchange.call, partial(self._curve, exchange.call, reference)))
             if not curves[-1].may_hold(mine[-1]):
                 return None
-        apart = torch.stack([_relative(curve.distances(other), other) for curve, other in zip(curves, mine, strict=True)])
+        apart = torch.stack(
+            [_relative(curve.distances(other), other) for curve, other in zip(curves, mine, strict=True)]
+        )
         errors: list[float] = apart.sum(0).tolist()
         best = errors.index(min(errors))
         if best in (0, GRID):

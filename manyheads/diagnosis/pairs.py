@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from ..box.worker.answers import Reply
-from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
-from ..checks.local import CachedRunner, Replays, bytes_of
+from ..checks.local import CachedRunner
 from ..checks.recording import Exchange
 from .agree import agree
 from .bank import Bank, Mutant
 from .sketch import Sketches
 from .table import Table
-
-@dataclass(frozen=True)
-class PairRunner(LocalRunner):
-    """Both mistakes of a pair in one. The same pairs are tried for one attempt after another, and most fail at one call."""
-
-    pair: tuple[Mutant, Mutant] | None = None
-    replays: Replays = field(default_factory=Replays)
-
-    def execute(self, call: Call) -> Reply:
-        """The reply, computed once for each call that is held."""
-        return self.replays.kept(self.pair, call, lambda: self._executed(call))
-
-    def _executed(self, call: Call) -> tuple[Reply, int]:
-        reply = super().execute(call)
-        return reply, bytes_of(reply)
-
 
 Members = Callable[[int], Sequence[int]]  # the members of a class, by its number, as their numbers in the bank
 DOUBTS = 4  # the most probes on which a pair may disagree although one of its faults alone changes nothing there

@@ -13,12 +13,12 @@ from torch import Tensor
 from ..box.worker.answers import Reply
 from ..checks.explain import is_refusal, is_unfinished, kind_of
 from ..checks.implementation import LocalRunner, Runner
-from ..checks.local import CachedRunner
+from ..checks.local import CachedRunner, ReplayRunner
 from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
-from .pairs import Members, PairRunner, members_of, possible_pairs, simplest
+from .pairs import Members, members_of, possible_pairs, simplest
 from .sketch import Sketches, brief, sketch
 from .table import Table, combined
 
@@ -83,11 +83,12 @@ def explain_values(
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without probes all mutants are candidates
     for column, k in enumerate(every):
         fits[:, column] = table.answers[k].agree_with(sketch([answers[k]]))
-    found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs, part)
+    order = list(exchanges)  # in which they are compared: it changes with what is found
+    found = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
     if found is None and asked != every:
         here = [every.index(k) for k in asked]
         every, fits, replies = asked, fits[:, here], [replies[i] for i in here]
-        found = _found(bank, table, every, fits, replies, reference, exchanges, most_pairs, part)
+        found = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
     if found is None and (solved := _solved(bank, reference, exchanges, part)) is not None:
         return (solved,)
     if found is None and part is None:  # a part is too little to be explained nearly
@@ -166,7 +167,7 @@ def _found(
     only_raised = all(e.reply.raised is not None for e in exchanges)
     for combinations in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
         for pair, namespace in combinations:
-            together = PairRunner(namespace, reference.device, only_values=True, pair=pair, replays=reference.replays)
+            together = reference.of(namespace, pair)  # most fail at the same call for one attempt after another
             if not _explains(together, exchanges) or (part and part.contradicts(together, reference)):
                 continue
             found_pair = simplest(bank, _needed(pair, reference, exchanges), reference, exchanges)
@@ -231,10 +232,14 @@ def _nearly_explains(
 def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
     """Whether trusted code answers every call as the attempt did. Stops at the first difference.
 
-    The exchange with the difference is moved to the front, because it usually rules out the next candidate too.
+    What need not be computed is compared first. The exchange with the difference is moved to the front, because it usually
+    rules out the next candidate too.
     """
-    for place, exchange in enumerate(exchanges):
-        if not agree(exchange.reply, runner.execute(exchange.call)):
+    known = runner.known_calls() if isinstance(runner, ReplayRunner) else ()
+    cheap = [place for place, exchange in enumerate(exchanges) if id(exchange.call) in known]
+    others = sorted({*range(len(exchanges))}.difference(cheap)) if cheap else range(len(exchanges))
+    for place in (*cheap, *others):
+        if not agree(exchanges[place].reply, runner.execute(exchanges[place].call)):
             exchanges.insert(0, exchanges.pop(place))
             return False
     return True
