@@ -114,7 +114,7 @@ class Memory:
         if id(call) in self._held:
             return call
         data = wire.encode(call)
-        digest = hashlib.blake2b(data).digest()
+        digest = hashlib.sha256(data).digest()
         if digest in self._calls:
             self._met_again.add(id(self._calls[digest]))
         else:
@@ -132,7 +132,7 @@ class Memory:
         """The reply in these bytes: of the same bytes the same object. Raises BadReply."""
         if len(payload) > LARGE:
             return read_reply(payload)
-        digest = hashlib.blake2b(payload).digest()
+        digest = hashlib.sha256(payload).digest()
         reply = self._replies.get(digest)
         if reply is None or changes_in(reply):
             reply = self._replies[digest] = read_reply(payload)

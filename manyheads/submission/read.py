@@ -92,7 +92,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
             _refuse_many_lines(path, notebook.source)
             return AttemptSource(path.name, notebook.source, cells=notebook.cells)
         _refuse_many_lines(path, text)
-        if not statements_of(text):
+        if conflict_line(text) is not None and not statements_of(text):  # most texts need not be parsed here
             _refuse_conflict(path, text)
     except (Unreadable, NotebookError) as error:
         return AttemptSource(path.name, problem=str(error))

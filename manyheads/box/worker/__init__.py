@@ -1,6 +1,6 @@
 """The only part of the engine that runs inside the box, next to student code.
 
-It imports the standard library, torch, safetensors and itself, and knows no
+It imports the standard library, torch and itself, and knows no
 exercise. The judge uses `execute` too, to ask the reference and the mutants
 the same calls in its own process.
 

@@ -16,9 +16,9 @@ class Pipes:
         """The descriptors of the end to read from and of the end to write to."""
         self._receives, self._sends = receives, sends
 
-    def recv(self, count: int) -> bytes:
-        """At most `count` bytes; none if the other side has closed the connection."""
-        return os.read(self._receives, count)
+    def recv_into(self, into: memoryview) -> int:
+        """Receive into this memory. Returns how many bytes; 0 if the other side has closed the connection."""
+        return os.readv(self._receives, [into])
 
     def sendall(self, data: bytes) -> None:
         """Send all of it. Raises BrokenPipeError if the other side has closed the connection."""

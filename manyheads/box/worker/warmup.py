@@ -76,7 +76,7 @@ def warm_up() -> None:
     """Execute calls of every kind, often enough for CPython to specialise the bytecode."""
     namespace, _ = import_source(Load(_SOURCE, _NAME))
     for call in [*_calls(torch.float64), *_calls(torch.float32)] * _TIMES:
-        received = wire.from_body(*wire.unpack(wire.encode(call)[wire.LENGTH.size :]))
+        received = wire.decode(wire.encode(call))
         assert isinstance(received, Call)
         wire.encode(execute(namespace, received, _NAME))
     del sys.modules[MODULE]
