@@ -40,7 +40,7 @@ def diagnose(
     reference: LocalRunner,
     outcomes: Sequence[CheckOutcome],
     transcript: Iterable[Exchange],
-    source: str = "",
+    source: str | None = None,
     replays: Replays | None = None,
     checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]] = dict,
 ) -> Diagnosis:
@@ -52,15 +52,17 @@ def diagnose(
     Args:
         table: called only if the table is needed.
         subject: the attempt, to be asked the table's probes.
-        source: the attempt's text, for the sizes that it contains and for whether there is anything in it.
+        source: the attempt's text, for the sizes that it contains and for whether there is anything in it; None where it
+            is not at hand.
         replays: of earlier attempts.
         checks_failed_by: for each misconception the checks that each of its mutants fails; empty if that is not known.
     """
     failed = [o for o in outcomes if o.outcome not in ("passed", "skipped")]
     if not failed:
         return Diagnosis()
-    if not any(o.outcome == "passed" for o in outcomes) and is_unwritten(source):
+    if not any(o.outcome == "passed" for o in outcomes) and source is not None and is_unwritten(source):
         return diagnosed(bank, UNTOUCHED)
+    source = source or ""
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
     transcript, unwritten = list(transcript), unwritten_names(source)
     everything = transcript

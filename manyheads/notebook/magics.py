@@ -111,7 +111,7 @@ class Magics:
         stubs = [f"def {name}(): raise NotImplementedError" for name in found.exercise.shapes if name not in names]
         source = "\n".join([source_of(names), *stubs])
         with preserved_rng_state(), redirect_stdout(io.StringIO()) as printed:  # a function is called dozens of times
-            result = check_attempt(found.fingerprints, LocalRecordingRunner(names), source, found.exercise)
+            result = check_attempt(found.fingerprints, LocalRecordingRunner(names), source or None, found.exercise)
         return _with_unrun(result.model_copy(update={"printed": printed_lines(printed.getvalue())}))
 
     def _cells(self) -> Cells:

@@ -28,18 +28,21 @@ from .functions import functions_of
 def check_attempt(
     fingerprints: Fingerprints,
     attempt: AttemptRunner | LocalRecordingRunner,
-    source: str = "",
+    source: str | None = None,
     exercise: Exercise | None = None,
 ) -> ExerciseResult:
     """The result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
 
+    source: its text; None where that is not at hand.
     exercise: its row of course.yaml; None where only the recorded checks are known.
     """
+    is_empty = source is not None and is_unwritten(source)
+    source = source or ""
     content = fingerprints.content
     seen: dict[int, Compared] = {}
     checks = list(_checks(fingerprints, attempt, seen))
     passed = all(result.outcome == "passed" for result in checks)
-    if not any(result.outcome == "passed" for result in checks) and is_unwritten(source):
+    if is_empty and not any(result.outcome == "passed" for result in checks):
         diagnosis = Diagnosis((named(fingerprints, UNTOUCHED),))
     elif passed:
         diagnosis = Diagnosis()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Sequence
 
+from .parsed import parsed
 from .text import lines_of
 
 _OTHER_LANGUAGES = frozenset(
@@ -65,7 +65,7 @@ def _every(lines: Sequence[str], only_first: bool = False) -> list[str]:
 def _stumbles_at(source: str) -> int | None:
     """The line at which this is no Python, 0 where none is known; None where it is Python."""
     try:
-        ast.parse(source)
+        parsed(source)
     except SyntaxError as error:
         return error.lineno or 0
     except (ValueError, RecursionError, MemoryError):

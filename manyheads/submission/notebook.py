@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from .magics import without_magics
+from .parsed import parsed
 from .text import with_newlines
 
 CELL_LIMIT = 2000
@@ -59,7 +60,7 @@ def without_engine(source: str) -> str:
     if sum(len(line) for line in source.split("\n") if not line.startswith("#")) > CODE_LIMIT:  # remarks cost nothing
         return source
     try:
-        statements = ast.parse(source).body
+        statements = parsed(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     lines = source.split("\n")

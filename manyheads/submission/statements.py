@@ -6,6 +6,7 @@ import ast
 from functools import lru_cache
 
 from .notebook import CODE_LIMIT
+from .parsed import parsed
 
 
 @lru_cache(maxsize=2)  # half a dozen look at each text, one after the other
@@ -17,7 +18,7 @@ def statements_of(source: str) -> tuple[ast.stmt, ...]:
     if len(source) > CODE_LIMIT:
         return ()
     try:
-        statements = ast.parse(source).body
+        statements = parsed(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     return tuple(part for part in statements if not (isinstance(part, ast.If) and _names_main(part.test)))

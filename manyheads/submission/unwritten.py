@@ -14,11 +14,13 @@ MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes t
 
 
 def is_unwritten(source: str) -> bool:
-    """Whether there are functions or classes, and none of them has any content.
+    """Whether there are functions or classes, and none of them has any content; or nothing at all but remarks.
 
     `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()` are no content. What
     stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten.
     """
+    if all(line.isspace() or line.lstrip().startswith("#") for line in source.splitlines(keepends=True)):
+        return True
     nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
         return False

@@ -38,3 +38,11 @@ def test_nothing_written_is_named_and_nothing_else_is(
     checked = check_source(read(exercise.fingerprints), source, box, limits)
     assert [(d.id, d.title) for d in checked.diagnosis] == [("stub_untouched", graded.diagnosis[0].title)]
     assert checked.diagnosis[0].hint
+
+
+@pytest.mark.parametrize("text", ["", "# Later.\n"], ids=["an empty file", "a remark"])
+def test_a_file_without_any_code_is_told_the_same(judge: Judge, box: Box, course: Course, text: str) -> None:
+    exercise, source = EXERCISES[0], AttemptSource("attempt.py", text)
+    graded = judge.grade_attempt("somebody", exercise, source)
+    checked = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker())
+    assert [[d.id for d in result.diagnosis] for result in (graded, checked)] == [["stub_untouched"]] * 2

@@ -29,13 +29,14 @@ EMPTY = {
     "a class": f"{MODULE}    pass\n",
     "methods": f"{MODULE}    def __init__(self, n):\n        super().__init__()\n\n    def forward(self, x):\n        pass\n",
     "the parent named": f"{MODULE}    def __init__(self, n):\n        super(Head, self).__init__()\n",
+    "nothing at all": "",
+    "remarks": "# Attention scores\n\n    # later\n",
     "a demonstration": 'def mean(x):\n    pass\n\n\nif __name__ == "__main__":\n    def show(x):\n        print(x)\n',
 }
 SOMETHING = {
     "a parent of a very long name": f"class A(a{'.b' * 900}):\n    pass\n",
     "a parent that is no name": "class A(f()):\n    pass\n",
     "no function": "import torch\n",
-    "nothing at all": "",
     "no Python": "def mean(x):\n",
     "a line": "def mean(x):\n    y = x.mean()\n",
     "one of two": "def mean(x):\n    return x.mean()\n\n\ndef total(x):\n    pass\n",
