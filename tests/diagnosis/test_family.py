@@ -13,7 +13,7 @@ from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import CachedRunner, Replays
 from manyheads.checks.recording import Exchange
-from manyheads.diagnosis.family import Family, to_fit
+from manyheads.diagnosis.family import COMPARED, GRID, Family, to_fit
 
 Function = Callable[[Tensor], Tensor]
 
@@ -54,6 +54,30 @@ def test_no_number_is_found_for_another_mistake() -> None:
 
 def test_a_maximum_is_no_scale_however_large() -> None:
     assert solved(lambda x: torch.nn.functional.one_hot((x @ x.mT).argmax(-1), x.shape[1]).double()) is None
+
+
+def test_what_lies_on_no_curve_is_not_searched_for() -> None:
+    made: list[float] = []
+
+    def counted(scale: float = 1.0) -> dict[str, object]:
+        made.append(scale)
+        return weights(scale)
+
+    family = Family("scale_constant", lambda c: {"scale": c}, 1e-3, 1e3, counted)
+    other, scaled = answered(lambda x: (x @ x.mT).softmax(-2)), answered(lambda x: (x @ x.mT * 0.3).softmax(-1))
+    assert family.solve(to_fit(other, REFERENCE), REFERENCE) is None
+    assert len(made) == GRID + 1
+    assert family.solve(to_fit(scaled, REFERENCE), REFERENCE) is not None
+    assert len(made) > GRID + 1
+
+
+def test_an_answer_too_long_to_be_compared_whole_is_still_solved_for() -> None:
+    call = Call("weights", (torch.randn(4, 9, 3, generator=torch.Generator().manual_seed(5), dtype=torch.float64),))
+    reply = LocalRunner(weights(0.7), "cpu", only_values=True).execute(call)
+    assert reply.outputs[0].shape == (4, 9, 9)
+    assert math.prod(reply.outputs[0].shape) > COMPARED
+    knobs = FAMILY.solve((Exchange("check", call, reply),), REFERENCE)
+    assert knobs == {"scale": pytest.approx(0.7, rel=1e-6)}
 
 
 def test_only_wrong_and_finite_answers_of_different_checks_are_fitted() -> None:

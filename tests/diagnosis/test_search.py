@@ -45,6 +45,24 @@ def test_a_pair_with_many_combinations_counts_once(most_pairs: int, expected: li
     assert [fault.mutant.id for fault in found or ()] == expected
 
 
+def test_a_mutant_whose_known_answer_differs_is_asked_nothing_more() -> None:
+    asked: list[Call] = []
+
+    def noted(x: torch.Tensor) -> torch.Tensor:
+        asked.append(first if len(x) == 5 else second)
+        return x + 1
+
+    first, second = (Call("shifted", (torch.arange(n).double(),)) for n in (5.0, 6.0))
+    reference = CachedRunner(shifted(), "cpu", only_values=True, replays=Replays({id(first), id(second)}))
+    bank = Bank(None, (Mutant("plus", {"plus": 1}, {"shifted": noted}),), {})
+    table = dataclasses.replace(TABLE, classes=((0,),), silent=torch.ones(1, 0).bool())
+    attempt = shifted(times=2)
+    exchanges = [Exchange("check", call, LocalRunner(attempt).execute(call)) for call in (first, second)]
+    reference.of(bank.mutants[0].namespace).execute(second)
+    assert explain_values(bank, table, LocalRecordingRunner(attempt), reference, exchanges) is None
+    assert asked == [second]
+
+
 def test_of_mutants_that_raise_those_are_left_that_answer_where_the_attempt_does() -> None:
     def at_most(size: int) -> Namespace:
         return {"shifted": lambda x: x[: size + 1].view(-1, len(x)) if len(x) > size else x}

@@ -104,6 +104,33 @@ def test_what_other_code_answers_is_its_own() -> None:
     assert once.execute(call).outputs[0].tensor.tolist() == [1, 1]
 
 
+def test_what_a_pair_answers_is_known_to_the_next_namespace_that_is_made_of_it() -> None:
+    memory, asked, pair = Memory(), [], (object(), object())
+    call = memory.hold(Call("f", (X,)))
+    once = ReplayRunner({}, only_values=True, replays=memory.replays)
+    runners = [once.of({"f": lambda x: asked.append(1) or x}, pair) for _ in range(2)]
+    assert id(call) not in runners[1].known_calls()
+    assert [runner.execute(call).outputs[0].tensor.tolist() for runner in runners] == [[1, 1], [1, 1]]
+    assert (len(asked), id(call) in runners[1].known_calls()) == (1, True)
+    memory.replays.forget_calls({id(call)})
+    assert id(call) not in runners[1].known_calls()
+
+
+def test_what_is_made_of_a_call_that_is_held_is_made_once_and_forgotten_with_it() -> None:
+    memory, made = Memory(), []
+
+    def make() -> tuple[str, int]:
+        made.append(1)
+        return "curve", 100
+
+    call = memory.hold(Call("f", (X,)))
+    for each in (call, call, Call("f", (X,))):
+        assert memory.replays.kept("family", each, make) == "curve"
+    assert (len(made), memory.replays.bytes) == (2, 100)
+    memory.replays.forget_calls({id(call)})
+    assert memory.replays.bytes == 0
+
+
 def test_beyond_its_limit_it_forgets_what_was_met_but_once_and_only_between_attempts() -> None:
     memory = Memory(limit=5000)
     common, rare = memory.read(payload(200)), memory.read(payload(300))

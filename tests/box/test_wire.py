@@ -1,0 +1,65 @@
+"""A message arrives as it was sent, whatever its tensors are and however its bytes come in."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.box.worker import wire
+from manyheads.box.worker.messages import Call
+
+TENSORS = {
+    "numbers behind three bytes": (torch.tensor([True, False, True]), torch.arange(4.0).double()),
+    "a number without axes": (torch.tensor(2.5),),
+    "nothing": (torch.zeros(3, 0), torch.ones(2)),
+    "half precision": (torch.arange(3).bfloat16(), torch.arange(3).half(), torch.ones(2)),
+    "integers": (torch.tensor([[1, -2]]), torch.tensor([7], dtype=torch.uint8), torch.tensor([9], dtype=torch.int32)),
+    "another order of its memory": (torch.arange(6.0).view(2, 3).T,),
+}
+
+
+class Trickle:
+    """A connection over which a few bytes come at a time."""
+
+    def __init__(self, data: bytes, at_once: int) -> None:
+        self._data, self._at_once = data, at_once
+
+    def recv_into(self, into: memoryview, /) -> int:
+        some, count = self._data[: self._at_once], min(self._at_once, len(into), len(self._data))
+        into[:count] = some[:count]
+        self._data = self._data[count:]
+        return count
+
+    def sendall(self, data: bytes, /) -> None:
+        raise AssertionError("nothing is sent here")
+
+
+def same(a: Tensor, b: object) -> bool:
+    return isinstance(b, Tensor) and a.dtype == b.dtype and torch.equal(a, b)
+
+
+@pytest.mark.parametrize("tensors", [pytest.param(t, id=name) for name, t in TENSORS.items()])
+def test_tensors_arrive_with_their_dtypes_and_shapes(tensors: tuple[Tensor, ...]) -> None:
+    received = wire.decode(wire.encode(Call("f", tensors)))
+    assert isinstance(received, Call)
+    assert all(map(same, tensors, received.args))
+
+
+def test_what_arrives_can_be_written_to_and_is_nobody_elses() -> None:
+    data = wire.encode(Call("f", (torch.ones(2), torch.ones(2))))
+    one, other = wire.decode(data), wire.decode(data)
+    assert isinstance(one, Call)
+    assert isinstance(other, Call)
+    one.args[0].add_(1)
+    assert [t.tolist() for t in (*one.args, *other.args)] == [[2, 2], [1, 1], [1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1 << 20])
+def test_a_message_that_comes_in_pieces_is_whole_and_half_of_one_is_none(at_once: int) -> None:
+    data = wire.encode(Call("f", (torch.arange(5.0),)))
+    received = wire.receive(Trickle(data, at_once))
+    assert isinstance(received, Call)
+    assert received.args[0].tolist() == [0, 1, 2, 3, 4]
+    assert wire.receive(Trickle(data[:-1], at_once)) is None
+    assert wire.receive(Trickle(b"", at_once)) is None
