@@ -44,6 +44,7 @@ def test_tensors_arrive_with_their_dtypes_and_shapes(tensors: tuple[Tensor, ...]
     received = wire.decode(wire.encode(Call("f", tensors)))
     assert isinstance(received, Call)
     assert all(map(same, tensors, received.args))
+    assert not any(tensor.data_ptr() % tensor.itemsize for tensor in received.args)
 
 
 def test_what_arrives_can_be_written_to_and_is_nobody_elses() -> None:
