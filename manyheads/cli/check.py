@@ -84,7 +84,7 @@ def _say_how_far(console: Console, course: Course, passed: Mapping[Exercise, boo
     kept, right = done_exercises(course), {exercise for exercise, is_right in passed.items() if is_right}
     done = kept | right
     if right - kept:
-        said = "note: this result cannot be kept here, and course status will not know of it. Next: free some space, or copy the folder"
+        said = "note: this result cannot be kept here, and course status will not know of it. Next: free some space, or copy the folder to where you may write"
         console.print(said, style="dim", soft_wrap=True, markup=False)
     last = [exercise for exercise in passed if passed[exercise]][-1]
     open_here = next((exercise for exercise in passed if not passed[exercise]), None)
