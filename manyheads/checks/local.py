@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
+from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
 from .explain import is_dtype_fault, is_refusal
 from .implementation import LocalRunner, Runner
@@ -32,6 +33,8 @@ def bytes_of(reply: Reply) -> int:
     return sum(tensor.nbytes for tensor in _tensors(reply))
 
 
+# A reply of more bytes is not kept: a mask of a fixed size meets many pairs, each of which answers with megabytes then.
+LARGE = MIB // 4
 Kept = TypeVar("Kept")
 
 
@@ -58,7 +61,7 @@ class Replays:
         self._kept: dict[tuple[Hashable, int], tuple[Any, int]] = {}  # with its bytes, by whose it is and the call's id
 
     def reply(self, runner: LocalRunner, call: Call, whose: Hashable = None) -> Reply:
-        """The runner's reply, computed once for each call that is held.
+        """The runner's reply, computed once for each call that is held, unless it is LARGE.
 
         whose: in place of the runner's namespace, where that is made anew each time.
         """
@@ -68,8 +71,9 @@ class Replays:
         reply, changes = replies.get(id(call), (None, 0))
         if reply is None or changes != changes_in(reply):
             reply = LocalRunner.execute(runner, call)
-            replies[id(call)] = (reply, changes_in(reply))
-            self.bytes += bytes_of(reply)
+            if (size := bytes_of(reply)) <= LARGE:
+                replies[id(call)] = (reply, changes_in(reply))
+                self.bytes += size
         return reply
 
     def known_calls(self, runner: LocalRunner, whose: Hashable = None) -> Container[int]:

@@ -116,6 +116,16 @@ def test_what_a_pair_answers_is_known_to_the_next_namespace_that_is_made_of_it()
     assert id(call) not in runners[1].known_calls()
 
 
+def test_a_large_answer_of_trusted_code_is_not_kept() -> None:
+    memory, call = Memory(), Call("f", (X,))
+    held, size = memory.hold(call), 2 * LARGE // X.element_size()
+    for numbers, kept in ((2, True), (size, False)):
+        runner = ReplayRunner({"f": lambda x, n=numbers: x[:1].expand(n).clone()}, replays=memory.replays)
+        runner.execute(held)
+        assert (id(held) in runner.known_calls()) is kept
+    assert memory.replays.bytes == X.nbytes
+
+
 def test_what_is_made_of_a_call_that_is_held_is_made_once_and_forgotten_with_it() -> None:
     memory, made = Memory(), []
 
