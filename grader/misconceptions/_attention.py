@@ -245,6 +245,8 @@ CUTS = {
     "columns_every_third": lambda z, x, W, s: [F.linear(x, W.reshape(s.C, 3 * s.C)[:, i::3]) for i in range(3)],
     "columns_of_transposed": lambda z, x, W, s: [F.linear(x, W.mT[:, i * s.C : (i + 1) * s.C]) for i in range(3)],
     "columns_sliced": lambda z, x, W, s: [F.linear(x, W[:, i * s.C : (i + 1) * s.C]) for i in range(3)],
+    "columns_turned": lambda z, x, W, s: [F.linear(x, w) for w in W.mT.reshape(3, s.C, s.C)],
+    "columns_turned_turned": lambda z, x, W, s: [x @ w for w in W.mT.reshape(3, s.C, s.C)],
     "every_third_row": lambda z, x, W, s: [F.linear(x, W.view(s.C, 3, s.C)[:, i]) for i in range(3)],
 }
 ORDERS = ["".join(order) for order in permutations("qkv") if "".join(order) != "qkv"]

@@ -15,6 +15,9 @@ from ._masking import FILLS_TRIED, SCALES_TRIED
 SEEN = {
     "keys": lambda keep, a: keep[:, None, None, :],
     "queries": lambda keep, a: keep[:, None, :, None],
+    # The two lengths made the same by cutting, or by padding with what is hidden or seen.
+    "queries_cut": lambda keep, a: cut_or_padded(keep, a, True),
+    "queries_cut_hidden": lambda keep, a: cut_or_padded(keep, a, False),
     "both": lambda keep, a: keep[:, None, :, None] & keep[:, None, None, :],
     "either": lambda keep, a: keep[:, None, :, None] | keep[:, None, None, :],
     "as_it_is": lambda keep, a: keep,
@@ -40,6 +43,11 @@ ALWAYS = (*CAUSAL, "causal_of_queries")  # without a keep, too
 
 def square(a, diagonal=0):
     return torch.ones(a.shape[-2:], dtype=torch.bool, device=a.device).tril(diagonal)
+
+
+def cut_or_padded(keep, a, seen):
+    T = a.shape[-2]
+    return F.pad(keep[:, :T], (0, max(0, T - keep.shape[1])), value=seen)[:, None, :, None]
 
 
 # Which side queries, keys and values come from.
@@ -186,7 +194,7 @@ def make(**knobs):
 
 SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
 UNSEEN = ("minus_inf", "minus_inf_added", "times_minus_inf", "minus_large", "minus_inf_and_sum")
-ON_QUERIES = ("queries", "both", "either")
+ON_QUERIES = ("queries", "both", "either", "queries_cut", "queries_cut_hidden")
 
 MUTANTS = (
     ("mask_missing", {"mask": "missing"}),

@@ -22,7 +22,7 @@ Facet = Literal[
     "outputs", "dtype", "gradients", "argument_gradients", "mutated", "parameters", "attributes", "fused", "softmax", "square"
 ]  # fmt: skip
 _FACETS: tuple[Facet, ...] = get_args(Facet)
-_SELDOM = ("softmax", "square")
+_SELDOM = ("softmax", "square", "undefined")
 
 
 class TensorFingerprint(BaseModel):
@@ -69,6 +69,7 @@ class ReplyFingerprint(BaseModel):
     fused: bool = False
     softmax: bool = False  # whether a kernel of softmax, or of its logarithm, did the work
     square: bool = False  # whether a tensor was made on the way that has the longest axis of the answers twice
+    undefined: bool = False  # whether NaN is among the answers: which gradients are NaN depends on how that is written
 
     @model_serializer(mode="wrap")
     def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -95,6 +96,8 @@ class ReplyFingerprint(BaseModel):
             pairs = zip(self.outputs, other.outputs, strict=False)
             return len(self.outputs) == len(other.outputs) and all(a.agrees(b) for a, b in pairs)
         if facet in ("gradients", "argument_gradients"):
+            if self.undefined and other.undefined:
+                return True
             names, others = (
                 [name for name in each.gradients if facet == "gradients" or is_argument(name)] for each in (self, other)
             )
@@ -117,6 +120,7 @@ def fingerprint_of(reply: Reply) -> ReplyFingerprint:
         mutated=reply.mutated,
         parameters={} if facts is None else {name: entry.shape for name, entry in facts.parameters.items()},
         attributes=attributes_of(reply),
+        undefined=any(o.tensor is not None and bool(o.tensor.isnan().any()) for o in reply.outputs),
         **operations_of(reply),
     )
 

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from torch import Tensor
 
 from .aspects import Aspect, is_broken, pairs_of
 from .compared import Compared
 from .file import Ask, Fingerprints, PublicCheck
 from .fingerprint import Facet
-from .metamorphic import is_dropped_at_another_rate
+from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
 
 _FACETS: Mapping[Aspect, Facet] = {"attributes": "attributes", "mutated": "mutated", "fused": "fused"}
-RATE = "dropout_rate_fixed"
+# What the numbers can tell of a broken aspect that mutants of several misconceptions break.
+_BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Compared]], bool]]] = {
+    "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
+    "zeros": ("mask_weak_fill", lambda calls: leaks_a_share(pairs_of(calls))),
+    "values": (
+        "mask_weak_fill",
+        lambda calls: fills_with_a_number(pairs_of(calls)) or fills_with_a_number(_added(calls)),
+    ),
+}
 
 
 def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
     """By the number of a call, the last of those that break the first aspect of a check: the misconception that the aspect
-    means, or that dropout is at work at another rate. Of a check that is asked last nothing is said where another is broken.
+    means, or its numbers tell. Of a check that is asked last nothing is said where another is broken.
     """
     ids = {mutant.id for mutant in fingerprints.content.mutants}
     found: dict[int, str] = {}
@@ -25,12 +35,24 @@ def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -
         if broken is None or (check.is_last and found):
             continue
         ask, calls = broken
-        name = ask.means or (RATE if ask.aspect == "dropped" and is_dropped_at_another_rate(pairs_of(calls)) else "")
+        name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
+        name = ask.means or (name if tells(calls) else "")
         of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
         if of_another_kind and ask.aspect != "kind":
             name = ""
         found[next(i for i, each in seen.items() if each is calls[-1])] = name if name in ids else ""
     return {i: name for i, name in found.items() if name}
+
+
+def _added(calls: Sequence[Compared]) -> list[Pair]:
+    """What the answers add to the first argument of the call."""
+    return [
+        (expected - given, found - given)
+        for each in calls
+        for expected, found in pairs_of([each])
+        if isinstance(given := next(iter(each.call.args), None), Tensor)
+        and given.shape == expected.shape == found.shape
+    ]
 
 
 def proven_beside(

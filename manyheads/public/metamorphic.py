@@ -38,6 +38,34 @@ def zeros_missed(answers: Sequence[Pair]) -> str:
     return ""
 
 
+def leaks_a_share(answers: Sequence[Pair]) -> bool:
+    """Whether every row is the reference's weights, but for a share that all take from them that should be 0: as where these
+    are hidden by a number that is not low enough."""
+    return any(bool((expected == 0).any()) for expected, _ in answers) and all(
+        expected.shape == found.shape and _leaks_a_share(expected, found) for expected, found in answers
+    )
+
+
+def _leaks_a_share(expected: Tensor, found: Tensor) -> bool:
+    hidden = expected == 0
+    share = found.masked_fill(~hidden, 0).sum(-1, keepdim=True)
+    are_weights = bool(((expected.sum(-1) - 1).abs() < _SAME).all())
+    seen_alike = bool(((found - expected * (1 - share)).abs()[~hidden] < _SAME).all())
+    return are_weights and seen_alike and bool((found[hidden] > 0).all())
+
+
+def fills_with_a_number(answers: Sequence[Pair]) -> bool:
+    """Whether the answers are the reference's, but for one finite number below 0 wherever these are −inf."""
+    if any(expected.shape != found.shape for expected, found in answers):
+        return False
+    filled = torch.cat([torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)])
+    if not len(filled) or not bool(((filled - filled[0]).abs() < _SAME).all()) or not float(filled[0]) < -_SAME:
+        return False
+    return all(
+        _is_near(expected[kept], found[kept]) for expected, found in answers if (kept := expected.isfinite()).any()
+    )
+
+
 def moves_too_much(answers: Sequence[Pair]) -> str:
     """What to say where numbers differ between two calls that are the same in the reference's answers."""
     for same, before, after in _edits(answers):

@@ -18,8 +18,10 @@ from manyheads.public.metamorphic import (
     are_related,
     difference_is_another,
     dropped_otherwise,
+    fills_with_a_number,
     is_difference,
     is_dropped_at_another_rate,
+    leaks_a_share,
     left_otherwise,
     moves_too_little,
     moves_too_much,
@@ -186,3 +188,41 @@ def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(factor: floa
 
     answers = [(calm, 3 * calm), (left(4 / 3), 3 * left(factor))]
     assert is_dropped_at_another_rate(answers) is is_another
+
+
+SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]], dtype=torch.float64)
+HIDDEN_SCORES = torch.tensor([[False, True, True], [False, False, True]])
+WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
+
+
+@pytest.mark.parametrize(
+    ("found", "leaks"),
+    [
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), True, id="a fill that is not low enough"),
+        pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
+        pytest.param(WEIGHTS, False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
+        pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"),
+        pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
+        pytest.param(WEIGHTS[:, :2], False, id="another shape"),
+    ],
+)
+def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
+    assert leaks_a_share([(WEIGHTS, found)]) is leaks
+
+
+@pytest.mark.parametrize(
+    ("found", "fills"),
+    [
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
+        pytest.param(SCORES, False, id="what stood there"),
+        pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"),
+        pytest.param(SCORES[:, :2], False, id="another shape"),
+    ],
+)
+def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
+    right = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
+    assert fills_with_a_number([(right, found)]) is fills
+    assert not fills_with_a_number([(SCORES, SCORES)])
