@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+from manyheads.checks import CheckFailed, assert_refused
+
 from . import _undropped as shared
 
 TARGET = "CachedSelfAttention"
@@ -45,12 +47,25 @@ KEPT_IN_DEFAULT = "a first call gives another answer without a cache than with c
 
 
 def keeps_in_default(attempt, s, weights, x):
-    """Whether a first call is another one without the argument than with None, which gives the same twice."""
+    """Whether a first call is another one without the argument than with None, which gives the same twice.
+
+    Or it is refused, as one with too many tokens would be, and does not come so far with None.
+    """
     module = made(attempt, s, weights)
     left_out, given, again = module(x), module(x, None), module(x, None)
-    if given.raised or again.raised or differs(given["y"].output, again["y"].output).any():
+    if given.raised:
+        return refuses(left_out) and not refuses(given)
+    if again.raised or differs(given["y"].output, again["y"].output).any():
         return False
     return bool(left_out.raised) or bool(differs(left_out["y"].output, given["y"].output).any())
+
+
+def refuses(answer):
+    try:
+        assert_refused(answer, "")
+    except CheckFailed:
+        return False
+    return True
 
 
 def forgets(module, s, draw):

@@ -124,6 +124,24 @@ CACHE = (
         PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
         JOINED_IF: "if cache:",
         RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"})),
+    # … and joined before the tokens are counted: what follows fails elsewhere.
+    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
+        PAST: "cache = [] if cache is None else cache\n"
+        "        k, v = (torch.cat([old, new], dim=2) for old, new in zip(cache, (k, v))) if cache else (k, v)\n"
+        "        past = k.shape[2] - T",
+        JOINED_IF: "if False:",
+        RETURNED: "cache[:] = [k, v]\n        return self.proj(y), cache"})),
+    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
+        PAST: "cache = [] if cache is None else cache\n        cache.append((k, v))\n"
+        "        k, v = (torch.cat(parts, dim=2) for parts in zip(*cache))\n        past = k.shape[2] - T",
+        JOINED_IF: "if False:",
+        RETURNED: "return self.proj(y), cache"})),
+    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
+        SIZES: "cache = [] if cache is None else cache\n        cache.append(x)\n"
+        "        new, x = x.shape[1], torch.cat(cache, dim=1)\n        " + SIZES,
+        PAST: "past = 0",
+        JOINED_IF: "if False:",
+        RETURNED: "return self.proj(y)[:, -new:], cache"})),
     # Changed in place.
     ("cache_changed", edit(PAST, "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0", {
         JOINED_IF: "if cache:",

@@ -371,6 +371,10 @@ WILD = [
     pytest.param("sdpa_equivalence", {", is_causal=True": ", attn_mask=torch.ones(T, T, dtype=torch.bool, device=x.device).tril()"}, ["materialised"], id="a mask that is made for the fused function"),
     pytest.param("mha_by_loop", {"x @ w_q[own].T, x @ w_k[own].T": "x @ w_q[own], x @ w_k[own]"}, ["weight_not_transposed"], id="rows of a head as they are stored"),
     pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "z = self.qkv(x).view(B, T, 3, self.n_head, self.head_dim).permute(0, 2, 3, 1, 4)\n        q, k, v = (t.transpose(1, 2) for t in z.reshape(3, B, self.n_head, T, -1))"}, ["qkv_mix_batch"], id="q, k and v from the batch's axis"),
+    pytest.param("kv_cache", {"cache=None)": "cache={})", "past = 0 if cache is None else cache[0].shape[2]": "past = cache['k'].shape[2] if 'k' in cache else 0", "if cache is not None": "if past", "cat([cache[0]": "cat([cache['k']", "cat([cache[1]": "cat([cache['v']", "return self.proj(y), (k, v)": "cache['k'], cache['v'] = k, v\n        return self.proj(y), cache"}, ["cache_shared"], id="a cache kept in a default that knows no None"),
+    pytest.param("mha_by_loop", {"torch.cat(heads, dim=-1)": "torch.cat(list(torch.stack(heads, dim=1).reshape(mha.n_head, *x.shape[:2], mha.head_dim)), dim=-1)"}, ["heads_mix_batch"], id="heads cut anew along the batch"),
+    pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "q, k, v = (x @ part.T for part in self.qkv.weight.T.reshape(3, C, C))"}, ["qkv_sliced_by_columns"], id="the fused weight turned before it is cut"),
+    pytest.param("cross_attention", {"keep[:, None, None, :]": "torch.nn.functional.pad(keep[:, : x.shape[1]], (0, max(0, x.shape[1] - keep.shape[1])), value=True)[:, None, :, None]"}, ["keep_on_queries"], id="keep cut or padded to the queries"),
 ]  # fmt: skip
 
 
