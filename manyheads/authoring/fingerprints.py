@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ..checks.explain import KINDS
 from ..course import Exercise
@@ -13,7 +14,7 @@ from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Wo
 from ..public.fingerprint import Facet, has_no_numbers
 from ..submission.digest import code_digest
 from .answers import Answers, compared_with
-from .aspects import Subject, broken_aspects, choose_all, within
+from .aspects import Broken, Subject, broken_aspects, choose_all, within
 from .known_replies import KnownReplies
 from .recorded import RecordedCalls
 
@@ -35,13 +36,23 @@ _FACETS: tuple[Facet, ...] = (
 
 
 def recorded_file(
-    exercise: Exercise, stub: str, recorded: RecordedCalls, answers: Sequence[Answers], kills: KillMatrix, pairs: Pairs
+    exercise: Exercise,
+    stub: str,
+    recorded: RecordedCalls,
+    answers: Sequence[Answers],
+    kills: KillMatrix,
+    unlisted: Mapping[Path, frozenset[str]],
+    pairs: Pairs,
 ) -> bytes:
-    """Make the fingerprint file of an exercise. answers: of all mutants of the bank, part by part."""
+    """Make the fingerprint file of an exercise.
+
+    answers: of all mutants of the bank, part by part. unlisted: the checks that each wrong attempt fails that is no mutant.
+    """
     bank = load_bank(exercise)
     known = KnownReplies(recorded.right)
     right, disputed = _right_attempts(recorded, exercise)
-    mutants, subjects = [], list(right)
+    mutants = []
+    subjects = [*right, *(Subject(fails, False, _broken(recorded, path)) for path, fails in unlisted.items())]
     found = [each for part in answers for each in known.add_all(part)]
     for place, (mutant, (places, broken)) in enumerate(zip(bank.mutants, found, strict=True)):
         mutants.append(RecordedMutant(id=mutant.id, answers=places))
@@ -78,6 +89,10 @@ def _right_attempts(recorded: RecordedCalls, exercise: Exercise) -> tuple[list[S
         disputed |= {(i, f) for i, c in enumerate(answers) for f in facets if not c.found.agrees(c.right, (f,))}
         subjects.append(Subject(frozenset(), True, broken_aspects(answers, list(recorded.groups.values()))))
     return subjects, disputed
+
+
+def _broken(recorded: RecordedCalls, path: Path) -> Broken:
+    return broken_aspects(compared_with(recorded, path), list(recorded.groups.values()))
 
 
 def _checks(

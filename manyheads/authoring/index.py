@@ -103,7 +103,7 @@ class Index:
     def _made_from(self, exercise: Exercise) -> str:
         """A digest of everything that is read to make the files. The curve is one of the files: it is kept as it is."""
         sources = [*exercise.check_sources(), exercise.checks.with_name("conftest.py"), *exercise.mutant_sources()]
-        for path in (exercise.solution, *exercise.right_attempts()):
+        for path in (exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()):
             sources += with_neighbours(path)
         sources += exercise.figure_sources
         words = {id_: each.model_dump() for id_, each in words_of(load_bank(exercise)).items()}

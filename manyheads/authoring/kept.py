@@ -42,7 +42,7 @@ def may_be_kept(exercise: Exercise, was_recorded_from: str) -> bool:
 
 def _code(exercise: Exercise, kills: bytes) -> str:
     sources = [*exercise.mutant_sources()]
-    for path in (exercise.solution, *exercise.right_attempts()):
+    for path in (exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()):
         sources += with_neighbours(path)
     digest = hashlib.sha256(engine_digest(*RECORDING).encode() + hashlib.sha256(kills).digest())
     for path in sources:

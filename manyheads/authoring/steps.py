@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Literal
 
+from ..checks.trusted import namespace_of
 from ..course import Course, Exercise
 from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
@@ -127,7 +129,14 @@ class Workshop:
         kills = self._matrix(exercise, asked) or read_kill_matrix(exercise)
         assert kills is not None
         answers = [each for each in asked if isinstance(each, Answers)]
-        return recorded_file(exercise, stub_of(exercise), self._calls(exercise), answers, kills, self._pairs(exercise))
+        calls, pairs, unlisted = self._calls(exercise), self._pairs(exercise), self._unlisted(exercise, kills.checks)
+        return recorded_file(exercise, stub_of(exercise), calls, answers, kills, unlisted, pairs)
+
+    def _unlisted(self, exercise: Exercise, checks: Sequence[str]) -> dict[Path, frozenset[str]]:
+        """The checks that each wrong attempt fails that no mutant stands for."""
+        paths = exercise.wrong_attempts()
+        rows = kill_rows(self._catalogue, exercise, [namespace_of(path) for path in paths])
+        return {path: frozenset(compress(checks, map(int, row))) for path, row in zip(paths, rows, strict=True)}
 
     def ask_all(self, exercise: Exercise) -> list[Asked]:
         """What all steps find that the files need."""

@@ -25,7 +25,8 @@ def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], see
     judge = Judge(course, box, Settings(SECRET, exercises=ids))
     for exercise in exercises:
         yield _stub(course, judge, exercise)
-        yield _wrong(course, judge, exercise)
+        yield _wrong(judge, exercise)
+        yield _wrong_at_home(course, box, exercise)
         yield _checked(course, box, exercise)
     for dtype in DTYPES:
         judge = Judge(course, box, Settings(SECRET, exercises=ids, dtype=dtype))
@@ -69,9 +70,8 @@ def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
     )
 
 
-def _wrong(course: Course, judge: Judge, exercise: Exercise) -> Claim:
-    paths = sorted((course.root / "grader" / "wrong" / exercise.id).glob("*.py"))
-    failures = []
+def _wrong(judge: Judge, exercise: Exercise) -> Claim:
+    paths, failures = exercise.wrong_attempts(), []
     for path in paths:
         result = _grade(judge, exercise, path)
         if result.score == result.max_score:
@@ -80,6 +80,21 @@ def _wrong(course: Course, judge: Judge, exercise: Exercise) -> Claim:
             failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
     says = "an unlisted wrong attempt fails and gets no diagnosis"
     more = "let a check tell it from what it is named, or add a mutant of its kind"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+
+
+def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
+    """The claim about what `course check` reports for them."""
+    fingerprints = read(exercise.fingerprints)
+    paths, failures = exercise.wrong_attempts(), []
+    for path in paths:
+        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
+        if all(c.outcome == "passed" for c in result.checks):
+            failures.append(f"{path.name} passes")
+        elif result.diagnosis:
+            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
+    says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
+    more = "let a check ask what tells it from a right one, or add a mutant of its kind; then course release"
     return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
 
 
