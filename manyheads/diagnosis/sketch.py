@@ -61,10 +61,15 @@ def brief(reply: Reply) -> Sketches:
     """
     structure, numbers, scales = _row(reply)
     ends = PROJECTIONS * sum(out.tensor is not None for out in reply.outputs) if reply.raised is None else 0
-    starts = enumerate(range(0, ends, PROJECTIONS), 1)
-    parts = torch.tensor([[place * n for n in numbers[i : i + HEAD]] for place, i in starts], dtype=torch.float32)
     scale = torch.tensor([[max(scales[:ends], default=0.0)]], dtype=torch.float32)
-    return Sketches(torch.tensor([structure], dtype=torch.int64), parts.view(-1, HEAD).sum(0, keepdim=True), scale)
+    parts = [numbers[start : start + PROJECTIONS] for start in range(0, ends, PROJECTIONS)]
+    return Sketches(torch.tensor([structure], dtype=torch.int64), brief_numbers(parts), scale)
+
+
+def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
+    """(1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is returned."""
+    parts = [[place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)]
+    return torch.tensor(parts, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
 
 
 def _row(reply: Reply) -> tuple[int, list[float], list[float]]:

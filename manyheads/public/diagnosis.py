@@ -49,7 +49,8 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
     answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
     proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
     unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
-    if unexplained.keys() - (mixed := _of_several_faults(fingerprints, unexplained)):
+    if any(not is_of_copies(each.call) for each in unexplained.values()):
+        mixed = _of_several_faults(fingerprints, unexplained)
         unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
         asked = asked - mixed
     explained = _explain(fingerprints, written, unexplained, asked, raised.keys())

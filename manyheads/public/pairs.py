@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from ..diagnosis.sketch import brief
+from torch import Tensor
+
+from ..diagnosis.sketch import Sketches, brief, brief_numbers
 from .apart import explaining_apart
 from .compared import Compared
 from .facets import is_silent, matches
@@ -12,6 +14,8 @@ from .file import Fingerprints
 from .fingerprint import ReplyFingerprint
 
 DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
+VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
+CLOSE = 0.01  # of that distance
 MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
 
 Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
@@ -65,7 +69,7 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
         seen = differing.get(index)
         if seen is not None and _has_weights(seen.found, seen.right) and not _return_alike(seen.found, seen.right):
             here = pairs.at(pairs.probe == index)
-            agree = here.answers.agree_with(brief(seen.reply))
+            agree = _agree(here.answers, seen)
             if not agree.any() or any(
                 _return_alike(reply, seen.found) for reply in fingerprints.content.replies[index]
             ):
@@ -73,6 +77,19 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
             for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
                 if all(_has_its_weights(fingerprints, m, index, seen) for m in pair):
                     yield pair
+
+
+def _agree(answers: Sketches, seen: Compared) -> Tensor:
+    """(N,) bool: which of these answers of pairs are the attempt's.
+
+    How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
+    answers of all are near it. If rounding is a part of that which counts, nothing agrees.
+    """
+    mine = brief(seen.reply)
+    right = brief_numbers([each.projections for each in seen.right.outputs if each.projections])
+    apart = (mine.numbers - right).abs().max()
+    near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)
+    return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
 
 
 def _has_its_weights(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:

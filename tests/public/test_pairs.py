@@ -128,6 +128,24 @@ def test_an_answer_that_begins_right_is_no_evidence_of_two_mistakes(monkeypatch:
     assert found.diagnosis == ()
 
 
+@pytest.mark.parametrize(
+    ("id_", "wrong"),
+    [
+        pytest.param("grouped_query_attention", "distance_bias", id="where all answers are near the reference's"),
+        pytest.param("self_attention", "dropout_on_values", id="where one token alone says as little"),
+        pytest.param("weight_split", "dropout_on_queries", id="where one token says nothing"),
+        pytest.param("weight_split", "dropout_on_values", id="where a part of the only head is left"),
+    ],
+)
+def test_what_no_misconception_describes_is_seen_and_has_no_name(
+    monkeypatch: pytest.MonkeyPatch, id_: str, wrong: str
+) -> None:
+    source = (COURSE.root / f"grader/wrong/{id_}/{wrong}.py").read_text(encoding="utf-8")
+    found = checked(exercise(id_), source, monkeypatch)
+    assert any(each.outcome != "passed" for each in found.checks)
+    assert found.diagnosis == ()
+
+
 def test_what_is_recorded_of_pairs_is_what_both_faults_together_answer() -> None:
     loop = exercise("mha_by_loop")
     recorded, bank = read(loop.fingerprints), load_bank(loop)
