@@ -88,7 +88,9 @@ JOINS = {
     "last_swapped": lambda heads, n: torch.stack(heads, dim=1).transpose(2, 3).reshape(n.B, n.T, n.C),
     "ends_swapped": lambda heads, n: torch.stack(heads, dim=1).transpose(1, 3).reshape(n.B, n.T, n.C),
     "batch_viewed": lambda heads, n: torch.cat(heads).view(n.B, n.nh, n.T, n.hd).transpose(1, 2).reshape(n.B, n.T, n.C),
-    "batch_as_heads": lambda heads, n: torch.stack(heads, dim=1).reshape(n.nh, n.B, n.T, n.hd).permute(1, 2, 0, 3).flatten(2),
+    "batch_as_heads": lambda heads, n: (
+        torch.stack(heads, dim=1).reshape(n.nh, n.B, n.T, n.hd).permute(1, 2, 0, 3).flatten(2)
+    ),
     "tokens_first": lambda heads, n: torch.stack(heads).transpose(0, 2).reshape(n.B, n.T, n.C),
     "batch_swapped": lambda heads, n: torch.stack(heads).transpose(1, 2).reshape(n.B, n.T, n.C),
     "viewed": lambda heads, n: torch.stack(heads, dim=1).transpose(1, 2).view(n.B, n.T, n.C),
