@@ -22,6 +22,7 @@ REPLY = Reply(
 RAISED = Raised("ValueError", ("ValueError",), "no", "call", None)
 OTHERS = [
     pytest.param({"outputs": (Output("tensor", 2 * ONES, "float64", "cpu", (2,)),)}, id="another output"),
+    pytest.param({"outputs": (Output("tensor", ONES * torch.nan, "float64", "cpu", (2,)),)}, id="no number"),
     pytest.param({"outputs": REPLY.outputs * 2}, id="one output more"),
     pytest.param({"outputs": (Output("tensor", ONES, "float32", "cpu", (2,)),)}, id="another dtype"),
     pytest.param({"gradients": {"args.0": 2 * ONES, "args.1": None}}, id="another gradient"),

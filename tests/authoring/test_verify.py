@@ -39,6 +39,7 @@ USED = "every check is failed by a mutant"
 PAIRS = "both faults of a pair are named"
 STUB = "the untouched stub scores 0"
 WRONG = "an unlisted wrong attempt fails and gets no diagnosis"
+WRONG_AT_HOME = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
 RIGHT = "every right attempt scores full"
 CHECKED = "every right attempt passes `course check`"
 SILENT = "an attempt that gives no answer passes no check"
@@ -147,6 +148,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         "nothing is left to fill": (7, 7),
         STUB: (1, 1),
         WRONG: (1, 1),
+        WRONG_AT_HOME: (1, 1),
         CHECKED: (3, 3),
         f"{SILENT} (11 ways)": (11, 11),
         LINE: (10, 10),
@@ -251,7 +253,7 @@ TANGLED = """\
         ),
         pytest.param(
             add("grader/wrong/running_mean/listed.py", "def running_mean(x):\n    return x.cumsum(0)\n"),
-            {WRONG: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"]},
+            {key: ["listed.py is named ['sum_not_mean', 'empty_unchecked']"] for key in (WRONG, WRONG_AT_HOME)},
             id="a wrong attempt that gets a name",
         ),
         pytest.param(
@@ -259,7 +261,7 @@ TANGLED = """\
                 "grader/wrong/running_mean/fine.py",
                 "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n",
             ),
-            {WRONG: ["fine.py scores full"]},
+            {WRONG: ["fine.py scores full"], WRONG_AT_HOME: ["fine.py passes"]},
             id="a wrong attempt that is right",
         ),
     ],
