@@ -78,13 +78,17 @@ def _run() -> int:
 
 
 def _say(sentences: str) -> None:
-    """Print them to stderr. A terminal would end its lines within a word."""
+    """Print them to stderr. A terminal would end its lines within a word. What is to be done next begins a line, so that its
+    command can be copied whole where it fits one.
+    """
     if sys.stderr.isatty():
         from shutil import get_terminal_size
         from textwrap import fill
 
-        wide, lines = max(get_terminal_size().columns, 20), sentences.splitlines()
-        sentences = "\n".join(fill(line, wide, break_long_words=False, break_on_hyphens=False) for line in lines)
+        wide = max(get_terminal_size().columns, 20)
+        lines = [line if len(line) <= wide else line.replace(" Next: ", "\nNext: ") for line in sentences.splitlines()]
+        parts = [part for line in lines for part in line.splitlines()]
+        sentences = "\n".join(fill(part, wide, break_long_words=False, break_on_hyphens=False) for part in parts)
     print(sentences, file=sys.stderr)
 
 

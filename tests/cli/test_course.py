@@ -82,7 +82,7 @@ def test_help_lists_a_students_commands_to_a_student_and_all_to_an_instructor(tm
 # Wrong usage, and what to do about it
 
 
-def test_a_refusal_ends_its_lines_between_words_on_a_terminal_and_is_one_line_elsewhere(run_course: Run) -> None:
+def test_on_a_terminal_a_refusal_ends_lines_between_words_and_begins_one_with_what_comes_next(run_course: Run) -> None:
     pty = pytest.importorskip("pty")
     terminal, its_end = pty.openpty()
     command = [sys.executable, "-m", "manyheads", "check", "median", "--course", str(TINY)]
@@ -92,6 +92,7 @@ def test_a_refusal_ends_its_lines_between_words_on_a_terminal_and_is_one_line_el
     elsewhere = run_course(*command[3:]).stderr
     assert max(map(len, shown.splitlines())) <= 60
     assert [shown.split(), elsewhere.count("\n")] == [elsewhere.split(), 1]
+    assert [line for line in shown.splitlines() if "Next:" in line] == ["Next: course status"]
 
 
 @pytest.mark.parametrize(
