@@ -61,6 +61,7 @@ def filled(*pairs):
 NO_RESCALE = (
     edit(TOTAL, "total = total + shares.sum(-1, keepdim=True)", {GATHERED: "gathered = gathered + shares @ values"}),
     edit(GATHERED, "gathered = gathered + shares @ values"),
+    edit(GATHERED, "gathered = gathered + shares @ values / total", {ANSWERS: "answers.append(gathered)"}),
     edit(TOTAL, "total = total + shares.sum(-1, keepdim=True)"),
     edit("fix, shares = (highest - higher).exp()", "fix, shares = (higher - highest).exp().nan_to_num(posinf=0.0)"),
     edit(ONLINE_TOTAL, "total = total + (piece - higher).exp().sum(-1, keepdim=True)"),

@@ -308,7 +308,7 @@ MUTANTS = (
     ("heads_interleaved", {"cut": "heads_innermost", "merge": "axes_(2, 3, 1)"}),
     *each("heads_interleaved", split="interleaved", split_of=PARTS),
     *ways("heads_missing_transpose", attend_over="heads"),
-    *ways("heads_missing_transpose", attend_over="heads", merge="straight"),
+    *ways("heads_missing_transpose", attend_over="heads", merge=("straight", "sizes_of_transposed")),
     ("heads_missing_transpose", {"attend_over": "heads", "mask": "missing", "fast_mask": "missing"}),
     ("heads_missing_transpose", {"manual_attend_over": "heads", "manual_mask": "missing"}),
     ("heads_missing_transpose", {"flash_attend_over": "heads", "flash_fast_mask": "missing"}),
