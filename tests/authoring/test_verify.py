@@ -358,6 +358,19 @@ def test_a_fault_that_is_released_breaks_its_claim_and_no_other(
     assert_broken(verify(tiny_copy, None if PAIRS in claims else 0), claims)
 
 
+TWO_CHANGES = '    ("counts_all", {"count": "all"}),\n    ("counts_all", {"count": "all", "empty": "accepted"}),\n'
+
+
+def test_of_a_pair_in_which_a_change_does_nothing_the_names_are_those_of_the_rest(
+    verify: Verify, tiny_copy: Path
+) -> None:
+    """Of the last number alone the count is right."""
+    write(BANK, KNOBS.replace('    ("counts_all", {"count": "all"}),\n', TWO_CHANGES))(tiny_copy)
+    release(tiny_copy)
+    pairs = next(claim for claim in verify(tiny_copy, None) if claim.says == PAIRS)
+    assert pairs.failures == ()
+
+
 def test_claims_about_one_exercise_say_nothing_of_the_others(with_median: Path) -> None:
     """Nor of stray files, which may be an exercise that is not in course.yaml yet."""
     release(with_median)

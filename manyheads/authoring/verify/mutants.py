@@ -19,7 +19,7 @@ from ..kill_matrix import bits
 from .claim import Claim
 from .families import verify_families
 from .order import verify_order
-from .trial import TrialRun, behaviour_of, is_first
+from .trial import Behaviour, TrialRun, behaviour_of, is_first
 from .unfinished import verify_unfinished
 
 PAIR_SHARE = 0.9
@@ -119,12 +119,22 @@ def _pairs(exercise: Exercise, bank: Bank, trial: TrialRun, alone: Mapping[int, 
         if behaviour_of(outcomes) in (alone[id(first)], alone[id(second)]):
             continue
         names = {name for d in diagnosis for name in (d.id, *d.alternatives)}
-        if {first.id, second.id} <= names:
+        expected = [{first.id, second.id}, *_simpler(bank, trial, first, second, behaviour_of(outcomes))]
+        if any(each <= names for each in expected):
             held += 1
         else:
             failures.append(f"{_label(first)} and {_label(second)} are named {[d.id for d in diagnosis]}")
     says, apart = "both faults of a pair are named", "let a check tell these pairs from others"
     return Claim(exercise.id, says, held, held + len(failures), tuple(failures), PAIR_SHARE, apart)
+
+
+def _simpler(bank: Bank, trial: TrialRun, first: Mutant, second: Mutant, seen: Behaviour) -> Iterator[set[str]]:
+    """The names of pairs with fewer changes that behave as this one does: beside the other fault a change may do nothing."""
+    for one, other in ((first, second), (second, first)):
+        for fewer in (mutant for mutant in bank.mutants if mutant.faults.items() < one.faults.items()):
+            namespace = bank.combine(fewer, other)
+            if namespace is not None and behaviour_of(trial.run(namespace)[0]) == seen:
+                yield {fewer.id, other.id}
 
 
 def _taken_by(diagnosis: Sequence[Diagnosed], bank: Bank) -> str:
