@@ -32,6 +32,7 @@ SOLUTION = "solutions/averages/01_running_mean.py"
 CHECKS = "grader/checks/test_running_mean.py"
 BANK = "grader/misconceptions/running_mean.py"
 RIGHT = "grader/right/running_mean/loop.py"
+WRONG = "grader/wrong/running_mean/median.py"
 TEXTS = "grader/texts.yaml"
 SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
@@ -109,6 +110,8 @@ def test_a_copy_elsewhere_is_current_too(released: Path, tmp_path: Path) -> None
         pytest.param(replace(BANK, '"len(x)"', '"len(x) + 0"'), id="a mutant"),
         pytest.param(append(RIGHT, "# a remark\n"), id="a right attempt"),
         pytest.param(lambda folder: (folder / RIGHT).unlink(), id="a right attempt less"),
+        pytest.param(append(WRONG, "# a remark\n"), id="an unlisted wrong attempt"),
+        pytest.param(lambda folder: (folder / WRONG).unlink(), id="an unlisted wrong attempt less"),
         pytest.param(replace(TEXTS, "How many numbers are in the mean", "How many are in the mean"), id="a hint"),
         pytest.param(replace("course.yaml", "How many numbers have", "How many have"), id="the row of course.yaml"),
     ],
@@ -221,7 +224,6 @@ def test_a_record_whose_numbers_are_others_is_made_again(
 
 
 def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
-    append("grader/wrong/running_mean/other.py", "raise ValueError\n")(released)
     append(TEXTS, "\nno_mutant_of_this:\n  title: unused\n  explanation: none\n  hints: [a, b, c]\n")(released)
     assert release(released)[0] == 0
 
