@@ -17,12 +17,13 @@ from .canvas import Canvas
 from .clones import Clones
 from .code_page import WESTERN
 from .commits import commit_time
-from .exercise import Exercises, NotAsked, NotPlaced
+from .exercise import Exercises, NotAsked, NotPlaced, Reading
 from .folders import Folders as StudentFolders
 from .found import Found, Limits, Refused, own_name
 from .google import Google
 from .gradescope import Gradescope
 from .identify import Folders, NoFolder
+from .ilias import Ilias
 from .lay_out import Candidate, Laid, digest_of, lay_out
 from .memory import Origin, read_memory
 from .moodle import Moodle
@@ -31,12 +32,13 @@ from .platform import Contents, Download, HandedIn, Platform
 from .read import Reader
 from .rivals import paths_of, tell_apart, thrown_together
 from .sakai import Sakai
+from .schoology import Schoology
 from .teams import Teams
 
 # Folders take what no other knows.
 PLATFORMS: tuple[Platform, ...] = (
     *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Teams(), Google()),
-    *(Sakai(), OpenOlat(), Clones()),
+    *(Sakai(), OpenOlat(), Schoology(), Clones(), Ilias()),
     StudentFolders(),
 )
 
@@ -67,6 +69,7 @@ def collect(
     memory, done = read_memory(out), Collected()
     reader, folders = Reader(limits or Limits()), Folders(roster, dict(memory.folders))
     exercises, left_out = Exercises(course, only), 0
+    readings: dict[str, Reading] = defaultdict(Reading)
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for download in downloads:
         read = Download(download.resolve().name, tuple(reader.read(download)))
@@ -80,7 +83,8 @@ def collect(
             done.said += _returned(download, contents.feedback)
             for each in contents.handed_in:
                 try:
-                    candidate = _candidate(each, platform.name, download, folders, exercises)
+                    reading = readings[f"{platform.name} {each.person.key}"]
+                    candidate = _candidate(each, platform.name, download, folders, exercises, reading)
                 except NotAsked:
                     left_out += 1
                 except (NotPlaced, NoFolder) as error:
@@ -91,7 +95,7 @@ def collect(
             candidates[candidate.student, candidate.exercise.id].append(candidate)
     try:
         for key in sorted(candidates):
-            told = tell_apart(candidates[key], out, memory)
+            told = tell_apart(candidates[key], out, memory, readings[key[0]])
             done.laid += told.laid + (lay_out(told.clear, out, memory) if told.clear else [])
             done.not_taken += told.said
     finally:
@@ -114,14 +118,16 @@ def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
     return found
 
 
-def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises) -> Candidate:
+def _candidate(
+    each: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises, reading: Reading
+) -> Candidate:
     """The file as it may be laid out. Raises NotPlaced, NoFolder."""
     name = own_name(each.name)
     ending = PurePath(name).suffix.lower()
     content = each.file.content
     if ending not in ENDINGS or content is None:
         raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
-    exercise = exercises.of(name, content)
+    exercise = exercises.of(name, content, reading)
     origin = Origin(
         platform=platform,
         order=each.order,
@@ -136,7 +142,8 @@ def _candidate(each: HandedIn, platform: str, download: Path, folders: Folders, 
     named, plain = exercises.names(name), exercises.is_plain(name)
     in_place = plain and each.file.path[-3:-1] == exercise.script.relative_to(exercise.root).parts[:-1]
     student = folders.of(platform, each.person)
-    return Candidate(student, exercise, ending, content, origin, each.late, named, plain, in_place)
+    person = each.person.key if each.named else ""
+    return Candidate(student, exercise, ending, content, origin, each.late, named, plain, in_place, person)
 
 
 def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -11,8 +11,10 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +23,14 @@ from ..submission import Unreadable, read_text
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REF = re.compile(r"refs/heads/(?!.*\.\.)[\w./@+-]+")
-SECONDS = 20  # for one clone
+SECONDS = 20  # for one clone, however many folders it has: of a thousand with a long history each takes as long
+
+
+@dataclass
+class _Patience:
+    """How many seconds more git may take in one clone."""
+
+    left: float = SECONDS
 
 
 def commit_time(download: Path, path: tuple[str, ...]) -> str:
@@ -35,12 +44,20 @@ def commit_time(download: Path, path: tuple[str, ...]) -> str:
 
 @cache
 def _last_commit(clone: Path, folder: str) -> str:
-    commit, git = _head(clone / ".git"), shutil.which("git")
-    if not commit or git is None:
+    commit, git, patience = _head(clone / ".git"), shutil.which("git"), _patience(clone)
+    if not commit or git is None or patience.left <= 0:
         return ""
+    started = time.monotonic()
     with _empty_repository(git, clone / ".git") as environment:
         command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
-        return _run(command, environment)
+        found = _run(command, environment, patience.left)
+    patience.left -= time.monotonic() - started
+    return found
+
+
+@cache
+def _patience(clone: Path) -> _Patience:
+    return _Patience()
 
 
 @contextmanager
@@ -61,9 +78,9 @@ def _empty_repository(git: str, theirs: Path) -> Iterator[dict[str, str]]:
         yield {**environment, **more, "GIT_OBJECT_DIRECTORY": str((theirs / "objects").resolve())}
 
 
-def _run(command: list[str], environment: dict[str, str]) -> str:
+def _run(command: list[str], environment: dict[str, str], seconds: float = SECONDS) -> str:
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

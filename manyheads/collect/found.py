@@ -70,6 +70,14 @@ class Budget:
     members_left: int
     within: Budget | None = field(default=None, repr=False)
 
+    def share(self, most: Budget) -> Budget:
+        """A budget within this one. Of that of all downloads it is a quarter of what is left at most: nobody's archives,
+        however many, leave nothing for the others'."""
+        size, members = most.bytes_left, most.members_left
+        if self.within is None:
+            size, members = min(size, self.bytes_left // 4), min(members, self.members_left // 4)
+        return Budget(size, members, within=self)
+
     def spend(self, size: int = 0, members: int = 0) -> None:
         """Count bytes and members, here and in the budget around this one. Raises TooMuch."""
         self.bytes_left -= size

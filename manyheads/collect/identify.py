@@ -61,13 +61,26 @@ class Folders:
         """The person's row of the roster, if there is one and only one."""
         if self.roster is None:
             return None
-        ids = {"canvas_id": person.canvas_id, "sis_id": person.sis_id, "email": person.email, "github": person.github}
+        names = ("canvas_id", "sis_id", "email", "github", "login")
+        ids = {name: getattr(person, name) for name in names}
         found = self.roster.with_id(**ids) or self.roster.with_id(id=person.folder) or self._by_end(person.github)
         if found is None and person.sis_id:
             found = self.roster.with_id(id=person.sis_id)
         if found is None and len(named := self.roster.named(person.name)) == 1:
             found = named[0]
-        return found
+        return found or self._by_first_word(person.name)
+
+    def _by_first_word(self, name: str) -> Student | None:
+        """By a school's id or a login before the name, as Brightspace writes both: 23304308 Lovelace, al1 Ada Lovelace.
+
+        A word without a digit may be the name of somebody else: then the rest has to be that student's name.
+        """
+        assert self.roster is not None
+        word, _, rest = name.partition(" ")
+        found = self.roster.with_id(id=word, sis_id=word, login=word) if rest else None
+        if found is None or any(letter.isdigit() for letter in word) or found in self.roster.named(rest):
+            return found
+        return None
 
     def _by_end(self, repository: str) -> Student | None:
         """By the end of a repository's name: hw1-ada-l is of ada-l."""

@@ -31,6 +31,7 @@ class State(StrEnum):
 class Candidate:
     """A file that may be laid out.
 
+    person: whose it is on the platform, where its files say that by a number; "" elsewhere.
     is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
     course's repository has it.
     """
@@ -44,6 +45,7 @@ class Candidate:
     is_named: bool = True
     is_plain: bool = True
     is_in_place: bool = False
+    person: str = ""
 
     @property
     def path(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from ..course import Course
 from ..submission import ENDINGS, shown
 from .collect import Collected
-from .exercise import Exercises, NotPlaced
+from .exercise import Exercises, NotPlaced, Reading
 from .found import Found, own_name
 from .lay_out import Candidate, State, digest_of, lay_out
 from .memory import Memory, Origin
@@ -20,12 +20,12 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
 
     A file that has the exercise's own name, in its own folder at that, comes before others of the same exercise.
     """
-    reader, done, exercises = Reader(), Collected(), Exercises(course)
+    reader, done, exercises, reading = Reader(), Collected(), Exercises(course), Reading()
     candidates: dict[str, list[Candidate]] = defaultdict(list)
     found = reader.read(handed_in)
     for file in (each for each in found if _ending(each) in ENDINGS):
         try:
-            candidate = _candidate(file, exercises, student)
+            candidate = _candidate(file, exercises, student, reading)
         except NotPlaced as reason:
             done.not_taken.append(f"{_path(file)} {reason}")
         else:
@@ -44,10 +44,10 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
     return done
 
 
-def _candidate(file: Found, exercises: Exercises, student: str) -> Candidate:
+def _candidate(file: Found, exercises: Exercises, student: str, reading: Reading) -> Candidate:
     """Raises NotPlaced."""
     ending, content = _ending(file), file.content or b""
-    exercise = exercises.of(own_name(file.name), content)
+    exercise = exercises.of(own_name(file.name), content, reading)
     own = file.name == f"{exercise.stem}{ending}"
     in_place = own and file.path[-2:-1] == (exercise.assignment.id,)
     origin = Origin(

@@ -30,6 +30,7 @@ class Person:
     sis_id: str = ""
     email: str = ""
     github: str = ""
+    login: str = ""
 
 
 @dataclass(frozen=True)

@@ -97,8 +97,8 @@ class Reader:
             budget.spend(len(content))
             yield Found(path, content, modified)
             return
-        inner = Budget(self.limits.inner, self.limits.inner_members, within=budget)
-        before = len(self.refused)
+        inner = budget.share(Budget(self.limits.inner, self.limits.inner_members))
+        before, left = len(self.refused), (budget.bytes_left, budget.members_left)
         try:
             listed = self.limits.inner_listed
             found = list(self._archive(io.BytesIO(content), path[-1], path, depth + 1, inner, listed))
@@ -106,6 +106,8 @@ class Reader:
             if min(budget.bytes_left, budget.members_left) < 0:
                 raise  # not this archive alone
             del self.refused[before:]
+            if budget.within is None:  # nothing of it is kept; one within a student's own counts, for the time it takes
+                budget.bytes_left, budget.members_left = left
             return self._refuse(path, f"is not opened: {error}. {_AGAIN}")
         yield from found
 

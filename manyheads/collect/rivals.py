@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..submission import ENDINGS
 from ..submission.unwritten import is_unwritten
-from .exercise import source_of
+from .exercise import Reading
 from .lay_out import Candidate, Laid, State, digest_of
 from .memory import Memory
 
@@ -30,16 +30,19 @@ class Told:
     said: list[str] = field(default_factory=list)
 
 
-def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory) -> Told:
-    """One student's files of one exercise, scripts and notebooks each for themselves."""
+def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading) -> Told:
+    """One student's files of one exercise, scripts and notebooks each for themselves. reading: of that student's files."""
     told = Told()
+    if len(several := _of_several(candidates)) > 1:
+        told.said.append(_claimed(several))
+        return told
     for ending in ENDINGS:
         ordered = sorted((c for c in candidates if c.ending == ending), key=_age)
         rivals = _rivals(ordered)
         if len(_contents(rivals)) < 2:
             told.clear += ordered
             continue
-        left = _kept(rivals, _is_written)
+        left = _kept(rivals, lambda c: _is_written(c, reading))
         left = _kept(left, lambda c: c.is_named)
         left = _kept(left, lambda c: c.is_in_place)
         if len(_contents(left)) == 1:
@@ -74,6 +77,24 @@ def paths_of(candidates: Sequence[Candidate]) -> str:
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
 
 
+def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """A file of each person of a download, where these are several: they have one name, which is all that the roster knows.
+
+    Students may choose their names: the newest file would take the place of somebody else's.
+    """
+    first: dict[str, dict[str, Candidate]] = {}
+    for each in candidates:
+        if each.person:
+            first.setdefault(each.origin.download, {}).setdefault(each.person, each)
+    return next(([*found.values()] for found in first.values() if len(found) > 1), [])
+
+
+def _claimed(several: Sequence[Candidate]) -> str:
+    first = several[0]
+    said = f"{paths_of(several)} are of several persons, and the roster takes each of them for {first.student!a}"
+    return f"{first.origin.download}: {said}. Next: give --roster a file that tells them apart"
+
+
 def _age(each: Candidate) -> tuple[float, float, str]:
     return (each.origin.order, each.origin.modified, each.origin.path)
 
@@ -98,8 +119,9 @@ def _kept(candidates: Sequence[Candidate], counts: Callable[[Candidate], bool]) 
     return [each for each in candidates if counts(each)] or candidates
 
 
-def _is_written(each: Candidate) -> bool:
-    return not is_unwritten(source_of(each.ending, each.content))
+def _is_written(each: Candidate, reading: Reading) -> bool:
+    source = reading.source(each.ending, each.content)
+    return source is None or not is_unwritten(source)
 
 
 def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> Candidate | None:

@@ -17,6 +17,13 @@ from .member import BadArchive, BadMember, Member, read_at_most, safe_path
 
 _CHUNK = 1024 * 1024
 _LATEST = 2.0**33  # seconds since 1970: in the year 2242
+# Bytes of a header about headers, which the library reads into memory; and of all that speak of every member, which it copies
+# to each: 200,000 names in 424 KB made 15 GB. `git archive` writes one, of 52 bytes.
+_LONGEST, _ALL_GLOBAL = 64 * 1024, 1024
+_ABOUT_HEADERS = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
 _FAULTS = (tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, OverflowError, RecursionError)
 _DAMAGED = "it is damaged, or neither zip nor tar"  # what is no zip is read as a tar, whatever it is called
 
@@ -29,7 +36,7 @@ def tar_members(file: BinaryIO, limits: Limits, most_bytes: int) -> Iterator[Mem
     with tempfile.TemporaryFile() as plain:
         _unpack(file, plain, most_bytes)
         try:
-            with tarfile.open(fileobj=plain, mode="r:") as archive:
+            with tarfile.open(fileobj=plain, mode="r:", tarinfo=_with_short_headers()) as archive:
                 last = None
                 for info in archive:
                     if last is not None and info.offset <= last:
@@ -39,6 +46,25 @@ def tar_members(file: BinaryIO, limits: Limits, most_bytes: int) -> Iterator[Mem
                         yield _member(archive, info, limits)
         except _FAULTS:
             raise BadArchive(_DAMAGED) from None
+
+
+def _with_short_headers() -> type[tarfile.TarInfo]:
+    """What the library reads one archive's headers into."""
+
+    class ShortHeaders(tarfile.TarInfo):
+        left = _ALL_GLOBAL
+
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> ShortHeaders:
+            """A header. Raises BadArchive for one that is longer than any that is needed."""
+            header = super().frombuf(buf, encoding, errors)
+            if header.type == tarfile.XGLTYPE:
+                cls.left -= header.size
+            if cls.left < 0 or (header.type in _ABOUT_HEADERS and header.size > _LONGEST):
+                raise BadArchive("its headers are longer than any that are needed")
+            return header
+
+    return ShortHeaders
 
 
 def _member(archive: tarfile.TarFile, info: tarfile.TarInfo, limits: Limits) -> Member | tuple[str, BadMember]:

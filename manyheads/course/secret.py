@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from shlex import quote
 
 from .load import CourseError
 
@@ -27,13 +28,17 @@ def course_secret(root: Path) -> bytes:
             file.write(secrets.token_hex(32))
         return _read(path)
     except OSError as error:
-        raise CourseError(f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {path}") from None
+        raise CourseError(
+            f"{path} can be neither read nor made ({error.strerror}). Next: chmod u+rw {quote(str(path))}"
+        ) from None
 
 
 def _read(path: Path) -> bytes:
     text = path.read_text(encoding="ascii").strip()
     if len(text) < 32:
-        raise CourseError(f"{path} holds no secret. Next: rm {path} (a new one is made; inputs will differ)")
+        raise CourseError(
+            f"{path} holds no secret. Next: rm {quote(str(path))} (a new one is made; inputs will differ)"
+        )
     if path.stat().st_mode & 0o077:
-        raise CourseError(f"{path} can be read by others. Next: chmod 600 {path}")
+        raise CourseError(f"{path} can be read by others. Next: chmod 600 {quote(str(path))}")
     return text.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..course import Course, CourseError, Exercise
+from ..errors import restore
 from ..submission import Submission, code_digest, read_attempt
 
 
@@ -27,6 +28,4 @@ def stub_text(exercise: Exercise) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError:
-        raise CourseError(
-            f"{path} is missing. Next: git checkout {path}, or as an instructor: course release"
-        ) from None
+        raise CourseError(f"{path} is missing. {restore(path)}") from None

@@ -14,6 +14,7 @@ _OTHER_LANGUAGES = frozenset(
 _MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # `%` followed by a blank or a number is arithmetic
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
 _ONE_BY_ONE = 20  # magics of a cell: each takes Python a look at the cell
+_LOOKED_AT = 200_000  # characters, in all looks at one cell: a long cell of many magics took 6 s
 
 
 def without_magics(source: str) -> str:
@@ -40,7 +41,8 @@ def _one_by_one(lines: Sequence[str]) -> list[str]:
     """Without the magics at which Python stumbles, so that a text of several lines may have lines that look like some.
     Empty where it stumbles at something else."""
     kept = list(lines)
-    for _ in range(_ONE_BY_ONE):
+    size = sum(map(len, lines)) + 1
+    for _ in range(min(_ONE_BY_ONE, _LOOKED_AT // size)):
         at = _stumbles_at("\n".join(kept))
         if at is None:
             return kept

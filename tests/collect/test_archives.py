@@ -178,6 +178,17 @@ def test_a_download_that_is_too_much_is_an_error_and_nothing_is_written(
     assert not out.exists()
 
 
+def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
+    course: Course, zipped: Zipped, out: Path, there: There
+) -> None:
+    two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
+    members = zip_bytes({f"{i}.txt": "" for i in range(9)})
+    many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
+    done = collect(course, [zipped({**many, GOOD: DANCE})], out, limits=SMALL)
+    assert "b_1_7_work7.zip is not opened: it unpacks to more than is read here" in "".join(done.not_taken)
+    assert PLACED in there()
+
+
 @pytest.mark.parametrize("where", [28, 10])
 def test_a_damaged_member_is_refused(run: Collect, zipped: Zipped, where: int) -> None:
     path = zipped({GOOD: DANCE * 9, "c_1_2_04_reshape_dance.py": DANCE})
@@ -268,6 +279,37 @@ def test_a_tar_bomb_is_not_unpacked(course: Course, tmp_path: Path, out: Path) -
     (tmp_path / "all" / "b.tar.gz").write_bytes(gzip.compress(bytes(30_000_000)))
     done = collect(course, [tmp_path / "all"], out, limits=SMALL)
     assert "unpacks to more than is read here" in done.not_taken[0]
+
+
+def tar_with(path: Path, kind: bytes, header: str) -> None:
+    """A tar with a header about headers, and a file of an exercise."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, type_, content in (
+            ("pax", kind, header.encode()),
+            ("ada/04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode()),
+        ):
+            info = tarfile.TarInfo(name)
+            info.type, info.size = type_, len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "refused"),
+    [
+        pytest.param(tarfile.XGLTYPE, 200_000, True, id="of every member"),
+        pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
+        pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
+    ],
+)
+def test_a_header_about_headers_may_not_be_long(
+    run: Collect, tmp_path: Path, there: There, kind: bytes, keys: int, refused: bool
+) -> None:
+    """The library reads it into memory, and copies what it says of every member to each: megabytes a file."""
+    (tmp_path / "all").mkdir()
+    tar_with(tmp_path / "all" / "ada.tar", kind, "".join(f"15 key{i:06d}=v\n" for i in range(keys)))
+    done = run(tmp_path / "all")
+    assert any("headers are longer than any that are needed" in said for said in done.not_taken) is refused
+    assert bool(there()) is not refused
 
 
 def test_links_and_devices_in_a_folder_are_named_and_not_followed(run: Collect, tmp_path: Path, there: There) -> None:

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.collect.exercise import Exercises, NotPlaced
+from manyheads.collect import exercise as of_exercise
+from manyheads.collect.exercise import CODE_OF_ONE, Exercises, NotPlaced, Reading
 from manyheads.course import Course
+
+from .conftest import DANCE, Collect, Zipped, zip_bytes
 
 
 @pytest.mark.parametrize(
@@ -32,7 +35,7 @@ from manyheads.course import Course
     ],
 )
 def test_by_its_name(course: Course, name: str, exercise: str) -> None:
-    assert Exercises(course).of(name, b"").id == exercise
+    assert Exercises(course).of(name, b"", Reading()).id == exercise
 
 
 def notebook(source: str) -> bytes:
@@ -50,7 +53,7 @@ def notebook(source: str) -> bytes:
     ],
 )
 def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise: str) -> None:
-    assert Exercises(course).of(name, content).id == exercise
+    assert Exercises(course).of(name, content, Reading()).id == exercise
 
 
 @pytest.mark.parametrize(
@@ -70,12 +73,34 @@ def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise:
 )  # fmt: skip
 def test_else_it_is_named(course: Course, name: str, content: bytes, reason: str) -> None:
     with pytest.raises(NotPlaced, match=reason) as caught:
-        Exercises(course).of(name, content)
+        Exercises(course).of(name, content, Reading())
     assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
 
 
 def test_nothing_of_it_is_run(course: Course, tmp_path: Path) -> None:
     (tmp_path / "ran").unlink(missing_ok=True)
     source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
-    assert Exercises(course).of("x.py", source.encode()).id == "reshape_dance"
+    assert Exercises(course).of("x.py", source.encode(), Reading()).id == "reshape_dance"
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
+def test_of_one_student_so_much_code_is_parsed_and_no_more(
+    run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    parsed, source_of = list[int](), of_exercise.source_of
+    monkeypatch.setattr(of_exercise, "source_of", lambda *a: parsed.append(len(a[1])) or source_of(*a))
+    many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
+    download = zipped({"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE})
+    done = run(download)
+    assert sum(parsed) < 2 * CODE_OF_ONE + 400_000
+    assert [each.student for each in done.laid] == ["hopperbela_3"]
+    assert "0/homework.py" in done.not_taken[0] or "are of the same exercise" in done.not_taken[0]
+
+
+def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_exercise, "source_of", lambda *a: pytest.fail("parsed"))
+    with pytest.raises(NotPlaced, match="defines nothing"):
+        Exercises(course).of("model.py", b"def helper(): ...\n", Reading())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from manyheads.collect import commits
 from manyheads.collect.handed_in import handed_in, read_times
 from manyheads.course import Course
 from manyheads.errors import CourseFault
@@ -256,3 +259,20 @@ def test_the_times_are_in_utc(out: Path, course: Course) -> None:
     submissions, _ = find_submissions(course, out)
     (found,) = handed_in(course, out, submissions).values()
     assert found.time == datetime.fromisoformat("2026-12-01T18:00:00+00:00")
+
+
+@needs_git
+def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
+
+    def run_git(command: Sequence[str], *_: object) -> str:
+        asked.extend(command[-1:] * ("log" in command))
+        return "2026-11-20T10:00:00+01:00"
+
+    monkeypatch.setattr(commits, "_run", run_git)
+    monkeypatch.setattr(commits, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    times = [commits.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
+    assert asked == ["0", "1", "2"]
+    assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]

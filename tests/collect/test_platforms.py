@@ -85,6 +85,27 @@ def test_of_canvas_attempts_the_newest_wins_whatever_their_names_are(
             ["Ada L_ada", "Bo_bo"],
             id="Blackboard Ultra, in folders",
         ),
+        pytest.param(
+            [f"HW1/{who}/04_reshape_dance.py" for who in ("Lovelace, Ada - s100/Revision 9 - On time",
+                                                          "Lovelace, Ada - s100/Revision 10 - Late",
+                                                          "O'Neil-Li, Bo - s200/Revision 1 - On time")],
+            ["s100", "s200"],
+            id="Schoology",
+        ),
+        pytest.param(
+            [f"{who}/04_reshape_dance.py" for who in ("Abel, Ada/Revision 1 - On time/my work",
+                                                      "Abel, Ada/Revision 2 - On time", "Li, Bo/Revision 1 - Late")],
+            ["Abel, Ada", "Li, Bo"],
+            id="Schoology, without ids",
+        ),
+        pytest.param(
+            [f"HW1/Submissions/{who}04_reshape_dance{again}.py" for who, again in (("Li_Bo_bo.li_124/", ""),
+                                                                                   ("Li_Bo_bo.li_124/", " (2)"),
+                                                                                   ("Lovelace_Ada_al1_123/Late Submission - ", ""))]
+            + ["HW1/HW1.xlsx"],
+            ["Li_Bo_bo.li_124", "Lovelace_Ada_al1_123"],
+            id="ILIAS",
+        ),
     ],
 )  # fmt: skip
 def test_names_with_times_are_of_as_many_students_as_they_name(
@@ -365,6 +386,16 @@ def test_folders(run: Collect, zipped: Zipped, there: There, name: str, student:
     assert there() == [f"{student}/{DANCED}"]
 
 
+def test_two_students_are_not_made_one_where_a_file_lies_beside_a_folder(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    done = run(zipped(["Mails/Ada Lovelace - 04_reshape_dance.py", "Mails/Bela/04_reshape_dance.py", "Mails/HW1.eml"]))
+    assert there() == [f"Bela/{DANCED}"]
+    said = "\n".join(done.not_taken)
+    assert "Ada Lovelace - 04_reshape_dance.py is in no student's folder. Next: put it into one" in said
+    assert "HW1.eml is a mail. Next: save what is attached to it" in said
+
+
 def test_folders_of_exercises_are_no_students(run: Collect, zipped: Zipped, there: There) -> None:
     scored = "multi_head_attention/01_attention_scores.py"
     files = [
@@ -398,6 +429,8 @@ def test_archives_of_students_within_a_folder_are_opened(
         "hw_B_attempt_2026-11-29-10-11-12_04_reshape_dance.py",
         "Bela_2_assignsubmission_file_/04_reshape_dance.py",
         "Submitted files/bela/hw/Version 9/04_reshape_dance.py",
+        "Bela - 2/Revision 9 - On time/04_reshape_dance.py",
+        "Bela_Y_bela_2/Late Submission - 04_reshape_dance (9).py",
         "bela - 04_reshape_dance.py",
         "bela/exercises/multi_head_attention/04_reshape_dance.py",
         "bela/multi_head_attention/04_reshape_dance.py",
@@ -424,6 +457,8 @@ def test_archives_of_students_within_a_folder_are_opened(
         pytest.param("ada", "bela/multi_head_attention/04_reshape_dance.py", id="folders"),
         pytest.param("ada.zip", "bela.zip", id="archives"),
         pytest.param("submission_1", "submission_2/04_reshape_dance.py", id="Gradescope"),
+        pytest.param("Submissions/Ada_X_ada_1", "Submissions/Bela_Y_bela_2/04_reshape_dance.py", id="ILIAS"),
+        pytest.param("Ada - 1/Revision 1 - Late", "Bela - 2/Revision 1 - On time/04_reshape_dance.py", id="Schoology"),
     ],
 )
 def test_nobody_hands_in_for_somebody_else_by_the_names_within(
@@ -436,8 +471,8 @@ def test_nobody_hands_in_for_somebody_else_by_the_names_within(
     honest = f"{DANCE}# honest"
     files[bela] = zip_bytes({"04_reshape_dance.py": honest}) if bela.endswith("zip") else honest
     files |= {ada: zip_bytes(own)} if ada.endswith("zip") else {f"{ada}/{name}": text for name, text in own.items()}
-    roster = Roster((Student("A", name="Ada", canvas_id="1", sis_id="1", github="ada"),
-                     Student("B", name="Bela", canvas_id="2", sis_id="2", github="bela")))  # fmt: skip
+    roster = Roster((Student("A", name="Ada", canvas_id="1", sis_id="1", github="ada", login="ada"),
+                     Student("B", name="Bela", canvas_id="2", sis_id="2", github="bela", login="bela")))  # fmt: skip
     run(zipped(files), roster=roster)
     assert "honest" in (out / "B" / DANCED).read_text()
     assert {path.name for path in out.iterdir()} <= {"A", "B", "hw-ada", ".collected.json"}
@@ -457,7 +492,8 @@ def test_a_folder_in_which_everything_was_thrown_together_is_read_name_by_name(
 ROSTER = Roster(
     (
         Student("al", name="Ada King Lovelace", canvas_id="12345", email="ada@example.org", github="ada-l"),
-        Student("bb", name="Bela Bart\u00f3k"),
+        Student("bb", name="Bela Bart\u00f3k", login="bela"),
+        Student("dd", name="Dora Day", sis_id="23304308"),
         Student("c1", name="Chen C"),
         Student("c2", name="Chen C"),
     )
@@ -472,10 +508,31 @@ ROSTER = Roster(
         pytest.param("Bela Barto\u0301k_5_assignsubmission_file_/04_reshape_dance.py", "bb", id="an accent apart"),
         pytest.param("BARTOK Bela_5_assignsubmission_file_/04_reshape_dance.py", "BARTOK Bela_5", id="no accent"),
         pytest.param("Chen C_5_assignsubmission_file_/04_reshape_dance.py", "Chen C_5", id="two of the name"),
+        pytest.param(
+            "1-2 - 23304308 Day - 05 March 2026 612 PM/04_reshape_dance.py", "dd", id="by a school's id before it"
+        ),
+        pytest.param(
+            "1-2 - bela Bela Bart\u00f3k - 05 March 2026 612 PM/04_reshape_dance.py", "bb", id="by a login before it"
+        ),
+        pytest.param(
+            "1-2 - Bela Berg - 05 March 2026 612 PM/04_reshape_dance.py", "Bela Berg_1-2", id="a first name as a login"
+        ),
         pytest.param("hw1-ada-l/exercises/multi_head_attention/04_reshape_dance.py", "al", id="by a repository"),
     ],
 )
 def test_a_roster_says_whose_a_file_is(run: Collect, zipped: Zipped, there: There, name: str, student: str) -> None:
     done = run(zipped([name]), roster=ROSTER)
     assert there() == [f"{student}/{DANCED}"]
-    assert bool(done.said) is (student not in {"al", "bb"})
+    assert bool(done.said) is (student not in {"al", "bb", "dd"})
+
+
+def test_a_roster_finds_who_hands_in_on_ilias_by_the_login(run: Collect, zipped: Zipped, there: There) -> None:
+    """ILIAS writes names without accents, so that the name does not say it."""
+    folders = ("Bartok_Bela_bela_7", "Lovelace_Ada King_xyz_8")
+    run(zipped([f"HW1/Submissions/{folder}/04_reshape_dance.py" for folder in folders]), roster=ROSTER)
+    assert there() == [f"al/{DANCED}", f"bb/{DANCED}"]
+
+
+def test_teams_of_ilias_are_read_as_folders(run: Collect, zipped: Zipped, there: There) -> None:
+    run(zipped([f"HW1/Abgaben/Team {i}/Li_Bo_bo_12{i}/04_reshape_dance.py" for i in (7, 8)]))
+    assert there() == [f"Team 7/{DANCED}", f"Team 8/{DANCED}"]

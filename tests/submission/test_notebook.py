@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import time
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -171,3 +172,10 @@ def test_a_script_of_a_million_brackets_that_names_the_engine_is_not_parsed_by_t
 def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_checks() -> None:
     picture = "# ![](data:image/png;base64," + "A" * CODE_LIMIT + ")\n"
     assert without_engine(picture + "import manyheads\nx = 1\n") == picture + "\nx = 1\n"
+
+
+def test_a_long_cell_of_many_magics_is_not_parsed_once_for_each() -> None:
+    lines = "\n".join("a=1;" * 40 for _ in range(1180))
+    started = time.process_time()
+    assert read_notebook(notebook(lines + "\n%time x" * 21)).source.startswith(lines)
+    assert time.process_time() - started < 2  # 20 times would take 4 s
