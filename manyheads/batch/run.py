@@ -39,6 +39,11 @@ def grade_all(
             for judge in multiprocessing.active_children():
                 judge.kill()
             raise
+        except Exception:
+            # Before Python 3.11.4 a pool is waited for without an end if nothing but cancelled futures is left in it
+            # (python/cpython#94440): let it drop them itself.
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:

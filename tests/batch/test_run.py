@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import concurrent.futures.process
 import gc
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -177,6 +181,63 @@ def test_after_a_fault_the_work_that_waits_is_given_up() -> None:
         list(grade_with(executor, [never] * 7, lambda: 4))
     assert len(executor.futures) == 4, "no more than there is room for"
     assert all(future.cancelled() for future in executor.futures[1:])
+
+
+@pytest.fixture
+def hesitant_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool whose thread hands over two pieces of work, and looks for the second answer once it is to end.
+
+    This happens by chance where others keep the machine busy.
+    """
+    thread = concurrent.futures.process._ExecutorManagerThread
+    add, look = thread.add_call_item_to_queue, thread.wait_result_broken_or_wakeup
+    put, answers = list[object](), list[object]()
+
+    def add_two(self: Any) -> None:
+        if self.is_shutting_down():
+            add(self)
+            return
+        queue = self.call_queue
+        send = queue.put
+
+        def count(item: object, **options: object) -> None:
+            put.append(item)
+            send(item, **options)
+
+        with mock.patch.object(queue, "full", lambda: len(put) >= 2), mock.patch.object(queue, "put", count):
+            add(self)
+
+    def look_late(self: Any) -> Any:
+        deadline = time.monotonic() + 60
+        while len(answers) == 1 and len(put) >= 2 and time.monotonic() < deadline:
+            if self.is_shutting_down() and self.result_queue._reader.poll():
+                break
+            time.sleep(0.01)
+        result = look(self)
+        answers.extend([] if result[0] is None else [result])
+        return result
+
+    monkeypatch.setattr(thread, "add_call_item_to_queue", add_two)
+    monkeypatch.setattr(thread, "wait_result_broken_or_wakeup", look_late)
+
+
+@pytest.mark.usefixtures("hesitant_pool")
+def test_a_run_that_fails_ends_though_nothing_but_given_up_work_is_left(tiny_copy: Path, submitted: Path) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    edit(CHECKS, "import torch", "import torhc")(tiny_copy)
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            grade(tiny_copy, submissions[:3], 1)
+        except GraderFault as error:
+            raised.append(error)
+
+    runner = threading.Thread(target=run, daemon=True)
+    runner.start()
+    runner.join(200)
+    assert not runner.is_alive()
+    assert "torhc" in str(raised[0])
 
 
 def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
