@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+from shlex import quote
 
 from ..course import Course
 from ..errors import CourseFault
@@ -56,7 +57,7 @@ def earlier_release(folder: Path) -> Earlier:
         ) from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise HandOverError(
-            f"{folder / MANIFEST} cannot be read: nothing is written. Next: git checkout {MANIFEST}, in {folder}"
+            f"{folder / MANIFEST} cannot be read: nothing is written. Next: git -C {quote(str(folder))} checkout {MANIFEST}"
         ) from None
 
 
@@ -76,7 +77,9 @@ def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[
 def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
     """Raise HandOverError if the folder would contain something hidden, or its git history does."""
     for sentence in _leaks(hidden, folder, files):
-        raise HandOverError(f"{sentence}: nothing is written. Next: take it out, then course release --out {folder}")
+        raise HandOverError(
+            f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
+        )
     if folder.is_dir() and history.is_repository(folder):
         for sentence in _leaks_in_history(hidden, folder, files):
             raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
@@ -115,7 +118,7 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
     path = folder / name
     for part in (path, *path.relative_to(folder).parents):
         if (folder / part).is_symlink():
-            raise HandOverError(f"{folder / part} is a link: nothing is written. Next: rm {folder / part}")
+            raise HandOverError(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
     if not path.exists() or name == MANIFEST:
         return
     content = path.read_bytes() if path.is_file() else None
@@ -123,7 +126,7 @@ def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes 
         return
     raise HandOverError(
         f"{path} has changed since it was released: nothing is written, because it may be somebody's work. "
-        f"Next: mv {path} elsewhere, then course release --out {folder}"
+        f"Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 
 import yaml
 from pydantic import ValidationError
@@ -54,7 +55,7 @@ def new_exercise(course: Course, assignment: str, exercise: str, stateful: bool 
     }
     for path in files:
         if path.exists():
-            raise CourseError(f"{path} exists already: nothing is written. Next: mv {path} elsewhere")
+            raise CourseError(f"{path} exists already: nothing is written. Next: mv {quote(str(path))} elsewhere")
     row = made["row.yaml"] if there else made["assignment.yaml"] + _indented(made["row.yaml"], 4)
     settings, texts = course.root / "course.yaml", course.root / "grader" / "texts.yaml"
     files[settings] = _with_row(settings.read_text(encoding="utf-8"), assignment if there else None, row)

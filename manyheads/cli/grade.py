@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -134,11 +135,12 @@ def grade(
     show_rows(console, counted, members, labels)
     name_decisions(console, counted)
     how = f"in {time.monotonic() - started:.1f} s, isolation: {isolation}"
-    where = f"Results: {out}/. Next: course report {out}"
-    console.print(f"{counted_up(len(rows), before, record.in_part)} {how}. {where}", soft_wrap=True)
+    counts = counted_up(len(rows), before, record.in_part)
+    console.print(f"{counts} {how}. Results: {out}/", markup=False, soft_wrap=True)
     name_absent(console, [row.student for row in rows.values()], members)
     write_not_graded(others, out)
     name_others(console, others, out)
+    console.print(f"Next: course report {quote(str(out))}", markup=False, soft_wrap=True)
     faults = counting.problems(students_in(out))
     faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in record.faults]
     for fault in faults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -24,7 +25,9 @@ def init(
 
     made = init_course(folder, title)
     console = open_console()
-    console.print(f"{len(made)} files in {folder}. Next: cd {folder} && course release", soft_wrap=True, markup=False)
+    console.print(
+        f"{len(made)} files in {folder}. Next: cd {quote(str(folder))} && course release", soft_wrap=True, markup=False
+    )
 
 
 def new(

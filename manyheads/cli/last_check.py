@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..course import Course, CourseError, Exercise
 from ..course.secret import FOLDER
+from ..errors import restore
 from ..result import ExerciseResult
 from ..submission import AttemptSource
 from .options import exercise_named
@@ -90,7 +91,7 @@ def fingerprint_path(exercise: Exercise) -> Path:
     """The path of the fingerprint file. Raises CourseError if it is missing."""
     path = exercise.fingerprints
     if not path.exists():
-        raise CourseError(f"{path} is missing. Next: git checkout {path}, or as an instructor: course release")
+        raise CourseError(f"{path} is missing. {restore(path)}")
     return path
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ..course import Course, CourseError, Exercise
@@ -24,8 +25,8 @@ def missing_message(course: Course, exercise: Exercise) -> str:
     path = exercise.script
     if others := other_names(course, exercise):
         right = f"{exercise.stem}{Path(others[0]).suffix}"
-        return f"{path.name} is not here, and {others[0]} is not read. Next: rename it to {right}, then: course check {exercise.id}"
-    return f"{path.name} is not here. Next: git checkout {path.relative_to(course.root)}"
+        return f"{path.name} is not here, and {others[0]} is not read.\nNext: rename it to {right}, then: course check {exercise.id}"
+    return f"{path.name} is not here.\nNext: git checkout {quote(str(from_here(path)))}"
 
 
 def other_names(course: Course, exercise: Exercise) -> list[str]:
@@ -40,10 +41,10 @@ def other_names(course: Course, exercise: Exercise) -> list[str]:
 
 def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
     """Whether a file of any name defines what this exercise alone asks for."""
-    from ..collect.exercise import Exercises, NotPlaced
+    from ..collect.exercise import Exercises, NotPlaced, Reading
 
     try:
-        return Exercises(course).of(path.name, read_bytes(path, course.limits.source_kib)) == exercise
+        return Exercises(course).of(path.name, read_bytes(path, course.limits.source_kib), Reading()) == exercise
     except (NotPlaced, Unreadable):
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -68,7 +69,7 @@ def release(
     if gradescope is None and torch_index:
         raise CourseError("--torch-index is Gradescope's. Next: course release --gradescope OUT.zip with it")
     if named and out is not None:
-        raise CourseError(f"a class repository has every exercise. Next: course release --out {out}")
+        raise CourseError(f"a class repository has every exercise. Next: course release --out {quote(str(out))}")
     if solutions is not None:
         if named or out is not None or gradescope is not None or curves or fresh:
             raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
@@ -162,9 +163,13 @@ def _class_repository(
     changed = hand_over(course, out, files)
     if unfilled := _still_to_fill(files):
         open_console(stderr=True).print(unfilled, style="yellow", markup=False, soft_wrap=True)
-    following = f"look at it (git -C {out} diff), commit, push" if (out / ".git").exists() else f"git init {out}"
+    following = (
+        f"look at it (git -C {quote(str(out))} diff), commit, push"
+        if (out / ".git").exists()
+        else f"git init {quote(str(out))}"
+    )
     if named == NOBODY:
-        following = f"course release --out {out} --owner @YOU, for CODEOWNERS names nobody yet"
+        following = f"course release --out {quote(str(out))} --owner @YOU, for CODEOWNERS names nobody yet"
     return f"{len(files)} files in {out}, {len(changed)} of them changed. Next: {following}"
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..course import Course, CourseError, Exercise
-from ..submission import AttemptSource, lines_of
+from ..submission import AttemptSource, lines_of, proved_line
+from ..submission.lines import in_cells
 from ..tools.crops import CROP
 from .console import open_console
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
@@ -39,10 +40,14 @@ def trace(
     from ..tools.trace import explained
 
     console = open_console()
-    lines = Source(tuple(lines_of(seen.source.source)))
+    texts = tuple(lines_of(seen.source.source))
+    places = (proved_line(seen.source, line) for line in range(1, len(texts) + 1))
+    labels = tuple(f"cell {each.cell}, {each.line_in_cell}" for each in places) if seen.source.cells else ()
+    lines = Source(texts, labels)
     explanations = [explained(example, traced, lines, crop) for example, traced in seen.followed.shown]
     for each in explanations:
-        console.print(trace_report(each), soft_wrap=not console.is_terminal)
+        told = replace(each, raised=in_cells(each.raised, seen.source))
+        console.print(trace_report(told), soft_wrap=not console.is_terminal)
     if seen.followed.ended:
         console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
     if explanations:

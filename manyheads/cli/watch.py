@@ -28,27 +28,31 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
     """Check the first of these exercises that is not done, then each one that is saved, until Ctrl-C."""
     done: dict[str, bool] = {}
     saved = {exercise.id: _state(exercise) for exercise in named}  # before the first check: a save meanwhile counts
-    found = _first_to_do(course, named, box, done)
+    found = _first_to_do(course, named, box, console, done)
     if found is None:
         console.print("All done. Next: course status")
         return
     with suppress(KeyboardInterrupt):  # Ctrl-C ends watching
         _show(console, course, named, *found, done)
         for exercise in _saves(named, saved):
-            result = check_one(course, exercise, own_attempt(course, exercise), box)
-            _show(console, course, named, exercise, result, done)
+            _show(console, course, named, exercise, _checked(course, exercise, box, console), done)
 
 
 def _first_to_do(
-    course: Course, named: Sequence[Named], box: Box, done: dict[str, bool]
+    course: Course, named: Sequence[Named], box: Box, console: Console, done: dict[str, bool]
 ) -> tuple[Named, ExerciseResult] | None:
     """The first exercise that is not done, and what was seen of it. Records the others in `done`."""
     for exercise in named:
-        result = check_one(course, exercise, own_attempt(course, exercise), box)
+        result = _checked(course, exercise, box, console)
         done[exercise.id] = result.is_done
         if not done[exercise.id]:
             return exercise, result
     return None
+
+
+def _checked(course: Course, exercise: Exercise, box: Box, console: Console) -> ExerciseResult:
+    with console.status(f"checking {label_of(exercise)}"):  # an endless loop takes until its limit
+        return check_one(course, exercise, own_attempt(course, exercise), box)
 
 
 def _show(

@@ -19,6 +19,7 @@ from ..public.file import read
 from ..report.notebook import WIDTH
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
+from .kernel import source_of
 
 
 class _TextAlone(Exception):
@@ -50,7 +51,7 @@ def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None)
             "Next: %cd to the exercises' folder in the class repository, then this cell again"
         )
     names = vars(modules["__main__"]) if namespace is None else namespace
-    result = check_attempt(read(recorded[0]), LocalRecordingRunner(names))
+    result = check_attempt(read(recorded[0]), LocalRecordingRunner(names), source_of(names) or None)
     label = recorded[0].stem.replace("_", " ")  # no course is asked for its title here: the notebook may lie anywhere
     if any(check.outcome != "passed" for check in result.checks):
         raise VisibleCheckFailed(_text(result, label))

@@ -14,7 +14,7 @@ _STOPPED = {*_ENDED, "missing", "skipped"}  # nothing can be traced where all ch
 _WHOLE = {*_STOPPED, "error"}  # the same for a whole file
 _NOT_THERE = {
     "unwritten": "which is not written yet",
-    "undefined": "which is not written yet",
+    "undefined": "which the file does not define",
     "unrun": "whose cell has not run",
 }
 
@@ -114,7 +114,7 @@ def _of_a_function(
 def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, str]:
     match each.state:
         case "unwritten":
-            return LATER, "not written yet"
+            return LATER, each.evidence or "not written yet"
         case "undefined":
             near = f"; is {each.near} meant?" if each.near else ". Was it renamed, or deleted?"
             return WRONG, f"the file has no such name{near}"

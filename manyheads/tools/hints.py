@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..judge.functions import STUB_ENDS
 from ..public.file import Content
 from ..result import Diagnosed, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED
@@ -21,6 +22,7 @@ _ENDED: dict[Outcome, Steps] = {  # for attempts that no check could examine
         "Run the file by itself: python says where. Look for exit, abort, and shapes far too large.",
     ),
 }
+_STUB_ENDS: Steps = ("On which line does Python stop when you run the file, and what of yours stands below that line?",)
 _UNEXPLAINED: Steps = (  # true of every mistake: a hint about another one would lead astray
     "course trace {exercise} shows what each line makes. Which is the first line that surprises you?",
     "Take the smallest input that you can work out by hand, and print what each line makes of it.",
@@ -52,7 +54,8 @@ def next_hint(content: Content, result: ExerciseResult, start: str, note: Path, 
 
 def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, str, Steps]:
     """The id, the title and the steps: of the first misconception, of the first that is wrong without one, or of a start."""
-    if result.functions and len(result.unwritten) == len(result.functions):
+    begun = next((each for each in result.functions if each.state == "unwritten" and each.evidence), None)
+    if result.functions and len(result.unwritten) == len(result.functions) and not begun:
         return "start", "Nothing is written here yet.", (start,)
     wrong = next((each for each in result.functions if each.state == "wrong"), None)
     first = next((c for c in result.checks if c.outcome != "passed" and (not wrong or c.function == wrong.name)), None)
@@ -68,6 +71,12 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
         title = wrong.check if wrong else first.title if first else ""
         about = f"{wrong.name}: " if wrong and len(result.functions) > 1 else ""
         return title, f"Not yet so: {about}{title}", tuple(step.format(exercise=result.id) for step in _UNEXPLAINED)
+    if begun:
+        return (
+            begun.evidence,
+            f"{begun.name}: {begun.evidence}",
+            _STUB_ENDS if begun.evidence == STUB_ENDS else (start,),
+        )
     name = next((each.name for each in result.functions if each.state == "unwritten"), result.unwritten[0])
     return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints
 

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from ..box.worker.answers import Step, TensorInfo, Traced
 from ..checks.answer import Answer
-from ..checks.explain import explain
 from ..checks.failed import CheckFailed
-from ..checks.sanitize import sanitize
+from ..public.describe_exception import describe_exception
 from ..submission.text import printable
 from .axes import Axes
 from .example import Example
@@ -91,8 +90,7 @@ def explained(example: Example, traced: Traced, source: Source, crop: tuple[int,
     found = Explained(example.title, sizes, entries, dropped=traced.dropped, tiles=tiles)
     raised = traced.reply.raised
     if raised is not None:
-        own = sanitize(raised.message)
-        return replace(found, raised=f"It {explain(raised)}." + (f" Python says: {own}" if own else ""))
+        return replace(found, raised=f"It {describe_exception(raised).removesuffix('.')}.")
     try:
         Answer(example.call, traced.reply).must_return()
     except CheckFailed as failed:

@@ -17,6 +17,7 @@ from torch import Tensor
 from ..box.worker.training_messages import TrainPlan
 from ..course import CourseError
 from ..course.file import AttentionModule
+from ..errors import restore
 from .curve import Curve
 from .text import TrainingText
 
@@ -86,9 +87,7 @@ def read(path: Path) -> Recorded:
         return _read(path.read_bytes())
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
         problem = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({type(error).__name__})"
-        raise CourseError(
-            f"{path} {problem}. Next: git checkout {path}, or as an instructor: course release --curves"
-        ) from error
+        raise CourseError(f"{path} {problem}. {restore(path)} --curves") from error
 
 
 def _read(data: bytes) -> Recorded:

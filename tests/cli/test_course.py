@@ -16,6 +16,7 @@ import pytest
 import typer
 
 from manyheads.cli.app import app
+from manyheads.cli.check import _where_course_is
 from tests.conftest import REPOSITORY
 from tests.progress_lines import besides_progress
 
@@ -196,13 +197,26 @@ def test_without_bubblewrap_nothing_runs_and_the_remedy_is_named(
 def test_who_has_begun_nothing_is_welcomed_and_told_what_is_next(run_course: Run, student_copy: Path) -> None:
     check, status = run_course("check", cwd=student_copy), run_course("status", cwd=student_copy)
     assert (check.returncode, check.stderr) == (0, "")
-    first, where, following = check.stdout.splitlines()
+    first, where, *_, following = check.stdout.splitlines()
     assert first.startswith("Welcome to Averages: one exercise.")
     assert where.startswith(f"Open {SCRIPT} (or the notebook beside it)")
     assert following.startswith("Next: course check running_mean")
     assert status.returncode == 0
     assert "Averages · 01 The running mean – / 4 untouched 0 of 1 done, 0 of 4 points" in words(status.stdout)
     assert status.stdout.endswith(f"Next: fill the stubs of {SCRIPT}, then: course check running_mean\n")
+
+
+@pytest.mark.parametrize("known", [None, "/usr/bin/course"])
+def test_who_begins_learns_how_a_terminal_gets_to_know_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, known: str | None
+) -> None:
+    (tmp_path / "my venv" / "bin").mkdir(parents=True)
+    (tmp_path / "my venv" / "bin" / "activate").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("manyheads.cli.check.sys.executable", str(tmp_path / "my venv" / "bin" / "python"))
+    monkeypatch.setattr("manyheads.cli.check.which", lambda command: known)
+    said = [] if known else ["In each new terminal, so that it knows the command course: . 'my venv/bin/activate'"]
+    assert _where_course_is() == said
 
 
 def test_a_mistake_is_named_until_it_is_mended(run_course: Run, student_copy: Path) -> None:
@@ -297,16 +311,16 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
     os.mkdir(submitted / "d\ne")
     (submitted / "eve" / "averages").mkdir(parents=True)
     (submitted / "eve" / "averages" / "running_mean (1).py").write_text(RIGHT)
-    done = run_course("grade", submitted, "--out", tmp_path / "out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
+    done = run_course("grade", submitted, "--out", tmp_path / "[b] out", "--jobs", "1", "--seed", "7", cwd=tiny_copy)
     assert (done.returncode, besides_progress(done.stderr)) == (1, "")
     assert "not graded: 'd\\ne': is not graded, for its name could break a page" in words(done.stdout)
     misnamed = "eve/averages/running_mean (1).py: should be named 01_running_mean.py or 01_running_mean.ipynb"
     assert f"not graded: {misnamed}" in words(done.stdout)
-    assert [each["path"] for each in json.loads((tmp_path / "out" / "not-graded.json").read_text())] == [
+    assert [each["path"] for each in json.loads((tmp_path / "[b] out" / "not-graded.json").read_text())] == [
         "'d\\ne'",
         "eve/averages/running_mean (1).py",
     ]
-    results = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "out").glob("*/averages.json")}
+    results = {p.parent.name: json.loads(p.read_text()) for p in (tmp_path / "[b] out").glob("*/averages.json")}
     assert {name: r["score"] for name, r in results.items()} == {"ada": 4, "ben": 2, "[bold]c": 2, "eve": 0}
     assert {(r["seed"], r["isolation"], r["device"]) for r in results.values()} == {(7, "namespaces", "cpu")}
     assert results["ben"]["exercises"][0]["diagnosis"][0]["id"] == "counts_all"
@@ -317,7 +331,8 @@ def test_grade_writes_a_result_for_everybody_and_a_table(run_course: Run, tiny_c
         ["ben", "2", "2/4", "01:", *"You divided by the length of x everywhere.".split()],
         ["eve", "0–", "0/4"],
     ]
-    assert f"isolation: namespaces. Results: {tmp_path}/out/. Next: course report {tmp_path}/out" in words(done.stdout)
+    assert f"isolation: namespaces. Results: {tmp_path}/[b] out/" in words(done.stdout)
+    assert done.stdout.endswith(f"\nNext: course report '{tmp_path}/[b] out'\n")
     assert (tiny_copy / ".course" / "secret").stat().st_mode & 0o777 == 0o600
 
 

@@ -112,9 +112,9 @@ def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(
 def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: Path, command: str) -> None:
     for file in (student_copy / SCRIPT).parent.glob("01_running_mean.*"):
         file.unlink()
-    done = run_course(command, "running_mean", cwd=student_copy)
+    done = run_course(command, "running_mean", cwd=student_copy / "exercises")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == f"01_running_mean.py is not here. Next: git checkout {SCRIPT}\n"
+    assert done.stdout == "01_running_mean.py is not here.\nNext: git checkout averages/01_running_mean.py\n"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_file_under_another_name_is_to_be_renamed(
     done = run_course(*command, cwd=student_copy)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
-        f"01_running_mean.py is not here, and {name} is not read. "
+        f"01_running_mean.py is not here, and {name} is not read.\n"
         "Next: rename it to 01_running_mean.py, then: course check running_mean\n"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,18 @@ def test_an_untouched_stub_has_nothing_to_follow(here: Path, capsys: pytest.Capt
         "running_mean is not started yet: there is nothing to trace. "
         "Next: fill the first stub of 01_running_mean, then: course trace running_mean"
     )
+
+
+def test_a_notebooks_lines_are_named_as_its_student_sees_them(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / SCRIPT).unlink()
+    cells = ["import torch\n\n", "def running_mean(x):\n    y = x.cumsum(0)\n    return y @ x.new_ones(len(x) + 1)\n"]
+    told = [{"cell_type": "code", "metadata": {}, "source": text, "outputs": []} for text in cells]
+    notebook = {"cells": told, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (here / SCRIPT).with_suffix(".ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    assert app(["trace", "running_mean"], standalone_mode=False) == 1
+    out = capsys.readouterr().out
+    assert "cell 2, 2  y = x.cumsum(0)" in out
+    assert "It raised RuntimeError on line 3 of code cell 2: " in words(out)
 
 
 def test_a_function_that_is_not_there_is_refused_and_the_others_are_named(here: Path) -> None:

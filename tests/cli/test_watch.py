@@ -76,7 +76,9 @@ def test_every_save_is_checked_until_all_is_done(folder: Path) -> None:
     terminal = Terminal(folder)
     assert "not written yet" in terminal.read_until("Ctrl-C ends this")
     save(folder, WRONG)  # once, at once: what is saved before it watches counts as well
-    assert "divided by" in terminal.read_until("Ctrl-C ends this").lower()
+    told = terminal.read_until("Ctrl-C ends this").lower()
+    assert "checking 01 the running mean" in told  # which takes its time where a loop has no end
+    assert "divided by" in told
     save(folder, "def running_mean(x:\n")
     assert "cannot be imported" in terminal.read_until("Ctrl-C ends this")
     save(folder, RIGHT)

@@ -12,6 +12,8 @@ from manyheads.errors import CourseFault
 from manyheads.notebook import check_notebook
 from manyheads.notebook.visible_checks import VisibleCheckFailed
 
+REPOSITORY = Path(__file__).parents[2]
+
 
 @pytest.fixture(autouse=True)
 def _beside_the_notebook(tiny: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,6 +43,19 @@ def test_a_misconception_is_named() -> None:
         VisibleCheckFailed, match=r"(?s)✗ running_mean: You divided by the length of x everywhere\..*hint: "
     ):
         check_notebook("running_mean", {"running_mean": lambda x: right(x) * 0 + x.cumsum(0) / len(x)})
+
+
+def test_what_uses_a_function_that_is_wrong_waits_for_it_as_with_the_magic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(REPOSITORY / "exercises" / "multi_head_attention")
+    text = (REPOSITORY / "solutions" / "multi_head_attention" / "01_attention_scores.py").read_text(encoding="utf-8")
+    cell = tmp_path / "cell.py"
+    cell.write_text(text.replace(" / math.sqrt(q.shape[-1])", "").replace("if __name__", "if 0 and __name__"))
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec(compile(cell.read_text(), str(cell), "exec"), names)
+    with pytest.raises(VisibleCheckFailed, match=r"(?s)✗ attention_scores: .*· attend: waits for attention_scores"):
+        check_notebook("attention_scores", names)
 
 
 def test_what_is_not_defined_is_not_taken_from_elsewhere() -> None:

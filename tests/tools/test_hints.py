@@ -62,3 +62,11 @@ def test_it_is_of_the_function_that_check_shows_first(note: Path) -> None:
 def test_of_a_function_that_runs_on_for_ever_it_is_about_the_loop(note: Path) -> None:
     hint = hint_on(two_functions(split="timeout"), note)
     assert (hint.title, hint.sentence[:36]) == ("split timeout.", "Hint 1 of 2: Which loop has no end? ")
+
+
+def test_of_what_is_begun_it_is_about_what_the_stub_has_left(note: Path) -> None:
+    begun = FunctionResult(name="merge", state="unwritten", evidence="its forward is not written yet")
+    functions = (FunctionResult(name="split", state="unwritten"), begun)
+    checks = tuple(each.model_copy(update={"function": ""}) for each in two_functions().checks)
+    result = ExerciseResult(id="dance", score=0, max_score=2, checks=checks, functions=functions)
+    assert hint_on(result, note).title == "merge: its forward is not written yet"
