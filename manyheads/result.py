@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -60,7 +61,8 @@ class FunctionResult(_Model):
     was asked, and a check that asks it, too, stopped at another function; "undefined" where the file has no such name;
     "unrun" where the notebook's cell has not run; "unseen" where no check has asked it.
     waits_for: of one that is waiting or right so far, that other function.
-    check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw.
+    check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw; of one that is unwritten,
+    what the stub has left beside what is written there.
     near: of one that is undefined, a name of the file that may be meant.
     own_check: what the file's own visible check says of it.
     """
@@ -213,7 +215,7 @@ def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsErr
     """Every result that can be read, and an error for every file that cannot. Raises ResultsError if there are no files."""
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
-        raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {folder}")
+        raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}")
     found: list[Result] = []
     broken: list[ResultsError] = []
     for path in paths:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..checks.explain import KINDS
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
+from ..diagnosis.guards import REFUSES
 from ..diagnosis.kill_matrix import KillMatrix
 from ..diagnosis.pair_answers import Pairs
 from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
@@ -20,8 +21,9 @@ from .recorded import RecordedCalls
 
 ALWAYS = {
     "load_error",
+    REFUSES,
     *(kind.misconception for kind in KINDS if kind.misconception),
-}  # an exception or an unreadable file may prove them
+}  # an exception, a guard or an unreadable file may prove them
 _FACETS: tuple[Facet, ...] = (
     "dtype",
     "gradients",

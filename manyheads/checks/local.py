@@ -55,6 +55,7 @@ class Replays:
         hold: gives for a call the equal one that is held from now on.
         """
         self.bytes = 0  # of all tensors that are kept
+        self.large_bytes = 0  # of all replies so far that were too large to be kept
         self.hold = hold
         self._held = held
         self._known: dict[Hashable, _Known] = {}  # by whose they are: the id of a namespace, or a pair of mutants
@@ -74,6 +75,8 @@ class Replays:
             if (size := bytes_of(reply)) <= LARGE:
                 replies[id(call)] = (reply, changes_in(reply))
                 self.bytes += size
+            else:
+                self.large_bytes += size
         return reply
 
     def known_calls(self, runner: LocalRunner, whose: Hashable = None) -> Container[int]:
@@ -136,6 +139,15 @@ class CachedRunner(ReplayRunner):
     known: dict[int, tuple[Call, Reply]] = field(
         default_factory=dict
     )  # by the id of the call, which is kept so that the id stays valid
+    large_before: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "large_before", self.replays.large_bytes)
+
+    @property
+    def large_bytes(self) -> int:
+        """Of all replies since this runner was made that were too large to be kept: its own, and those of what is `of` it."""
+        return self.replays.large_bytes - self.large_before
 
     def execute(self, call: Call) -> Reply:
         """The reply, computed once for each call."""

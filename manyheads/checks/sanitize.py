@@ -22,9 +22,13 @@ _OTHER_TENSORS = (
 )
 
 
-def sanitize(text: str, limit: int = LIMIT) -> str:
-    """One line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`."""
-    line = re.sub(r":{2,}", ":", re.sub(r" +", " ", printable(text))).strip()
+def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
+    """One line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`.
+
+    keeps_blanks: at its beginning and between words; else one alone stands between two words.
+    """
+    line = re.sub(r":{2,}", ":", printable(text)).rstrip()
+    line = line if keeps_blanks else re.sub(r" +", " ", line).strip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -8,6 +8,7 @@ import types
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from shlex import quote
 
 from ..errors import CourseFault
 
@@ -34,7 +35,7 @@ def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
     try:
         exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
     except Exception as error:
-        raise BrokenReference(f"{path}: {type(error).__name__}: {error}. Next: python {path}") from error
+        raise BrokenReference(f"{path}: {type(error).__name__}: {error}. Next: python {quote(str(path))}") from error
     return vars(module)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import yaml
@@ -108,21 +108,35 @@ def load_bank(exercise: Exercise) -> Bank:
         raise CourseError(f"{path} needs a tuple MUTANTS. Next: add one, then course verify {exercise.id}")
     source = reference.read_text(encoding="utf-8") if reference.exists() else ""
     bank = Bank(make if callable(make) else None, (), texts, (reference, source))
-    families = _families(exercise, bank.make, names.get("FAMILIES", ()))
+    families = _families(exercise, bank, names.get("FAMILIES", ()))
     return replace(
         bank, mutants=tuple(_mutant(exercise, bank, id_, change) for id_, change in listed), families=families
     )
 
 
-def _families(exercise: Exercise, make: Callable[..., Namespace] | None, listed: object) -> tuple[Family, ...]:
+def _families(exercise: Exercise, bank: Bank, listed: object) -> tuple[Family, ...]:
     path, again = exercise.misconceptions, f"then course verify {exercise.id}"
     if not isinstance(listed, tuple):
         raise CourseError(f"{path}: FAMILIES is not a tuple. Next: make it one, {again}")
-    if not listed:
-        return ()
-    if make is None:
-        raise CourseError(f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}")
-    return tuple(Family(id_, knobs, low, high, make) for id_, knobs, (low, high) in listed)
+    families = []
+    for id_, change, (low, high) in listed:
+        if isinstance(change(low), Edit):
+            families.append(Family(id_, partial(_edited_by, change), low, high, partial(_edited, bank.reference)))
+        elif bank.make is None:
+            said = f"{path}: FAMILIES have knobs, so a function make(**knobs) is needed. Next: add it, {again}"
+            raise CourseError(said)
+        else:
+            families.append(Family(id_, change, low, high, bank.make))
+    return tuple(families)
+
+
+def _edited_by(change: Callable[[float], Edit], number: float) -> Mapping[str, object]:
+    return {"edit": change(number)}
+
+
+def _edited(reference: tuple[Path, str], edit: Edit) -> Namespace:
+    path, source = reference
+    return namespace_of_source(edit.apply(source), path)
 
 
 def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str, object]) -> Mutant:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 
 from ..box.connection import AttemptEnded
 from ..checks.explain import is_unfinished
@@ -20,17 +20,19 @@ from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
 from .causes import can_cause, learns_more
 from .diagnosis import Diagnosis
-from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without_wrong_axis
+from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without
+from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
 from .in_order import explain_in_order
-from .own_sizes import works_for_its_own_sizes
+from .own_sizes import HARD_CODED, MANY, has_written_size, works_for_its_own_sizes
 from .proven import MUTATED, proven_by
-from .search import CONFIRMED_PAIRS, Fault, explain_values
+from .ranks import works_for_another_rank
+from .search import CONFIRMED_PAIRS, Fault, explain_values, refuses_in_its_own_way
 from .sizes import has_fixed_size
 from .table import Table
 
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
-INTERFACE, HARD_CODED = "interface", "hard_coded_shape"
+INTERFACE = "interface"
 
 
 def diagnose(
@@ -94,12 +96,23 @@ def diagnose(
             values = explain_in_order(bank, {*proven.values()}, reference, everything)
         if values is None:
             values = explain_functions(bank, table(), subject, reference, exchanges)
+        refused = refused_by_guards(transcript, reference, source)
+        accepting = {e.check for e in everything if e.reply.raised is None and reference.execute(e.call).raised}
+        follows = any(proven[o.id] and o.raised is None and o.id not in accepting for o in failed)
+        if refused and not follows and not _is_of_more(values, refused, exchanges, reference, proven.values()):
+            by_guards = [each.exchange for each in refused]
+            proven |= {o.id: REFUSES for o in failed if o.raised in [e.reply.raised for e in by_guards]}
+            behind = [e for e in transcript if all(e is not each for each in by_guards)]
+            exchanges = _to_explain(failed, proven, behind)
+            values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
     except AttemptEnded:
         values, wrong_axis = None, False
     if not mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
     if failing == "raised" and values and not equal.works:
-        values = without_wrong_axis(values)
+        values = without(WRONG_AXIS, values)
+    if failing == "raised" and values and not (has_written_size(source) or _answers(exchanges)):
+        values = without(HARD_CODED, values)
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
     unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
     written = [o for o in failed if proven[o.id] and o not in unfinished]
@@ -116,6 +129,8 @@ def diagnose(
         suspects = [WRONG_AXIS, *suspects]
     elif not named and _returns_nothing(transcript):
         suspects = [UNTOUCHED]
+    elif REFUSES in exceptions:  # what a guard keeps from being run need not be explained
+        pass
     elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
         suspects.append(HARD_CODED)
     elif values is None:
@@ -145,12 +160,39 @@ def _follows(
     return all(agree(e.reply, runner.execute(e.call)) for e in asked)
 
 
+def _is_of_more(
+    values: tuple[Fault, ...] | None,
+    refused: Sequence[Refused],
+    exchanges: Sequence[Exchange],
+    reference: CachedRunner,
+    proven: Collection[str],
+) -> bool:
+    """Whether what explains the values says more than that allowed inputs are refused, which mutants do, too."""
+    if values is None:
+        return False
+    ids = {fault.mutant.id for fault in values}
+    if ids <= {*proven} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
+        return True
+    others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
+    others = [e for e in others if not refuses_in_its_own_way(e, reference)]
+    return any(not agree(e.reply, reference.execute(e.call)) for e in others)
+
+
+def _answers(exchanges: Sequence[Exchange]) -> bool:
+    """Whether a function that raised in some of these calls answered more than a few others."""
+    raised = {target_of(e.call) for e in exchanges if e.reply.raised is not None}
+    replies = [e.reply for e in exchanges if target_of(e.call) in raised]
+    return MANY * sum(bool(reply.outputs) for reply in replies) > len(replies)
+
+
 def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:
     """Whether the attempt has fixed sizes: the recorded answers show it, or further calls do."""
     if has_fixed_size(reference, transcript):
         return True
     try:
-        return works_for_its_own_sizes(subject, reference, transcript, source)
+        return works_for_another_rank(subject, reference, transcript) or works_for_its_own_sizes(
+            subject, reference, transcript, source
+        )
     except AttemptEnded:
         return False
 

@@ -97,18 +97,14 @@ def _says_something(exchange: Exchange, reference: Runner) -> bool:
     return known and reference.execute(exchange.call).raised is None
 
 
-def without_wrong_axis(values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
-    """The faults where no two equal sizes make the attempt right: others raise the same complaint about shapes."""
-    if all(fault.mutant.id != WRONG_AXIS for fault in values):
+def without(id_: str, values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
+    """The faults where something speaks against this misconception: others raise the same complaint about shapes."""
+    if all(id_ not in (fault.mutant.id, *fault.alternatives) for fault in values):
         return values
-    if not all(fault.alternatives for fault in values if fault.mutant.id == WRONG_AXIS):
+    if not all(fault.alternatives for fault in values if fault.mutant.id == id_):
         return None
-    return tuple(
-        Fault(dataclasses.replace(fault.mutant, id=fault.alternatives[0]), fault.alternatives[1:])
-        if fault.mutant.id == WRONG_AXIS
-        else fault
-        for fault in values
-    )
+    left = [(fault, [i for i in (fault.mutant.id, *fault.alternatives) if i != id_]) for fault in values]
+    return tuple(Fault(dataclasses.replace(fault.mutant, id=ids[0]), tuple(ids[1:])) for fault, ids in left)
 
 
 def _working(

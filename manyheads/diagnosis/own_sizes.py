@@ -18,6 +18,9 @@ from ..submission.statements import statements_of
 from .agree import agree
 from .resize import Axes, Layout, layouts, sizes_of
 
+HARD_CODED = "hard_coded_shape"
+MANY = 8  # one call in so many is not answered by luck, as one with sizes of 1 is
+AXES = 3  # the largest number that is an axis in most texts
 SMALLEST, LARGEST = 2, 128  # size 1 is too often right by chance: there is nothing to mask or to split
 CALLS, AT_ONCE = 1000, 16  # the most calls, and how many are sent together
 TOGETHER = 3  # the most axes with sizes from the text in one call
@@ -51,6 +54,12 @@ def written_sizes(source: str) -> list[int]:
     negated = {id(node.operand) for node in nodes if isinstance(node, ast.UnaryOp)}
     numbers = [n.value for n in nodes if isinstance(n, ast.Constant) and type(n.value) is int and id(n) not in negated]
     return sorted({n for n in numbers if SMALLEST <= n <= LARGEST})[:SIZES]
+
+
+def has_written_size(source: str) -> bool:
+    """Whether a text contains an integer that is a size and hardly an axis; True where the text is not at hand."""
+    nodes = (node for part in statements_of(source) for node in ast.walk(part))
+    return not source or any(isinstance(n, ast.Constant) and type(n.value) is int and n.value > AXES for n in nodes)
 
 
 def templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:

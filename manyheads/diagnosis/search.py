@@ -24,6 +24,9 @@ from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
 OF_ERRORS = 64  # the most pairs if the attempt raised in every call: errors distinguish pairs badly
+# Bytes of answers in one diagnosis that are too large to be kept, after which no more pairs are replayed: with a mask of 1024
+# tokens a single token of 35 heads gets 140 MB, from a thousand pairs one after the other.
+MOST_LARGE = 2**30
 EDGE, FEW = 12, 6  # one in 12 exchanges, and one in 6 wrong ones, may differ in an edge case of a mistake
 
 
@@ -166,6 +169,8 @@ def _found(
     )
     only_raised = all(e.reply.raised is not None for e in exchanges)
     for combinations in islice(both, min(most_pairs, OF_ERRORS) if only_raised else most_pairs):
+        if reference.large_bytes > MOST_LARGE:
+            return None
         for pair, namespace in combinations:
             together = reference.of(namespace, pair)  # most fail at the same call for one attempt after another
             if not _explains(together, exchanges) or (part and part.contradicts(together, reference)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_shape_fault
@@ -24,7 +25,7 @@ def advice(source: str, raised: Raised) -> str:
     is_of_matrices = raised.message.startswith("mat1 and mat2")  # of a matrix .T turns what it should
     if not is_of_matrices and any(isinstance(node, ast.Attribute) and node.attr == "T" for node in nodes):
         return TRANSPOSED
-    lost = {name for function in _functions(inside, raised.line) for name in _names_without_axis(function)}
+    lost = set(_names_without_axis(inside, raised.line))
     divided = [node.right for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Sub)]
     if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
         return AXIS_LOST
@@ -35,12 +36,10 @@ def _covers(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or 0)
 
 
-def _functions(nodes: Iterable[ast.AST], line: int) -> Iterator[ast.FunctionDef]:
-    return (node for node in nodes if isinstance(node, ast.FunctionDef) and _covers(node, line))
-
-
-def _names_without_axis(function: ast.FunctionDef) -> Iterator[str]:
-    for node in ast.walk(function):
+def _names_without_axis(nodes: Iterable[ast.AST], line: int) -> Iterator[str]:
+    """The names that lose an axis in the outermost function of this line; what stands in those within is in it, too."""
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef) and _covers(node, line))
+    for node in (node for function in islice(functions, 1) for node in ast.walk(function)):
         if isinstance(node, ast.Assign) and _loses_its_axis(node.value):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 

@@ -5,6 +5,7 @@ The judge knows it from the calls of the hidden checks, a student's machine from
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,11 +18,12 @@ from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import sanitize
 from ..diagnosis.agree import comparable
 from ..result import FunctionResult, State
-from ..submission.unwritten import unwritten_names
-from ..submission.uses import uses
+from ..submission.unwritten import stub_still_ends, unwritten_methods, unwritten_names
+from ..submission.uses import named_in, uses
 from .advice import advice
 
 IsRight = Callable[[Exchange], bool]
+STUB_ENDS = "raise NotImplementedError() still stands in your code: take it out once the rest is written"
 _NOT_ASKED = ("timeout", "crashed", "skipped")  # of the rest: what came before may have used up the attempt's time
 
 
@@ -48,30 +50,49 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
         explained: the functions in which a misconception was found: what they do does not follow from others alone.
     """
     in_question = any(each.is_wrong or not each.is_asked for each in seen)  # else the text need not be read
-    unwritten, used = (unwritten_names(source), uses(source)) if in_question else (frozenset[str](), {})
+    unwritten = unwritten_names(source) if in_question else frozenset[str]()
     found: dict[str, FunctionResult] = {}
     for each in seen:
-        waits_for = next((n for n in found if n in used.get(each.name, ()) and found[n].state not in _FINE), "")
-        state = _state(each, unwritten, bool(waits_for) and each.name not in explained)
+        used = uses(source, each.name) if in_question else frozenset[str]()
+        needed = {*used, _undefined_name(each)}
+        waits_for = next((n for n in found if n in needed and found[n].state not in _FINE), "")
+        is_explained = each.name in explained
+        state = _state(each, unwritten, bool(waits_for) and not is_explained, is_explained)
         found[each.name] = FunctionResult(
             name=each.name,
             state=state,
             waits_for={"waiting": waits_for, "so_far": each.stopped_at}.get(state, ""),
             check=each.check if state in ("wrong", "waiting") else "",
-            evidence=_evidence(each, source) if state in ("wrong", "waiting") else "",
+            evidence=_evidence(each, source, state),
             near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
         )
     return tuple(found.values())
 
 
-def _evidence(seen: Seen, source: str) -> str:
+def _evidence(seen: Seen, source: str, state: State) -> str:
+    if state not in ("wrong", "waiting"):
+        return _of_the_stub(seen.name, source) if state == "unwritten" else ""
     said = advice(source, seen.raised) if seen.raised else ""
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 
 
+def _of_the_stub(name: str, source: str) -> str:
+    """What the stub has left of a function or class that is begun; "" where nothing is."""
+    if stub_still_ends(source, name):
+        return STUB_ENDS
+    left = unwritten_methods(source, name)
+    return f"its {' and '.join(left)} {'are' if len(left) > 1 else 'is'} not written yet" if left else ""
+
+
+def _undefined_name(seen: Seen) -> str:
+    """The name that it used and that the file does not define, "" where it did not stop at one."""
+    found = seen.raised and re.fullmatch(r"name '(\w+)' is not defined", seen.raised.message)
+    return found[1] if found else ""
+
+
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
     """A function of the file that may be meant, "" where none is called nearly so."""
-    others = [each for each in uses(source) if each not in asked]
+    others = [each for each in named_in(source) if each not in asked]
     return next(iter(get_close_matches(name, others, 1)), "")
 
 
@@ -84,20 +105,20 @@ def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
 
 def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
     """Of these functions, those that use no other of them, so that what they do wrong cannot follow from it."""
-    used = uses(source) if len(wrong) > 1 else {}
-    return [name for name in wrong if not {*wrong} & {*used.get(name, ())} - {name}]
+    return [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]
 
 
 _FINE = ("right", "unseen")
 
 
-def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool) -> State:
+def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool) -> State:
     if seen.is_undefined:
         return "undefined"
     if seen.name in unwritten:
         return "unwritten"
     if seen.is_wrong:
-        return "waiting" if is_waiting else "unwritten" if seen.is_empty else "wrong"
+        is_empty = seen.is_empty or (says_unwritten(seen.raised) and not is_explained)
+        return "waiting" if is_waiting else "unwritten" if is_empty else "wrong"
     if not seen.is_asked:
         return "unseen"
     return "so_far" if seen.stopped_at else "right"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
-from ..box.worker.limits import Limits
+from ..box.worker.limits import MIB, Limits
 from ..checks.outcome import FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
@@ -25,6 +25,7 @@ from ..errors import CourseFault
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
+from ..submission.lines import told_in_cells
 from .attempt import AttemptRunner
 from .by_function import Conversation, by_function
 from .check_run import CheckRun
@@ -40,6 +41,7 @@ RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
 
 
 VERDICTS = 1000  # how many texts' verdicts are remembered
+REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Judge:
             unattempted = self._checks.unattempted(exercise.checks)
             verdict = Verdict(all_ended(unattempted, "skipped", FAILED_ITSELF))
         self.seconds += time.perf_counter() - started
-        return verdict.result(exercise, source.note)
+        return told_in_cells(verdict.result(exercise, source.note), source)
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
         """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""
@@ -215,12 +217,19 @@ class Judge:
         finally:
             self.seconds_searching += time.perf_counter() - started
 
+    def remembered(self, exercise: Exercise) -> int:
+        """How many bytes of earlier attempts at an exercise are remembered."""
+        return self._memories[exercise.id][1].size if exercise.id in self._memories else 0
+
     def _memory(self, exercise: Exercise, seed: int) -> Memory:
         """What is remembered of earlier attempts with the same inputs."""
         if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:
             self._memories[exercise.id] = (seed, Memory())
         memory = self._memories[exercise.id][1]
         memory.begin_attempt()
+        others = sorted((each for _, each in self._memories.values() if each is not memory), key=lambda m: m.size)
+        while others and memory.size + sum(each.size for each in others) > REMEMBERED:
+            others.pop().forget()
         return memory
 
     def _table(self, exercise: Exercise, memory: Memory) -> Table:

@@ -8,6 +8,7 @@ does what it did before: it makes the same next call, or ends with the same outc
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass, field
 
 from ..box.replies import read_reply
@@ -44,9 +45,10 @@ class Memory:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Forget all of it. Between attempts only."""
         self._replies: dict[bytes, Reply] = {}  # by the digest of their bytes
         self._read: dict[int, Reply] = {}  # the same, by their ids, and those that a check has changed
         self._first: dict[str, Step] = {}  # by check
@@ -59,16 +61,21 @@ class Memory:
         self._met_again: set[int] = set()  # ids of calls and replies, since something was forgotten
         self.replays = Replays(self._held, self.hold)
 
+    @property
+    def size(self) -> int:
+        """How many bytes are remembered."""
+        return self._bytes + self.replays.bytes
+
     def begin_attempt(self) -> None:
         """Forget what is rare if all has become too much, and all if most is not rare.
 
         What right attempts have in common is met again and again; what a wrong one says is mostly met once. Between attempts
         only, for a step stands for the replies before it.
         """
-        if self._bytes + self.replays.bytes > self._limit:
+        if self.size > self._limit:
             self._forget_rare()
-            if self._bytes + self.replays.bytes > self._limit / 2:
-                self._forget()
+            if self.size > self._limit / 2:
+                self.forget()
 
     def _forget_rare(self) -> None:
         common, self._met_again = self._met_again, set()
@@ -135,9 +142,11 @@ class Memory:
         digest = hashlib.sha256(payload).digest()
         reply = self._replies.get(digest)
         if reply is None or changes_in(reply):
-            reply = self._replies[digest] = read_reply(payload)
-            self._read[id(reply)] = reply
-            self._count(reply, len(payload))
+            reply = read_reply(payload)
+            if reply.stopped:  # no answer to a call, and sixty long messages in a few bytes each
+                return reply
+            self._replies[digest] = self._read[id(reply)] = reply
+            self._count(reply, len(payload) + sys.getsizeof(reply.raised.message if reply.raised else ""))
         else:
             self._met_again.add(id(reply))
         return reply

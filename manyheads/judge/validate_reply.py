@@ -24,6 +24,8 @@ def validate_reply(call: Call, reply: Reply) -> str:
     for facts, build in zip(reply.modules, builds, strict=False):
         if facts.attributes.keys() != set(build.report):
             return "it reports on attributes that were not requested"
+    if reply.stopped:
+        return "it reports on cells, which only loading a file runs"
     if call.watch != (reply.operations is not None):
         return "it reports on operations that were not watched"
     if reply.gradients and call.cotangent is None:

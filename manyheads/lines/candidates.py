@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 
@@ -11,6 +12,9 @@ from .text import Edit
 
 LONGEST_LINES, LONGEST = 400, 20_000  # the longest text that is edited: lines and characters
 MOST = 4000  # edits that are made of one text: more are not tried
+MOST_BYTES = (
+    4000 * 20_000
+)  # of all edits, each of which is a whole text: one emoji in it makes each character four bytes
 NEAR = 2  # by how many tiers an edit is tried sooner that stands on the line of an exception
 _FAMILIES: tuple[Callable[[Part], Iterator[Edit]], ...] = (
     gates.edits,
@@ -32,7 +36,7 @@ def candidates(source: str, targets: Collection[str], raised_on: Collection[int]
         return []
     found: dict[str, Edit] = {}
     try:
-        for edit in islice(_edits(source, targets), MOST):
+        for edit in islice(_edits(source, targets), min(MOST, MOST_BYTES // sys.getsizeof(source))):
             if edit.line and (edit.after not in found or edit.tier < found[edit.after].tier):
                 found[edit.after] = edit
     except RecursionError:  # an expression of a thousand brackets

@@ -10,6 +10,7 @@ from .part import Part
 from .text import Edit
 
 LONGEST = 80  # characters of an equation
+LARGEST = 2**63  # of an integer: no tensor holds a larger one, and one of 4,301 digits cannot be written down again
 _AXES = (-1, -2, 1, 2, 0, 3, -3)
 _BY_WORD = ("dim", "dims", "axis", "diagonal", "dim0", "dim1")
 _WORD = re.compile(r"[A-Za-z]\w*")
@@ -23,7 +24,7 @@ def edits(part: Part) -> Iterator[Edit]:
             whole, value = _signed(part, node)
             if type(value) is bool:
                 yield part.replace("truth", 1, (whole, str(not value)))
-            elif type(value) is int:
+            elif type(value) is int and abs(value) < LARGEST:
                 yield from _other_integers(part, whole, value)
             elif type(value) is float:
                 yield from (part.replace("number", 3, (whole, f"{n!r}")) for n in _other_floats(value))

@@ -14,6 +14,7 @@ from .copies import is_of_copies
 from .facets import facets_of, is_silent
 from .file import Fingerprints, RecordedMutant
 from .fingerprint import Facet, ReplyFingerprint
+from .foreign_size import sizes_of
 
 MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls
 FEW = 1 / 8  # of the mutants of a misconception: it is about something else
@@ -34,7 +35,8 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], sh
         return {}
     rights = {i: fingerprints.content.right(i) for i in asked}
     facets = {i: facets_of(fingerprints, i) for i in asked}
-    found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i]))}
+    sizes = {i: {1, *sizes_of(fingerprints.calls[i])} for i in asked}
+    found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i], sizes[i]))}
     learns = bool(found) and all(map(_of_parameters, found.values()))
     if learns and not all(way == _of_parameters(way) or _learns_more(seen.values()) for way in found.values()):
         return {}
@@ -43,15 +45,19 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], sh
     if any("kind" in way for way in found.values()):  # a number of another type may be another number, too
         return {}
 
+    squares = _squares(rights, {i: seen[i].found for i in found})
+
     def is_alike(mutant: RecordedMutant) -> bool:
+        answers = dict[int, ReplyFingerprint]()
         for i in asked:
             answer = fingerprints.content.answer(mutant, i)
             if answer is None:
                 return False
-            way, mine = _way(rights[i], answer, facets[i]), found.get(i, ())
+            answers[i] = answer
+            way, mine = _way(rights[i], answer, facets[i], sizes[i]), found.get(i, ())
             if way != mine if not learns else _of_parameters(way) != _of_parameters(mine):
                 return False
-        return True
+        return _squares(rights, {i: answers[i] for i in found}) == squares
 
     names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
     # Who refuses by an exception of another type does less than is asked, and not what else may be wrong there.
@@ -63,19 +69,21 @@ def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], sh
 def due_to_acceptance(
     fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
 ) -> tuple[frozenset[int], str]:
-    """The calls that an attempt answers where the reference refuses, and the misconception that does this and nothing else;
-    "" where there is none, or several. What it answers there another mistake may have made.
+    """The calls that an attempt does not refuse where the reference does, and answers one of them at least; and the
+    misconception that does this and nothing else, "" where there is none, or several. What comes there another mistake may
+    have made.
     """
     content = fingerprints.content
-    accepted = frozenset(i for i, e in differing.items() if e.right.raised == "refused" and e.reply.raised is None)
+    let_in = frozenset(i for i, e in differing.items() if e.right.raised == "refused")
+    accepts = any(differing[i].reply.raised is None for i in let_in)
 
     def accepts_alone(number: int, mutant: RecordedMutant) -> bool:
-        answers = (content.answer(mutant, i) for i in accepted)
-        accepts = all(answer is not None and answer.raised is None for answer in answers)
-        return accepts and all(is_silent(fingerprints, number, i) for i in asked - accepted)
+        answers = (content.answer(mutant, i) for i in let_in)
+        lets_in = all(answer is not None and answer.raised != "refused" for answer in answers)
+        return lets_in and all(is_silent(fingerprints, number, i) for i in asked - let_in)
 
-    names = {mutant.id for m, mutant in enumerate(content.mutants) if accepted and accepts_alone(m, mutant)}
-    return accepted, names.pop() if len(names) == 1 else ""
+    names = {mutant.id for m, mutant in enumerate(content.mutants) if accepts and accepts_alone(m, mutant)}
+    return let_in, names.pop() if len(names) == 1 else ""
 
 
 def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
@@ -99,13 +107,13 @@ def _learns_more(seen: Iterable[Compared]) -> bool:
     )
 
 
-def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...]) -> Way:
-    """How a reply differs from the reference's: nothing where it agrees."""
+def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:
+    """How a reply differs from the reference's: nothing where it agrees. sizes: those in the call."""
     if right.raised == "refused":
         return () if found.raised == "refused" else NOT_REFUSED
     if right.raised or found.raised:
         return () if right.raised == found.raised else (f"raised {found.raised}",)
-    ways = [] if found.agrees(right, ("outputs",)) else [_way_of_outputs(right, found)]
+    ways = [] if found.agrees(right, ("outputs",)) else [_way_of_outputs(right, found, sizes)]
     if "parameters" in facets and right.parameters != found.parameters:
         ways.append(f"parameters {_way_of_parameters(right, found)}")
     for facet in facets:
@@ -118,24 +126,36 @@ def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, 
     return tuple(ways)
 
 
-def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
+def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint, sizes: Set[int]) -> str:
     if [each.kind for each in found.outputs] != [each.kind for each in right.outputs]:
         return "kind"
     shapes = [[each.shape or () for each in reply.outputs] for reply in (right, found)]
-    if shapes[0] != shapes[1]:  # a size that is written in leaves the axes that are there
-        return "shape" if [*map(len, shapes[0])] == [*map(len, shapes[1])] else "axes"
+    if shapes[0] != shapes[1]:  # a size that is written in leaves the axes that are there, and is any number
+        if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
+            return "axes"
+        return f"shape {shapes[1]}" if {size for shape in shapes[1] for size in shape} <= sizes else "shape"
     return "numbers" if all(math.isfinite(each.norm) for each in found.outputs) else "not finite"
 
 
 def _way_of_parameters(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
-    """Whether some are missing, others too many, and of these what a name or a shape tells."""
+    """Whether some are missing, others too many, and of these what a name tells."""
     extra = found.parameters.keys() - right.parameters.keys()
     missing = "missing, " if right.parameters.keys() - found.parameters.keys() else ""
     if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
         return f"{missing}a bias"
-    if len(extra) == 1 and len(shape := found.parameters[next(iter(extra))]) > 1 and shape[-1] == shape[-2]:
-        return f"{missing}one of {shape[-1]} x {shape[-1]}"
     return f"{missing}{'more' if extra else ''}"
+
+
+def _squares(rights: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
+    """By call the size of the one parameter too many, if it is as long as wide in every call, as a mask is."""
+    extra = [
+        (i, name, shape)
+        for i, each in found.items()
+        for name, shape in each.parameters.items()
+        if name not in rights[i].parameters
+    ]
+    square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
+    return {i: shape[-1] for i, _, shape in extra} if square and len({name for _, name, _ in extra}) == 1 else {}
 
 
 def _is_cut(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call
+from ..checks.recording import target_of
 from .compared import Compared
 from .copies import is_of_copies
 from .facets import differs, facets_of
@@ -22,8 +23,9 @@ SAME = 1e-6  # of the largest number
 
 def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
     """By the number of a call that chance answers: the misconception of all mutants that are wrong in the same calls as the
-    attempt, and in these by chance. Nothing where there are several such misconceptions, or none, nor where most calls are
-    wrong: then many are wrong in the same ones, whatever their mistake.
+    attempt, and in these by chance; in another function, which may work around it, chance may be at work for them alone.
+    Nothing where there are several such misconceptions, or none, nor where most calls are wrong: then many are wrong in the
+    same ones, whatever their mistake.
     """
     asked = {i for check in fingerprints.content.checks for i in check.calls}
     calls = {i: each for i, each in seen.items() if i in asked and not _is_of_dropout(each)}
@@ -67,8 +69,11 @@ def _is_wrong_alike(
     wrong: set[int],
     by_chance: set[int],
 ) -> bool:
+    functions = {target_of(calls[index].call) for index in by_chance}
     for index, each in calls.items():
         answer = fingerprints.content.answer(mutant, index)
+        if answer is None and index not in wrong and target_of(each.call) not in functions:
+            continue
         right = answer is not None and answer.agrees(each.right, facets_of(fingerprints, index))
         if right is (index in wrong) or (index in by_chance and answer is not None and not is_of_copies(each.call)):
             return False

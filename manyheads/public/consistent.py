@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from ..course import CourseError
+from ..errors import restore
 from .file import Fingerprints
 
 
 def refuse_what_does_not_fit(fingerprints: Fingerprints, path: object) -> None:
     """Raises CourseError where a part names what the file does not hold."""
     if not (_calls_fit(fingerprints) and _answers_fit(fingerprints) and _pairs_fit(fingerprints)):
-        raise CourseError(
-            f"{path} was changed: its parts do not fit each other. "
-            f"Next: git checkout {path}, or as an instructor: course release"
-        )
+        raise CourseError(f"{path} was changed: its parts do not fit each other. {restore(path)}")
 
 
 def _calls_fit(fingerprints: Fingerprints) -> bool:

@@ -9,5 +9,6 @@ from ..checks.sanitize import sanitize
 
 def describe_exception(raised: Raised) -> str:
     """One sentence with the exception's message. On a student's own machine the message reveals nothing hidden."""
-    own = "" if says_unwritten(raised) else sanitize(raised.message)
+    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
+    own = "" if says_nothing else sanitize(raised.message)
     return f"{explain(raised)}. Python says: {own}" if own else explain(raised)

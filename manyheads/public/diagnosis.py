@@ -8,25 +8,24 @@ from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
 from ..diagnosis.diagnosis import Diagnosis
-from ..diagnosis.equal_sizes import WRONG_AXIS
+from ..diagnosis.guards import REFUSES, UNDIVIDED, Guard, guards_of
 from ..diagnosis.proven import proven_by
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
-from .alike import due_to_acceptance, proven_by_place
-from .chance import due_to_chance, proven_by_chance
+from .alike import proven_by_place
+from .chance import proven_by_chance
 from .compared import Compared
 from .copies import is_of_copies
 from .devices import looks_at_no_numbers, on_another_device
-from .facets import differs, facets_of, is_silent, matches
+from .explaining import explain, explain_functions, without_unwritten_sizes
+from .facets import differs, facets_of
 from .file import Fingerprints, Words
 from .fingerprint import has_no_numbers
-from .foreign_size import has_foreign_size
 from .meaning import proven_beside, proven_by_aspect
-from .pairs import Named, explaining_pair
-from .parameters import proven_by_parameters, that_follow
+from .pairs import Named
+from .parameters import proven_by_parameters, that_follow, without_more
 from .proven import proven_by_answer
-
-MOST_ALTERNATIVES = 1  # where nothing but exceptions came
+from .ranks import proven_by_rank
 
 
 def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> Diagnosis:
@@ -53,13 +52,33 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         mixed = _of_several_faults(fingerprints, unexplained)
         unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
         asked = asked - mixed
-    explained = _explain(fingerprints, written, unexplained, asked, raised.keys())
-    explained = explained or _by_function(fingerprints, written, unexplained, asked)
+    explained = explain(fingerprints, written, unexplained, asked, raised.keys())
+    explained = explained or explain_functions(fingerprints, written, unexplained, asked)
+    explained = without_unwritten_sizes(explained, written, unexplained, source)
+    refused = _refused_by_guards(written, source)
+    follows = any(i not in raised and written[i].right.raised is None for i in proven)
+    if (
+        refused
+        and not follows
+        and not _is_of_more(explained, refused, [i for i in unexplained if not answers.get(i)], answers.values())
+    ):
+        proven |= dict.fromkeys(refused, REFUSES)
+        raised |= dict.fromkeys(refused, REFUSES)
+        left = {i: e for i, e in unexplained.items() if i not in refused}
+        explained = explain(fingerprints, written, left, asked - refused.keys(), raised.keys()) if left else []
+    kept = {} if explained else proven_by_parameters(fingerprints, written)
+    if beside := without_more(written, kept):
+        differing = {i: e for i, e in beside.items() if i in unexplained and differs(fingerprints, i, e.found)}
+        explained = explain(fingerprints, beside, differing, asked, raised.keys()) if differing else []
+        proven = {**kept, **proven} if explained else proven
     if explained:
         proven = {**proven_beside(fingerprints, written, {name for name, _ in explained}), **proven}
     else:
-        shown = {**proven_by_place(fingerprints, written, asked), **proven_by_aspect(fingerprints, written)}
-        kept = proven_by_parameters(fingerprints, written)
+        shown = {
+            **proven_by_rank(written, unexplained),
+            **proven_by_place(fingerprints, written, asked),
+            **proven_by_aspect(fingerprints, written),
+        }
         following = that_follow(written, kept, raised)
         raised = {i: name for i, name in raised.items() if i not in following}
         proven = {**kept, **shown, **{i: name for i, name in proven.items() if i not in following}}
@@ -71,32 +90,31 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
             continue
         others.setdefault(name, same)  # two mutants of one misconception may explain two calls
     rest = unexplained.keys() - proven.keys()
-    if not explained and not can_cause(
-        ids, rest, unexplained.keys(), lambda: _differing(fingerprints, unexplained.keys(), asked)
+    # What a guard keeps from being run need not be explained.
+    if (
+        not explained
+        and REFUSES not in ids
+        and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints, unexplained.keys(), asked))
     ):
         return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
     order = dict.fromkeys([*raised.values(), *others, *ids, *last])
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
 
 
-def _explain(
-    fingerprints: Fingerprints,
-    written: Mapping[int, Compared],
-    unexplained: Mapping[int, Compared],
-    asked: Set[int],
-    raised: Set[int],
-) -> list[Named]:
-    """What explains the whole attempt: mutants; beside what proves itself, too; or a pair of mutants in one."""
-    if explained := _cover(fingerprints, unexplained, asked, unexplained):
-        return explained
-    if raised:  # what an exception proves need be no mutant's, as in grading
-        left = {i: e for i, e in unexplained.items() if i not in raised}
-        if explained := _cover(fingerprints, left, asked - raised, left):
-            return explained
-    for due in (due_to_chance(fingerprints, written, asked), due_to_acceptance(fingerprints, unexplained, asked)):
-        if explained := _beside(fingerprints, unexplained, asked, due):
-            return explained
-    return explaining_pair(fingerprints, unexplained, asked)
+def _refused_by_guards(written: Mapping[int, Compared], source: str) -> dict[int, Guard]:
+    """The calls that the reference answers, and a guard of the attempt refuses."""
+    raised = {i: (target_of(e.call), e.reply.raised) for i, e in written.items() if e.right.raised is None}
+    return guards_of(source, {i: (target, each) for i, (target, each) in raised.items() if each is not None})
+
+
+def _is_of_more(
+    explained: Sequence[Named], refused: Mapping[int, Guard], unexplained: Collection[int], answers: Collection[str]
+) -> bool:
+    """Whether what explains the calls says more than that allowed inputs are refused, which mutants do, too."""
+    names = {name for name, _ in explained}
+    if not names or names <= {*answers} or (names == {UNDIVIDED} and any(g.divides for g in refused.values())):
+        return bool(names)
+    return not refused.keys() >= {*unexplained}
 
 
 def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, ...]:
@@ -160,86 +178,3 @@ def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Com
         for i, e in unexplained.items()
         if is_of_copies(e.call) and not any(each.agrees(e.found, facets_of(fingerprints, i)) for each in replies[i])
     }
-
-
-def _beside(
-    fingerprints: Fingerprints, unexplained: Mapping[int, Compared], asked: Set[int], due: tuple[Set[int], str]
-) -> list[Named]:
-    """What explains all but the calls that are due to a mistake of their own, whatever the numbers there, and last that."""
-    calls, name = due
-    left = {i: each for i, each in unexplained.items() if i not in calls}
-    explained = _cover(fingerprints, left, asked - calls, left) if name else []
-    return [*explained, (name, ())] if explained else []
-
-
-def _by_function(
-    fingerprints: Fingerprints, written: Mapping[int, Compared], unexplained: Mapping[int, Compared], asked: Set[int]
-) -> list[Named]:
-    """What explains each function alone, where nothing explains all, and does not contradict an earlier one.
-
-    Functions come in the order of the recorded calls, which is that of their definitions.
-    """
-    functions = list(dict.fromkeys(map(target_of, fingerprints.calls)))
-    found: dict[str, tuple[str, ...]] = {}
-    for place, function in enumerate(functions):
-        own = {i: each for i, each in unexplained.items() if target_of(each.call) == function}
-        answered = {i for i, each in written.items() if each.reply.outputs and each.reply.raised is None}
-        calls = {i for i in asked if target_of(fingerprints.calls[i]) == function}
-        before = {i for i in asked & answered if target_of(fingerprints.calls[i]) in functions[:place]}
-        for name, others in _cover(fingerprints, own, calls | before, unexplained):
-            found.setdefault(name, others)
-    return list(found.items()) if len(functions) > 1 else []
-
-
-def _cover(
-    fingerprints: Fingerprints,
-    unexplained: Mapping[int, Compared],
-    asked: Set[int],
-    differing: Mapping[int, Compared],
-) -> list[Named]:
-    """Mutants that together explain these calls on which the attempt differs, the one that explains most first.
-
-    `asked`: the calls on which they may differ from the reference only as the attempt does, where it is `differing`.
-    """
-    mutants = fingerprints.content.mutants
-    impossible = WRONG_AXIS if has_foreign_size(unexplained.values()) else ""
-    explains = {
-        m: _explained(fingerprints, m, unexplained)
-        for m, mutant in enumerate(mutants)
-        if mutant.id != impossible and _is_silent_elsewhere(fingerprints, m, differing, asked)
-    }
-    left, found = set(unexplained), []
-    while left:
-        best = max(explains, key=lambda m: (len(explains[m] & left), -_unknown(fingerprints, m, asked)), default=None)
-        if best is None or not explains[best] & left:
-            return []  # something remains that nothing explains: name nothing
-        same = [mutants[m].id for m in explains if explains[m] == explains[best] and mutants[m].id != mutants[best].id]
-        if len({*same}) > MOST_ALTERNATIVES and all(each.reply.raised for each in unexplained.values()):
-            return []  # so many mistakes end in this exception that it says little
-        found.append((mutants[best].id, tuple(dict.fromkeys(same))))
-        left -= explains[best]
-    return found
-
-
-def _unknown(fingerprints: Fingerprints, mutant: int, asked: Set[int]) -> int:
-    """How many of its answers chance decides: of two mutants that explain the same, one that says more is likelier."""
-    content = fingerprints.content
-    return sum(content.answer(content.mutants[mutant], index) is None for index in asked)
-
-
-def _explained(fingerprints: Fingerprints, mutant: int, unexplained: Mapping[int, Compared]) -> frozenset[int]:
-    """The calls that a mutant explains; none if what it answers is known of none of them."""
-    content = fingerprints.content
-    explained = frozenset(i for i in unexplained if matches(fingerprints, mutant, i, unexplained[i]))
-    is_known = any(content.answer(content.mutants[mutant], i) is not None for i in explained)
-    return explained if is_known else frozenset()
-
-
-def _is_silent_elsewhere(
-    fingerprints: Fingerprints, mutant: int, differing: Mapping[int, Compared], asked: Set[int]
-) -> bool:
-    """Whether the mutant answers as the attempt or as the reference does, on every call that is asked."""
-    return all(
-        is_silent(fingerprints, mutant, i) or (i in differing and matches(fingerprints, mutant, i, differing[i]))
-        for i in sorted(asked)
-    )

@@ -18,6 +18,7 @@ from ..box.worker.messages import Call
 from ..course import CourseError
 from ..diagnosis.agree import has_own_weights
 from ..diagnosis.pair_answers import PREFIX, Pairs, from_tensors, no_pairs, to_tensors
+from ..errors import restore
 from .aspects import Aspect
 from .compared import Expected
 from .fingerprint import Facet, ReplyFingerprint
@@ -163,13 +164,11 @@ def read(path: Path) -> Fingerprints:
         return loaded(path.read_bytes())  # `loaded` caches by content
     except FileNotFoundError as error:
         raise CourseError(
-            f"{path} is not here. Next: git checkout {path}, or as an instructor who has not released it yet: course release"
+            f"{path} is not here. {restore(path, 'an instructor who has not released it yet')}"
         ) from error
     except (OSError, ValueError, LookupError, TypeError, SafetensorError) as error:
         problem = type(error).__name__
-        raise CourseError(
-            f"{path} cannot be read ({problem}). Next: git checkout {path}, or as an instructor: course release"
-        ) from error
+        raise CourseError(f"{path} cannot be read ({problem}). {restore(path)}") from error
 
 
 @lru_cache(maxsize=16)

@@ -24,12 +24,12 @@ def _is_foreign(seen: Compared) -> bool:
     told = _UNFIT.search(raised.message) if raised is not None else None
     if told is None:
         return False
-    sizes = {1, *_sizes_of(seen.call)}
+    sizes = {1, *sizes_of(seen.call)}
     known = {a * b for a, b in combinations_with_replacement(sizes, 2)}
     return any(int(size) not in known for size in told.groups())
 
 
-def _sizes_of(call: Call) -> Iterator[int]:
+def sizes_of(call: Call) -> Iterator[int]:
     """Every size of a tensor of the call, and every whole number that it passes."""
     for given in call.given:
         parts: list[object] = [given]

@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from ..course import CourseError
+from ..errors import restore
 
 _WEIGHTS, _SCORES = "weights ", "scores "  # before a call's key
 _BOXES, _TILED = "boxes ", "tiled "
@@ -66,10 +67,7 @@ def read(path: Path) -> Recorded:
     try:
         tensors = safetensors.torch.load(path.read_bytes())
     except (OSError, ValueError, LookupError, SafetensorError) as error:
-        raise CourseError(
-            f"{path} cannot be read ({type(error).__name__}). Next: git checkout {path}, or as an instructor: "
-            "course release"
-        ) from error
+        raise CourseError(f"{path} cannot be read ({type(error).__name__}). {restore(path)}") from error
     heads, tiles = ([name.removeprefix(of) for name in tensors if name.startswith(of)] for of in (_WEIGHTS, _BOXES))
     return Recorded(
         {key: Heads(tensors[_WEIGHTS + key], tensors.get(_SCORES + key)) for key in heads},

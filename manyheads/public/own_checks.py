@@ -7,6 +7,7 @@ costs no point, and nothing is said of a block that takes longer than a student 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -134,6 +135,12 @@ def _about(block: Block, definitions: dict[str, int], asked: Sequence[FunctionRe
 
 
 def printed_lines(printed: str, own: Collection[str] = ()) -> tuple[str, ...]:
-    """The first lines that a student's code printed, each once. own: those of the checks themselves, which are left out."""
-    lines = list(dict.fromkeys(line for line in printed.splitlines() if line.strip() and line not in own))
-    return (*(sanitize(line, WIDTH) for line in lines[:LINES]), *(["… and more"] if len(lines) > LINES else []))
+    """The first lines that a student's code printed, as they were: a tensor's rows below each other.
+
+    What is printed at every call is shown once: each line with those below it that are indented. own: lines of the checks
+    themselves, which are left out.
+    """
+    once = dict.fromkeys(re.split(r"\n+(?=\S)", printed.rstrip()))
+    lines = [line for part in once for line in part.splitlines() if line.strip() and line not in own]
+    shown = (sanitize(line, WIDTH, keeps_blanks=True) for line in lines[:LINES])
+    return (*shown, *(["… and more"] if len(lines) > LINES else []))

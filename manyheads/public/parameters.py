@@ -6,6 +6,7 @@ Layers that are not registered keep weights of their own: then the numbers of al
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from ..checks.explain import is_dtype_fault
 from ..submission.unwritten import UNTOUCHED
@@ -34,6 +35,24 @@ def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Compared
     alike = (mutant.id for mutant in content.mutants if all(has(content.answer(mutant, i), i) for i in asked))
     names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
     return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
+
+
+def without_more(seen: Mapping[int, Compared], kept: Collection[int]) -> dict[int, Compared]:
+    """The calls as though the parameters that are too many were not there; nothing where one is missing, or none too many.
+
+    Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
+    have others.
+    """
+    if not kept or any(each.right.parameters.keys() - each.found.parameters for each in seen.values()):
+        return {}
+    return {i: _without_more(each) for i, each in seen.items()}
+
+
+def _without_more(seen: Compared) -> Compared:
+    right, found = seen.right, seen.found
+    gradients = {name: each for name, each in found.gradients.items() if name in right.gradients}
+    parameters = {name: found.parameters[name] for name in right.parameters}
+    return replace(seen, found=found.model_copy(update={"gradients": gradients, "parameters": parameters}))
 
 
 def that_follow(seen: Mapping[int, Compared], kept: Collection[int], raised: Collection[int]) -> set[int]:

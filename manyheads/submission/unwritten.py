@@ -38,6 +38,21 @@ def unwritten_names(source: str) -> frozenset[str]:
     return frozenset(name for name, definition in last.items() if _has_no_content(definition))
 
 
+def stub_still_ends(source: str, name: str) -> bool:
+    """Whether something is written in the function, or in a method of the class, and the stub's `raise` stands beside it."""
+    last = [part for part in statements_of(source) if isinstance(part, _DEFINITIONS) and part.name == name][-1:]
+    bodies = [node.body for part in last for node in ast.walk(part) if isinstance(node, ast.FunctionDef)]
+    return any(any(map(_is_stub, body)) and not all(map(_does_nothing, body)) for body in bodies)
+
+
+def unwritten_methods(source: str, name: str) -> list[str]:
+    """The methods of this class that have no content, where others have some."""
+    last = [part for part in statements_of(source) if isinstance(part, ast.ClassDef) and part.name == name][-1:]
+    methods = [node for part in last for node in part.body if isinstance(node, ast.FunctionDef)]
+    empty = [method.name for method in methods if _has_no_content(method)]
+    return empty if len(empty) < len(methods) else []
+
+
 def _has_no_content(definition: _Definition) -> bool:
     if not _is_empty(definition):  # as most are not: this spares looking at all that stands in it
         return False
@@ -74,8 +89,13 @@ def _does_nothing(statement: ast.stmt) -> bool:
     match statement:
         case ast.Pass() | ast.Expr(ast.Constant()) | ast.Return(None | ast.Constant(None)):
             return True
-        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
-            return True
         case ast.Expr(ast.Call(ast.Attribute(ast.Call(ast.Name("super")), "__init__"), [], [])):
+            return True
+    return _is_stub(statement)
+
+
+def _is_stub(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Raise(ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"))):
             return True
     return False

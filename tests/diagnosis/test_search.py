@@ -9,8 +9,9 @@ import torch
 
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.local import CachedRunner, LocalRecordingRunner, Replays
+from manyheads.checks.local import LARGE, CachedRunner, LocalRecordingRunner, Replays
 from manyheads.checks.recording import Exchange
+from manyheads.diagnosis import search
 from manyheads.diagnosis.bank import Bank, Mutant, Namespace
 from manyheads.diagnosis.pairs import members_of
 from manyheads.diagnosis.search import explain_values
@@ -43,6 +44,21 @@ def test_a_pair_with_many_combinations_counts_once(most_pairs: int, expected: li
     exchanges = [Exchange("check", call, LocalRunner(both).execute(call))]
     found = explain_values(BANK, TABLE, LocalRecordingRunner(both), reference, exchanges, most_pairs)
     assert [fault.mutant.id for fault in found or ()] == expected
+
+
+@pytest.mark.parametrize(("answers", "expected"), [(100, ["plus", "power"]), (10, [])])
+def test_after_so_many_large_answers_no_more_pairs_are_tried(
+    monkeypatch: pytest.MonkeyPatch, answers: int, expected: list[str]
+) -> None:
+    both, call = shifted(plus=1.0, power=2), Call("shifted", (torch.linspace(0, 4, LARGE // 8 + 1).double(),))
+    replays = Replays({id(call)})
+    reference = CachedRunner(shifted(), "cpu", only_values=True, replays=replays)
+    exchanges = [Exchange("check", call, LocalRunner(both).execute(call))]
+    monkeypatch.setattr(search, "MOST_LARGE", answers * LARGE)
+    found = explain_values(BANK, TABLE, LocalRecordingRunner(both), reference, exchanges)
+    assert [fault.mutant.id for fault in found or ()] == expected
+    assert reference.large_bytes >= 10 * LARGE
+    assert CachedRunner(shifted(), "cpu", only_values=True, replays=replays).large_bytes == 0, "of its own diagnosis"
 
 
 def test_a_mutant_whose_known_answer_differs_is_asked_nothing_more() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from manyheads.box.worker.answers import Raised
@@ -42,3 +44,11 @@ def test_other_exceptions_and_other_lines_are_not_the_lines_fault() -> None:
 def test_of_a_matrix_t_turns_what_it_should() -> None:
     unfit = "mat1 and mat2 shapes cannot be multiplied (77x30 and 6x30)"
     assert advice("def f(x, w):\n    return x @ w, x @ w.T\n", raised(2, unfit)) == ""
+
+
+def test_functions_within_functions_are_looked_at_once() -> None:
+    heads = "".join(f"{' ' * depth}def f{depth}(q, e):\n" for depth in range(90))
+    source = f"{heads}{' ' * 90}{'a=1;' * 45_000}total = e.sum(-1); return e / total\n"
+    started = time.process_time()
+    assert advice(source, raised(91)) == AXIS_LOST
+    assert time.process_time() - started < 5  # for each function that it is in, twice as long

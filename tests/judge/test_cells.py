@@ -82,7 +82,7 @@ def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert result.score == 0
     assert {c.evidence for c in result.checks} == {
-        "Code cell 2 did not run to its end: it raised NameError on line 3: a name is used that is defined nowhere."
+        "Code cell 2 did not run to its end: it raised NameError on line 1 of code cell 2: a name is used that is defined nowhere."
     }
     assert [d.id for d in result.diagnosis] == ["load_error"]
 

@@ -12,7 +12,7 @@ from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.recording import Exchange
 from manyheads.judge.by_function import to_tell
-from manyheads.judge.functions import Seen, failed_in, function_results
+from manyheads.judge.functions import STUB_ENDS, Seen, failed_in, function_results
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 
@@ -58,6 +58,28 @@ def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of
     seen = [Seen("scores", True), Seen("weights", True, is_wrong=True), Seen("attend", True, is_wrong=True)]
     assert states(*seen) == ["right", "unwritten", "waiting weights"]
     assert states(*seen, explained=("attend",)) == ["right", "unwritten", "wrong"]
+
+
+def test_what_uses_a_name_that_is_not_there_waits_for_it() -> None:
+    raised = Raised("NameError", ("NameError", "Exception"), "name 'weight' is not defined", "call", 4)
+    seen = [Seen("weight", True, is_undefined=True), Seen("attend", True, is_wrong=True, raised=raised)]
+    assert states(*seen) == ["undefined", "waiting weight"]
+
+
+def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
+    seen = [Seen("scores", True, is_wrong=True, is_empty=True), Seen("weights", True, is_wrong=True)]
+    begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
+    found = function_results(seen, begun, ())
+    assert [(each.state, each.evidence) for each in found] == [("unwritten", STUB_ENDS), ("unwritten", "")]
+
+
+def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_named() -> None:
+    half = "class Head:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n"
+    seen = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
+    (found,) = function_results(seen, half, ())
+    assert (found.state, found.evidence) == ("unwritten", "its forward is not written yet")
+    (found,) = function_results(seen, half, ("Head",))
+    assert found.state == "wrong"
 
 
 def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:

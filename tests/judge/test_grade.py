@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from manyheads.box.level import Box
-from manyheads.course import Course, Exercise
+from manyheads.course import Course, Exercise, load_course
 from manyheads.judge.grade import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
@@ -67,3 +69,23 @@ def test_a_note_on_a_students_own_folder_stays_that_students(judge_and_box, runn
     judge, _ = judge_and_box
     sources = [AttemptSource(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
     assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == ["A notebook lies here, too.", ""]
+
+
+def test_all_exercises_together_are_remembered_up_to_a_limit(
+    repository: Path, box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond it the exercise of which most is remembered is forgotten, and the results stay what they are."""
+    course = load_course(repository)
+    first, second = course.assignments[0].exercises[:2]
+    sources = {
+        each: AttemptSource(f"{each.stem}.py", each.solution.read_text(encoding="utf-8")) for each in (first, second)
+    }
+    judge = Judge(course, box, Settings(secret=b"secret", lines=False))
+    before = judge.grade_attempt("s", first, sources[first])
+    kept = judge.remembered(first)
+    monkeypatch.setattr("manyheads.judge.grade.REMEMBERED", 1)
+    judge.grade_attempt("s", second, sources[second])
+    assert judge.remembered(first) == 0 < kept
+    assert (
+        judge.grade_attempt("t", first, AttemptSource("a.py", sources[first].source + "# mine\n")).score == before.score
+    )

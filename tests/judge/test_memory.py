@@ -9,7 +9,7 @@ import torch
 
 from manyheads.box.replies import BadReply
 from manyheads.box.worker import wire
-from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.local import ReplayRunner
 from manyheads.checks.marks import Layer
@@ -43,6 +43,21 @@ def test_a_large_reply_is_read_and_not_kept() -> None:
     assert memory.read(large) is not memory.read(large)
     step = memory.first("check")
     assert not memory.after(step, memory.read(large)).is_held
+
+
+def test_a_reply_that_reports_on_cells_is_no_answer_and_not_kept() -> None:
+    words = Raised("E", ("E",), "a" * 3999 + "\U0001f600", "call", None)
+    memory, cells = Memory(), wire.encode(Reply(stopped=(words,) * 60))[wire.LENGTH.size :]
+    assert memory.read(cells) is not memory.read(cells)
+    assert memory.size == 0
+
+
+def test_what_is_kept_of_a_message_counts_as_it_lies_in_memory() -> None:
+    memory = Memory()
+    message = "a" * 3999 + "\U0001f600"  # one character beyond the first plane: four bytes for each
+    raised = wire.encode(Reply(raised=Raised("E", ("E",), message, "call", None)))[wire.LENGTH.size :]
+    memory.read(raised)
+    assert memory.size > len(raised) + 4 * len(message)
 
 
 def test_equal_calls_are_one_and_that_one_is_nobodys_to_change() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from manyheads.box.worker.answers import Output, Reply
+from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.messages import Call, FollowUp, Returned
 from manyheads.judge.validate_reply import validate_reply
@@ -40,3 +40,8 @@ def test_a_step_s_arguments_may_be_named_and_no_others() -> None:
     call = Call("f", (torch.ones(1),), then=(FollowUp((torch.ones(1),)),))
     assert not validate_reply(call, Reply((TENSOR,) * 2, mutated=("args.0", "then.0.args.0")))
     assert validate_reply(call, Reply((TENSOR,) * 2, mutated=("then.1.args.0",)))
+
+
+def test_a_call_runs_no_cells() -> None:
+    cell = Raised("E", ("E",), "", "load", None)
+    assert validate_reply(CALL, Reply((TENSOR, HIDDEN, TENSOR, HIDDEN), stopped=(cell,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import pytest
 
@@ -160,3 +161,16 @@ def test_a_text_of_names_alone_has_bounded_edits() -> None:
     names = [f"n{i}" for i in range(300)]
     source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n"
     assert 0 < len(candidates(source, ())) <= 4000
+
+
+def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
+    found = candidates(f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n", ())
+    assert found
+    assert all("f" * 5000 in edit.after for edit in found if edit.kind == "number")
+
+
+def test_edits_of_a_text_with_one_emoji_take_no_more_memory() -> None:
+    names = [f"n{i}" for i in range(300)]
+    source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n# \N{GRINNING FACE}"
+    found = candidates(source + "a" * (19_990 - len(source)), ())
+    assert 0 < sum(sys.getsizeof(edit.after) for edit in found) <= 80_000_000

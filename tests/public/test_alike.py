@@ -51,6 +51,10 @@ def recorded(exercise: str) -> Fingerprints:
     return read(next(each for each in COURSE.exercises if each.id == exercise).fingerprints)
 
 
+def of_reference(exercise: str) -> str:
+    return next(each for each in COURSE.exercises if each.id == exercise).solution.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("exercise", "old", "new", "named"),
     [
@@ -64,10 +68,18 @@ def recorded(exercise: str) -> Fingerprints:
             "weight_split", "more = None", "more = nn.Linear(context_length, context_length, bias=False)",
             ["mask_is_parameter"], id="a parameter of the mask's shape",
         ),
+        pytest.param(
+            "fused_qkv", "self.n_head = n_head", "self.n_head, self.positions = n_head, nn.Embedding(block_size, n_embd)",
+            ["params_extra"], id="a parameter that is as wide as long in one call",
+        ),
+        pytest.param(
+            "fused_qkv", "self.n_head = n_head", "self.n_head, self.seen = n_head, nn.Parameter(torch.ones(1, 1, block_size, block_size))",
+            ["mask_is_parameter"], id="a parameter of the mask's shape, with more axes",
+        ),
     ],
 )  # fmt: skip
 def test_a_place_names_it(monkeypatch: pytest.MonkeyPatch, exercise: str, old: str, new: str, named: list[str]) -> None:
-    right = HEADS if exercise == "weight_split" else SCORES
+    right = {"weight_split": HEADS, "attention_scores": SCORES}.get(exercise) or of_reference(exercise)
     assert old in right
     result = checked(monkeypatch, recorded(exercise), right.replace(old, new) if old else right)
     assert [each.id for each in result.diagnosis] == named

@@ -31,8 +31,12 @@ from manyheads.submission import AttemptSource
             "The file cannot be imported: it raised NameError on line 2: a name is used that is defined nowhere. "
             "Python says: name 'a_name_of_nothing' is not defined.",
         ),
+        (
+            "raise SystemExit(None)\n",
+            "The file cannot be imported: it raised SystemExit on line 1: the code asked Python to exit.",
+        ),
     ],
-    ids=["syntax", "indentation", "name"],
+    ids=["syntax", "indentation", "name", "exit"],
 )
 def test_what_cannot_be_imported_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str

@@ -52,7 +52,16 @@ def max_path_difference(module, x):
     module.train(training).flash = flash
     return y.abs().max().item()
 """
-TEXTS = {"attention_scores": SCORES, "causal_mask": MASK, "sdpa_equivalence": PATHS}
+HEADS = """import torch
+
+def split_heads(x, n_head):
+    hd = x.shape[-1] // n_head
+    return torch.stack(x.split(hd, dim=-1)[:n_head], dim=1)
+
+def merge_heads(y):
+    return y.transpose(1, 2).flatten(2)
+"""
+TEXTS = {"reshape_dance": HEADS, "attention_scores": SCORES, "causal_mask": MASK, "sdpa_equivalence": PATHS}
 
 
 @pytest.mark.parametrize(
@@ -70,8 +79,32 @@ TEXTS = {"attention_scores": SCORES, "causal_mask": MASK, "sdpa_equivalence": PA
         pytest.param(
             "causal_mask",
             {"device).tril()": "device).tril()[None, None]"},
-            [],
+            ["interface"],
             id="more axes are no size that is written in",
+        ),
+        pytest.param(
+            "causal_mask",
+            {"device).tril()": "device).tril().float()[None]"},
+            ["interface", "mask_not_bool"],
+            id="an axis more, and numbers",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"3 * n_embd, bias=False)": "3 * n_embd)", "self.qkv(x).unflatten": "(2 * self.qkv(x)).unflatten"},
+            ["proj_bias"],
+            id="a bias, and numbers of nobody's",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"3 * n_embd, bias=False)": "3 * n_embd)", ".permute(2, 0, 3, 1, 4)": ".permute(2, 0, 3, 1, 4)[[1, 0, 2]]"},
+            ["qkv_order", "proj_bias"],
+            id="a bias, and queries taken for keys",
+        ),
+        pytest.param(
+            "reshape_dance",
+            {"y.transpose(1, 2).flatten(2)": "y.reshape(len(y), y.shape[2], -1)"},
+            ["merge_no_transpose", "divisibility_unchecked"],
+            id="heads that stay where they are, and an odd width that is cut in one call and fails in another",
         ),
         pytest.param("sdpa_equivalence", {}, [], id="nothing on two paths"),
         pytest.param(

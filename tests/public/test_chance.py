@@ -45,6 +45,21 @@ def test_what_chance_answers_in_other_functions_too_may_follow(monkeypatch: pyte
     assert [each.id for each in result.diagnosis] == ["dropout_always_on"]
 
 
+def test_what_chance_answers_in_one_function_is_named_where_another_works_around_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paths = exercise("sdpa_equivalence")
+    right = paths.solution.read_text(encoding="utf-8")
+    source = edited(
+        right,
+        ("self.dropout if self.training else 0.0", "self.dropout"),
+        ("flash, modes = module.flash", "(p, module.dropout), (flash, modes) = (module.dropout, 0.0), (module.flash"),
+        ("for part in module.modules()]\n", "for part in module.modules()])\n"),
+        ("        module.flash = flash\n", "        module.flash, module.dropout = flash, p\n"),
+    )  # fmt: skip
+    assert [each.id for each in checked(paths, source, monkeypatch).diagnosis] == ["dropout_always_on"]
+
+
 @pytest.mark.parametrize(
     ("id_", "awake", "other", "named"),
     [

@@ -39,7 +39,7 @@ def test_the_line_of_the_loop_is_told(
     ("source", "cells", "said"),
     [
         pytest.param(f"from __future__ import annotations\n{HEAD}    return x\n\n\nn = 1\nwhile n:\n    n += 1\n", (), "It was still in the loop on line 12 when its time was up: does it end?", id="a loop"),
-        pytest.param("import time\n\nn = 1\nwhile n:\n    n += 1\n", (1, 3), "It was still in the loop on line 4 when its time was up: does it end?", id="a loop in a notebook"),
+        pytest.param("import time\n\nn = 1\nwhile n:\n    n += 1\n", (1, 3), "It was still in the loop on line 2 of code cell 2 when its time was up: does it end?", id="a loop in a notebook"),
         pytest.param("import time\ntime.sleep(60)\n", (), "It did not come back from line 2.", id="no loop"),
         pytest.param("while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n", (), "No answer within ", id="a loop that hears nothing"),
     ],

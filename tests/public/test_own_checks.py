@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
@@ -89,6 +90,12 @@ if __name__ == "__main__":
 def test_many_lines_are_cut(check: Check) -> None:
     many = 'if __name__ == "__main__":\n    for i in range(500):\n        print("line", i)\n'
     assert check(HEAD + many).printed[:: own_checks.LINES] == ("line 0", "… and more")
+
+
+def test_a_tensor_is_shown_row_by_row_as_often_as_it_has_them_and_once_however_often_it_is_printed() -> None:
+    zeros = f"at {torch.zeros(4, 2)}\n"
+    rows = ("at tensor([[0., 0.],", *["        [0., 0.],"] * 2, "        [0., 0.]])")
+    assert own_checks.printed_lines(zeros * 3 + "done\n", own=["done"]) == rows
 
 
 def test_nothing_is_said_of_a_block_that_does_not_end(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,12 +32,17 @@ class Built:
             parameters={name: _entry(p) for name, p in now.items()},
             buffers={name: _entry(b) for name, b in self.module.named_buffers()},
             training=all(m.training for m in self.module.modules()),
-            changed=any(name not in now or not torch.equal(now[name], was) for name, was in self._before.items()),
+            changed=any(name not in now or _has_changed(was, now[name]) for name, was in self._before.items()),
             unloaded=self.unloaded,
             attributes={name: _plain(getattr(self.module, name, None)) for name in self.build.report},
             plain={name: _entry(t) for name, t in _plain_tensors(self.module).items()},
             alike=self._alike,
         )
+
+
+def _has_changed(was: Tensor, now: Tensor) -> bool:
+    """Whether the numbers or their dtype are others: torch.equal compares numbers alone, also of two dtypes."""
+    return was.dtype != now.dtype or not torch.equal(was, now)
 
 
 def build_module(namespace: Mapping[str, object], build: Build) -> Built:

@@ -1,0 +1,188 @@
+"""Allowed inputs that a guard of the student's own refuses: the comparison is the wrong way round, or counts the limit out.
+
+What stands behind a guard is not run, so that no mutant's answers say why. A guard compares sizes of its arguments; an
+assertion about what the code has computed is none, for what it finds has another cause.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..box.worker.answers import Raised
+from ..checks.explain import is_refusal
+from ..checks.implementation import Runner
+from ..checks.recording import Exchange, target_of
+from ..submission.statements import statements_of
+
+REFUSES = "refuses_allowed"
+UNDIVIDED = "divisibility_unchecked"  # whoever asks whether the wrong width can be divided refuses what is allowed, too
+_LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_METHODS = ("__init__", "forward")
+_ASKED = ("size", "dim", "numel", "is_integer")
+_COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
+_PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.Slice, ast.Starred)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A guard that raised. divides: it asks whether one size divides another."""
+
+    line: int
+    divides: bool
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A call with allowed arguments that a guard refused."""
+
+    exchange: Exchange
+    guard: Guard
+
+
+def refused_by_guards(exchanges: Iterable[Exchange], reference: Runner, source: str) -> list[Refused]:
+    """The calls that the reference answers, and a guard of the attempt refuses."""
+    allowed = [e for e in exchanges if e.reply.raised and reference.execute(e.call).raised is None]
+    found = guards_of(source, {i: (target_of(e.call), e.reply.raised) for i, e in enumerate(allowed) if e.reply.raised})
+    return [Refused(allowed[i], guard) for i, guard in found.items()]
+
+
+def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
+    """The guard that refused each of these calls; those that nothing refused, or something else, are left out.
+
+    raised: of calls with allowed arguments, the function that was called or the class that was built, and the exception. A
+    function that calls another one meets the other's guard.
+    """
+    places = {(target, each.line): each for target, each in raised.values()}  # hundreds of calls raise at one place
+    own = (guard_of(source, target, each) for (target, _), each in places.items())
+    guards = {guard.line: guard for guard in own if guard is not None}
+    return {
+        i: guards[each.line]
+        for i, (_, each) in raised.items()
+        if each.line in guards and is_refusal(each) and each.line
+    }
+
+
+def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
+    """The guard of this function or class that raised this; None where something else did. A helper may be given anything."""
+    if raised.line is None or not is_refusal(raised):
+        return None
+    try:
+        return next(filter(None, (_guard(each, raised.line) for each in _functions(source, target))), None)
+    except RecursionError:  # an expression of a thousand brackets, or as many `elif`
+        return None
+
+
+def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
+    """The guard of this function on this line."""
+    if not function.lineno <= line <= (function.end_lineno or 0):
+        return None
+    tests = _tests(function.body, line)
+    decided = tests and all(map(_Sizes(function, line).decide, tests))
+    return Guard(line, any(map(_divides, tests))) if decided else None
+
+
+def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
+    """The function, or the methods of the class and of those in the file that it is derived from."""
+    classes, wanted = list[ast.ClassDef](), {target}
+    for statement in reversed(statements_of(source)):
+        if isinstance(statement, ast.FunctionDef) and statement.name == target:
+            yield statement
+        elif isinstance(statement, ast.ClassDef) and statement.name in wanted:
+            classes.append(statement)
+            wanted |= {base.id for base in statement.bases if isinstance(base, ast.Name)}
+    for part in (part for each in classes for part in each.body):
+        if isinstance(part, ast.FunctionDef) and part.name in _METHODS:
+            yield part
+
+
+def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
+    """What decides whether the `raise` or `assert` on this line raises; empty where nothing does, or a loop may."""
+    for statement in body:
+        if not statement.lineno <= line <= (statement.end_lineno or 0):
+            continue
+        if isinstance(statement, ast.Assert):
+            return [statement.test]
+        if isinstance(statement, ast.If):
+            for part in (statement.body, statement.orelse):
+                if any(isinstance(each, ast.Raise) and each.lineno <= line <= (each.end_lineno or 0) for each in part):
+                    return [statement.test]
+                if within := _tests(part, line):
+                    return [statement.test, *within]
+    return []
+
+
+def _divides(test: ast.expr) -> bool:
+    operators = (node.op for node in ast.walk(test) if isinstance(node, ast.BinOp))
+    return any(isinstance(each, ast.Mod | ast.FloorDiv) for each in operators) or "divmod" in ast.dump(test)
+
+
+class _Sizes:
+    """The names of a function that hold its arguments, its attributes' numbers, or sizes of them, down to a line.
+
+    Sizes of what was computed may be compared with a limit, such as the keys in all; whoever asserts that they are equal to
+    others looks for a mistake of their own.
+    """
+
+    def __init__(self, function: ast.FunctionDef, line: int) -> None:
+        given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        self._names = {argument.arg for argument in given}
+        self._computed = set[str]()  # names of sizes of what was computed
+        self._may_be_computed = False
+        for node in _in_order(function.body, line):
+            self._bind(node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+
+    def decide(self, test: ast.expr) -> bool:
+        """Whether sizes alone decide this test."""
+        operators = [op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops]
+        limits = bool(operators) and all(isinstance(op, _LIMITS) for op in operators)
+        return self._are_all_of(test, may_be_computed=limits)
+
+    def _are_all_of(self, node: ast.expr, may_be_computed: bool) -> bool:
+        before, self._may_be_computed = self._may_be_computed, may_be_computed
+        try:
+            return self.are_all_of(node)
+        finally:
+            self._may_be_computed = before
+
+    def are_all_of(self, node: ast.expr) -> bool:
+        """Whether this is made of sizes alone."""
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self._names or (self._may_be_computed and node.id in self._computed)
+        if isinstance(node, ast.Attribute):
+            return (self._may_be_computed and node.attr == "shape") or self.are_all_of(node.value)
+        if isinstance(node, ast.Subscript):
+            return self.are_all_of(node.value) and self.are_all_of(node.slice)
+        if isinstance(node, ast.Call):
+            return self._asks_sizes(node.func) and all(map(self.are_all_of, node.args))
+        if isinstance(node, ast.NamedExpr):
+            self._bind([node.target], node.value)
+            return self.are_all_of(node.value)
+        if isinstance(node, _PARTS):
+            return all(self.are_all_of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        return False
+
+    def _asks_sizes(self, func: ast.expr) -> bool:
+        if isinstance(func, ast.Attribute) and func.attr in _ASKED:
+            return self._may_be_computed or self.are_all_of(func.value)
+        return isinstance(func, ast.Name) and func.id in _COUNTED
+
+    def _bind(self, targets: Iterable[ast.expr], value: ast.expr | None) -> None:
+        names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+        names.discard("self")
+        self._names -= names
+        self._computed -= names
+        if value is not None and self._are_all_of(value, may_be_computed=False):
+            self._names |= names
+        elif value is not None and self._are_all_of(value, may_be_computed=True):
+            self._computed |= names
+
+
+def _in_order(body: Sequence[ast.stmt], line: int) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
+    """The assignments above this line, in the order of the text."""
+    found = (node for part in body for node in ast.walk(part))
+    assignments = (n for n in found if isinstance(n, ast.Assign | ast.AnnAssign | ast.AugAssign) and n.lineno < line)
+    return iter(sorted(assignments, key=lambda node: node.lineno))

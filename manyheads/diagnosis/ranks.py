@@ -1,0 +1,83 @@
+"""Find a fixed number of axes: call the attempt with the same numbers, and leading axes taken away or added.
+
+An attempt that is right then, and raises or has another number of axes in its answer before, is right for one number of
+axes alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Call
+from ..checks.explain import is_refusal
+from ..checks.implementation import Runner
+from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
+from .agree import agree
+
+ADDED = 2  # the most axes that are added
+TRIED = 3  # the most calls of a function that are changed, each with another number of axes
+
+
+def works_for_another_rank(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:
+    """Whether a function is right with another number of axes in each call where it is wrong. Raises AttemptEnded."""
+    wrong: dict[str, dict[int, Exchange]] = {}
+    for exchange in exchanges:
+        if isinstance(exchange.call.subject, str) and not agree(exchange.reply, reference.execute(exchange.call)):
+            wrong.setdefault(target_of(exchange.call), {}).setdefault(rank_of(exchange.call), exchange)
+    return any(
+        all(_may_be_a_matter_of_rank(each.reply, reference.execute(each.call)) for each in by_rank.values())
+        and all(_is_right_elsewhere(subject, reference, each.call) for each in [*by_rank.values()][:TRIED])
+        for by_rank in wrong.values()
+    )
+
+
+def rank_of(call: Call) -> int:
+    """The most axes that a tensor of the call has."""
+    return max((value.dim() for value in call.given if isinstance(value, Tensor)), default=0)
+
+
+def _may_be_a_matter_of_rank(reply: Reply, right: Reply) -> bool:
+    if reply.raised is not None:
+        return right.raised is None and not is_refusal(reply.raised)
+    return _ranks(reply) != _ranks(right)
+
+
+def _ranks(reply: Reply) -> list[int]:
+    return [-1 if out.tensor is None else out.tensor.dim() for out in reply.outputs]
+
+
+def _is_right_elsewhere(subject: BatchRunner, reference: Runner, call: Call) -> bool:
+    """Whether it is right with another number of axes, and wrong with its own where no gradient is asked for either."""
+    call = dataclasses.replace(call, cotangent=None, second=False, watch=False, memory=False, runs=1)
+    (here,) = replies_of(subject, [call])
+    if agree(here, reference.execute(call)):
+        return False
+    allowed = [(each, right) for each in _other_ranks(call) if (right := reference.execute(each)).raised is None]
+    replies = replies_of(subject, [each for each, _ in allowed])
+    return any(agree(mine, right) for mine, (_, right) in zip(replies, allowed, strict=True))
+
+
+def _other_ranks(call: Call) -> Iterator[Call]:
+    """The call with fewer and with more leading axes in the tensors that have most axes."""
+    rank = rank_of(call)
+    for more in (*range(-1, -rank, -1), *range(1, ADDED + 1)):
+        yield dataclasses.replace(
+            call,
+            args=tuple(_with_axes(value, rank, more) for value in call.args),
+            kwargs={name: _with_axes(value, rank, more) for name, value in call.kwargs.items()},
+        )
+
+
+def _with_axes(value: object, rank: int, more: int) -> object:
+    if not isinstance(value, Tensor) or value.dim() < rank or not value.is_floating_point():
+        return value
+    if more < 0:
+        return value[(0,) * -more]
+    for _ in range(more):
+        value = torch.stack([value, -value])
+    return value

@@ -1,0 +1,121 @@
+"""A guard of the student's own is known by what it compares: sizes of its arguments, or a limit, and no result of the code."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from manyheads.box.worker.answers import Raised
+from manyheads.diagnosis.guards import guard_of, guards_of
+
+REFUSED = ("ValueError", "Exception", "BaseException", "object")
+
+
+def raised_on(source: str, mark: str = "# here", bases: tuple[str, ...] = REFUSED) -> Raised:
+    """What the marked line raises."""
+    line = next(i for i, text in enumerate(source.splitlines(), 1) if mark in text)
+    return Raised(bases[0], bases, "8, 8", "call", line)
+
+
+MODULE = """
+class Base:
+    def __init__(self, width):
+        if width < 1:
+            raise ValueError  # base
+
+class Attention(Base):
+    def __init__(self, width, heads, most):
+        if width % heads:
+            raise ValueError  # width
+        self.most = most
+
+    def forward(self, x, cache=None):
+        B, T, C = x.shape
+        k = self.keys(x)
+        if T >= self.most:
+            raise ValueError  # limit
+        S = k.shape[1] + (0 if cache is None else cache.shape[1])
+        if S > self.most:
+            raise ValueError  # keys
+        assert k.shape == x.shape  # own work
+        assert S == T  # own count
+        scores = k @ x.mT
+        assert (scores > 0).all()  # numbers
+        for head in k:
+            if len(head) > self.most:
+                raise ValueError  # in a loop
+        raise ValueError  # always
+
+    def helper(self, x):
+        if x.shape[1] > self.most:
+            raise ValueError  # helper
+
+def rotate(x, base=2):
+    if (hd := x.shape[-1]) % base:
+        raise ValueError  # odd
+    x = x.flip(-1)
+    if len(x) == 3:
+        raise ValueError  # turned
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "target", "is_guard"),
+    [
+        ("width", "Attention", True),
+        ("limit", "Attention", True),
+        ("keys", "Attention", True),
+        ("own work", "Attention", False),
+        ("own count", "Attention", False),
+        ("numbers", "Attention", False),
+        ("in a loop", "Attention", False),
+        ("always", "Attention", False),
+        ("helper", "Attention", False),
+        ("base", "Attention", True),
+        ("odd", "rotate", True),
+        ("turned", "rotate", False),
+        ("odd", "Attention", False),
+    ],
+)
+def test_what_a_guard_compares_is_its_arguments(mark: str, target: str, is_guard: bool) -> None:
+    assert (guard_of(MODULE, target, raised_on(MODULE, f"# {mark}")) is not None) is is_guard
+
+
+@pytest.mark.parametrize(("mark", "target", "divides"), [("width", "Attention", True), ("limit", "Attention", False)])
+def test_a_guard_says_whether_it_divides(mark: str, target: str, divides: bool) -> None:
+    guard = guard_of(MODULE, target, raised_on(MODULE, f"# {mark}"))
+    assert guard is not None
+    assert guard.divides is divides
+
+
+def test_another_exception_on_its_line_is_none() -> None:
+    error = raised_on(MODULE, "# limit", ("RuntimeError", "Exception", "BaseException", "object"))
+    assert guard_of(MODULE, "Attention", error) is None
+
+
+def test_who_calls_a_function_meets_its_guard_only_where_that_refuses_what_is_allowed() -> None:
+    odd = raised_on(MODULE, "# odd")
+    assert guards_of(MODULE, {1: ("rotate", odd), 2: ("scores", odd)}).keys() == {1, 2}
+    assert guards_of(MODULE, {2: ("scores", odd)}) == {}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([f"if len(x) < {' + '.join(['1'] * 900)}:", "    raise ValueError  # here"], id="a test"),
+        pytest.param([f"k = {' + '.join(['1'] * 900)}", "if k > len(x):", "    raise ValueError  # here"], id="a value"),
+        pytest.param(["if x < 0:", "    pass", *["elif x < 0:", "    pass"] * 1300, "elif x:", "    raise ValueError  # here"], id="elif"),
+    ],
+)  # fmt: skip
+def test_an_expression_without_end_is_no_guard(lines: list[str]) -> None:
+    source = "\n".join(["def f(x):", *(f"    {line}" for line in lines)])
+    assert guard_of(source, "f", raised_on(source)) is None
+
+
+def test_a_function_is_read_once_for_all_calls_that_it_refuses_on_one_line() -> None:
+    work = "\n".join("    " + "a = 1; " * 9 for _ in range(2500))
+    source = f"def f(x):\n{work}\n    if len(x) < 9:\n        raise ValueError  # here\n"
+    started = time.process_time()
+    assert len(guards_of(source, dict.fromkeys(range(500), ("f", raised_on(source))))) == 500
+    assert time.process_time() - started < 5  # for each of them, a minute
