@@ -303,6 +303,12 @@ def test_leaves_no_trace(attempt, draw):
             not seen.recorded, "gradients are recorded while it compares: nobody will ask for them", "path_difference"
         )
         assert_unmutated(answer, suspect="input_mutated")
+    made = module(attempt, s, weights_of(draw, s.C)).reporting("flash")
+    answer = attempt.asking(random=True, dtype="float32").call("max_path_difference", made, draw(s.B, s.T, s.C))
+    if answer.raised is None:  # who cannot do float32 is told so by another check
+        expect(
+            not answer.module.changed, "the weights were float32 and are something else afterwards", "path_difference"
+        )
 
 
 @check(

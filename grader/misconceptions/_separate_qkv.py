@@ -286,6 +286,10 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
         *each("softmax_query_axis", "how", -1e9, "inf_added", softmax="queries"),
         *each("softmax_wrong_axis", "softmax", *wrong_axes, how=-1e9),
         *each("softmax_wrong_axis", "softmax", *wrong_axes, how="inf_added"),
+        # Masked before the softmax, and after it: over these axes nobody takes a share from another key.
+        *each(
+            "softmax_wrong_axis", "softmax", *(a for a in wrong_axes if a in ("batch", "heads")), how="after_softmax"
+        ),
         ("mask_missing", {"mask": "none"}),
         *each("mask_reversed", "mask", "reversed", "future_only"),
         *each("mask_reversed", "how", -1e9, ("add", -1e9), mask="future_only"),

@@ -76,6 +76,28 @@ NO_RESCALE = (
         ONLINE_HIGHER: "higher = piece.amax(-1, keepdim=True)"}),
 )  # fmt: skip
 
+# What a block holds is measured from its own maximum, and the factor that leads to the new one is missing.
+BLOCKS_OWN = (
+    "own = tile.amax(-1, keepdim=True)\n"
+    "            fix, shares, new = (highest - higher).exp(), (tile - own).exp(), (own - higher).exp()"
+)
+
+
+def of_the_block(total, gathered):
+    """Its shares with these factors, in the sum and in what is gathered."""
+    lines = {
+        TOTAL: TOTAL.replace("shares.sum(-1, keepdim=True)", f"shares.sum(-1, keepdim=True){total}"),
+        GATHERED: GATHERED.replace("shares @ values", f"shares @ values{gathered}"),
+    }
+    return [edit(MASK, fill, {BOTH: BLOCKS_OWN} | lines | far) for fill in (MASK, FINITE) for far in ({}, FUTURE_TOO)]
+
+
+OF_THE_BLOCK = (
+    *of_the_block("", ""),
+    edit(ONLINE_TOTAL, ONLINE_TOTAL.replace("(piece - higher)", "(piece - piece.amax(-1, keepdim=True))")),
+)
+ONE_OF_THE_BLOCK = (*of_the_block(" * new", ""), *of_the_block("", " * new"))
+
 NOT_CARRIED = (
     edit(KEPT, "        answers", {SUMS: "sums.append((higher + total.log()).squeeze(-1))"}),
     edit(ONLINE_KEPT, ".sum(-1, keepdim=True)\n    highest = higher\n    parts"),

@@ -13,6 +13,7 @@ MASKS = {
     "future": lambda square: square.triu(),  # the past masked, the future seen
     "inverted": lambda square: ~square.tril(),  # True means hidden
     "strict": lambda square: square.tril(-1),
+    "strict_but_first": lambda square: square.tril(-1) | (square.cumsum(0) + square.cumsum(1) == 2),
     "peeks": lambda square: square.tril(1),
 }
 
@@ -120,6 +121,7 @@ def make(
     mask="causal",  # of causal_mask, and of causal_weights where own_mask does not say otherwise
     own_mask=None,
     mask_type=None,
+    mask_axes=0,  # of size 1, in front of the mask
     hide=-INF,  # of mask_scores: a number to fill in, ("plus", a number to add), ("below", the smallest score by so much), or one of HIDES; and of causal_weights where own_hide does not say otherwise
     own_hide=None,
     after=None,  # causal_weights masks after the softmax
@@ -162,7 +164,8 @@ def make(
 
     def causal_mask(T, device=None):
         seen = drawn(mask, T, "cpu" if "causal_mask" in fixed_device else device)
-        return dressed("causal_mask", TYPES[mask_type](seen) if mask_type else seen)
+        seen = TYPES[mask_type](seen) if mask_type else seen
+        return dressed("causal_mask", seen[(None,) * mask_axes])
 
     def mask_scores(scores, mask):
         out = hidden(hide, scores, mask)
@@ -236,6 +239,7 @@ MUTANTS = (
     ("mask_reversed", {"mask": "inverted", "hide": "true"}),
     ("mask_reversed", {"mask": "inverted", "hide": "true_low"}),
     *_masks("mask_excludes_self", "strict"),
+    *_masks("mask_excludes_self", "strict_but_first"),
     *(
         ("mask_excludes_self", {knob: "strict", **empty_row})
         for knob in ("mask", "own_mask")
@@ -284,6 +288,9 @@ MUTANTS = (
     *_each("input_mutated", "mutate", ("scores",), ("mask",), ("weights",), ("scores", "weights")),
     ("interface", {"renamed": "swapped"}),
     *_each("mask_not_bool", "mask_type", *TYPES),
+    *_each("interface", "mask_axes", 2, 1, 3),
+    ("interface", {"mask_axes": 1, "own_hide": "unsqueezed_once"}),  # causal_weights uses it, too
+    ("interface", {"mask_axes": 2, "own_hide": "unsqueezed"}),
     *_each("hard_coded_dtype", "cast", *(("float32", (name,)) for name in FUNCTIONS[1:])),
     *_each("hard_coded_dtype", "cast", ("float32", FUNCTIONS[1:]), ("float64", FUNCTIONS[1:])),
     *_each("hard_coded_device", "fixed_device", *((name,) for name in FUNCTIONS), ("causal_mask", "causal_weights")),

@@ -218,7 +218,7 @@ MUTANTS = (
     *each("layer_widths", params="widths_of_query", sides=("apart", "both_from_x")),
     ("view_not_contiguous", {"merge": "view"}),
     ("super_init_missing", {"awake": False}),
-    *each("keep_inverted", mask="reversed_finite"),
+    *each("keep_inverted", mask=("reversed_finite", "reversed_added")),
     # Fused code answers a row that is hidden whole with zeros, and takes keep as attn_mask or as key_padding_mask.
     ("keep_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
     ("mask_sdpa_inverted", {"mask": "reversed", "softmax": "as_numbers"}),
@@ -247,6 +247,7 @@ MUTANTS = (
     *each("scale_constant", scale=CONSTANTS[:12]),
     *each("softmax_wrong_axis", softmax=AXES, mask=("causal", "causal_finite", "missing")),
     *each("softmax_query_axis", softmax=("queries", "queries_by_hand"), mask=("causal_finite", "missing")),
+    ("softmax_query_axis", {"softmax": "queries_as_numbers"}),
     *each(
         "softmax_missing",
         softmax=("none", "none_zero", "sum_zero", "sum", "abs_sum", "exp", "sigmoid", "norm", "tokens"),
@@ -276,7 +277,7 @@ MUTANTS = (
     *each("weight_not_transposed", transposed=SOME),
     ("proj_transposed", {"proj": "untransposed"}),
     ("proj_twice", {"proj": "twice"}),
-    *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv")),
+    *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv", "ko", "vo", "qko", "qvo")),
     *each("dropout_extra", dropout=("weights", "output")),
     ("dropout_always_on", {"dropout": "always"}),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),

@@ -2,6 +2,8 @@
 
 from manyheads.checks import edit
 
+from ._masking import FILLS_TRIED, SCALES_TRIED
+
 # Lines of the reference.
 SUPER = "super().__init__()\n        if n_embd"
 REFUSED = "if n_embd % n_head != 0:"
@@ -78,6 +80,9 @@ CACHE = (
     ("cache_mask_off_by_one", edit(QUERY, "query = torch.arange(past, past + T, device=x.device)[:, None] + int(past > 0)")),
     *(("cache_mask_off_by_one", edit(PAST, f"past = 0 if cache is None else cache[0].shape[2] {step}")) for step in ("- 1", "+ 1")),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=1)"})),
+    ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=1)",
+        QUERY: "query = torch.arange(k.shape[2] - T, k.shape[2], device=x.device)[:, None]",
+        KEY: "key = torch.arange(k.shape[2], device=x.device)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=0)", {JOINED_V: "v = torch.cat([cache[1], v], dim=0)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k], dim=-1)", {JOINED_V: "v = torch.cat([cache[1], v], dim=-1)"})),
     ("cache_wrong_axis", edit(JOINED_K, "k = torch.cat([cache[0], k])", {JOINED_V: "v = torch.cat([cache[1], v], dim=2)"})),
@@ -124,6 +129,17 @@ CACHE = (
         PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
         JOINED_IF: "if cache:",
         RETURNED: "cache[:] = [k, v]\n        return self.proj(y), (k, v)"})),
+    # The same, and nothing is returned to go on from; a mask of the longest context then refuses what is too long.
+    *(("cache_shared", edit(SIZES, "cache = getattr(self, \"kept\", None)\n        " + SIZES, {
+        RETURNED: "self.kept = (k, v)\n        return self.proj(y), None"} | more)) for more in ({}, {TOO_LONG: "if False:",
+        MASK: ".masked_fill(torch.ones(self.block_size, self.block_size, device=x.device).triu(1).bool()"
+        "[past : past + T, : past + T], -math.inf)"})),
+    # The list of the default is filled once, and not written to again.
+    ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
+        PAST: "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0",
+        JOINED_IF: "if cache:",
+        RETURNED: "if cache:\n            cache = [k, v]\n        else:\n            cache += [k, v]\n"
+        "        return self.proj(y), cache"})),
     # … and joined before the tokens are counted: what follows fails elsewhere.
     ("cache_shared", edit(DEF, "def forward(self, x: torch.Tensor, cache=[]):", {
         PAST: "cache = [] if cache is None else cache\n"
@@ -175,6 +191,7 @@ MUTANTS = (
         ("scale_constant", "/ 8"),
         ("scale_constant", "/ 64"),
         ("scale_constant", "/ 4"),
+        *(("scale_constant", f"/ {c}") for c in (2, 10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
     ),
     ("scale_twice", edit(SCALE, "/ math.sqrt(self.head_dim) / math.sqrt(self.head_dim)")),
     ("scale_after_softmax", edit(SCALE, "", {SOFTMAX: ".softmax(dim=-1) / math.sqrt(self.head_dim)"})),
@@ -245,3 +262,9 @@ MUTANTS = (
     ("interface", edit(RETURNED, "return (k, v), self.proj(y)")),
     ("interface", edit(RETURNED, "return self.proj(y), k, v")),
 )  # fmt: skip
+
+# With a number that is solved for.
+FAMILIES = (
+    ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
+    ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),
+)

@@ -340,6 +340,7 @@ MUTANTS = (
     *each("softmax_wrong_axis", "softmax", *_AXES),
     *each("softmax_wrong_axis", "softmax", *_AXES, mask=_FINITE),
     *each("softmax_wrong_axis", "softmax", *_AXES, mask=_INF_ADDED),
+    ("softmax_wrong_axis", {"softmax": "batch", "mask": ("causal", "after_softmax")}),  # masked before it, too
     *each("softmax_query_axis", "mask", _FINITE, _INF_ADDED, softmax="queries"),
     *each("softmax_missing", "softmax", "missing", "sum"),
     *each("softmax_missing", "softmax", "missing", "sum", *_SUMS, mask=("causal", 0.0)),

@@ -193,6 +193,7 @@ MUTANTS = (
     *each("rope_positions", "k_place", "counted", "from_one", "from_first", "counted_down"),
     ("rope_positions", {"swapped_places": True}),
     *(m for base in (10000.0, 1000.0, 500000.0, 100.0, 1000000.0) for m in _turns("rope_base_fixed", base_used=base)),
+    *_turns("rope_angle", base_used=10000.0),  # with another base the speeds are wrong
     *each("halves_order", "rows", *tuple(ROWS)[1:]),
     *each("scale_missing", "scale", "missing"),
     *each("scale_no_sqrt", "scale", "hd"),

@@ -172,6 +172,8 @@ def leave(module, flash, training, trace):
         module.flash = True
     if trace == "flipped":
         module.flash = not flash
+    if trace in ("float32", "float64"):
+        module.to(getattr(torch, trace))
     if trace == "weights_zeroed":
         for p in module.parameters():
             p.data.zero_()
@@ -359,7 +361,7 @@ MUTANTS = (
     *each("path_difference", compared=[way for way in COMPARED if way != "both"]),
     *each("path_difference", measure=[way for way in MEASURES if way not in ("max", *NO_FLOAT)]),
     *each("path_difference", trace=("eval", "manual", "fast", "training", "dropout_on", "recorded", "flipped")),
-    *each("path_difference", trace=("wrong_mode", "weights_zeroed", "weights_scaled")),
+    *each("path_difference", trace=("wrong_mode", "weights_zeroed", "weights_scaled", "float32", "float64")),
     *each("interface", measure=NO_FLOAT),
     *each("interface", returned=("with_nothing", "tuple", "list", "nothing", "numpy")),
 )

@@ -2,6 +2,7 @@
 
 from manyheads.checks import edit
 
+from ._masking import FILLS_TRIED, SCALES_TRIED
 from ._tiles import (
     ANSWERS,
     BOTH,
@@ -19,6 +20,8 @@ from ._tiles import (
     MATERIALISED,
     NO_RESCALE,
     NOT_CARRIED,
+    OF_THE_BLOCK,
+    ONE_OF_THE_BLOCK,
     ONLINE_BODY,
     PADDING_COUNTED,
     PARTS,
@@ -42,6 +45,8 @@ from ._tiles import (
 
 MUTANTS = (
     *(("tile_no_rescale", each) for each in NO_RESCALE),
+    *((id_, each) for each in OF_THE_BLOCK for id_ in ("tile_max_not_carried", "tile_no_rescale")),
+    *((id_, each) for each in ONE_OF_THE_BLOCK for id_ in ("tile_no_rescale", "tile_max_not_carried")),
     *(("tile_diagonal_unmasked", each) for each in DIAGONAL_UNMASKED[:1]),
     ("mask_missing", edit(MASK, "", FUTURE_TOO)),
     *(("tile_max_not_carried", each) for each in NOT_CARRIED),
@@ -81,6 +86,7 @@ MUTANTS = (
         ("scale_constant", "/ 64"),
         ("scale_constant", "/ 2"),
         ("scale_constant", "/ 4"),
+        *(("scale_constant", f"/ {c}") for c in (10, 16, 32, "math.sqrt(512)", "math.sqrt(768)")),
     ),
     ("scale_twice", edit(TILE, TILE.replace("keys.transpose", "(keys / math.sqrt(hd)).transpose"))),
     ("scale_after_softmax", edit(SCALE, "", {ANSWERS: "answers.append(gathered / total / math.sqrt(hd))"})),
@@ -176,3 +182,10 @@ MUTANTS = (
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest, total")),
     ("interface", edit(WEIGHTS, "return torch.cat(parts, dim=-1), highest + total.log()")),
 )  # fmt: skip
+
+# With a number that is solved for.
+FAMILIES = (
+    ("scale_constant", lambda c: edit(SCALE, f"* {c!r}"), SCALES_TRIED),
+    ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})"), FILLS_TRIED),
+    ("mask_weak_fill", lambda c: edit(MASK, f".masked_fill(key > query, {-c!r})", FUTURE_TOO), FILLS_TRIED),
+)

@@ -375,6 +375,17 @@ WILD = [
     pytest.param("mha_by_loop", {"torch.cat(heads, dim=-1)": "torch.cat(list(torch.stack(heads, dim=1).reshape(mha.n_head, *x.shape[:2], mha.head_dim)), dim=-1)"}, ["heads_mix_batch"], id="heads cut anew along the batch"),
     pytest.param("fused_qkv", {"q, k, v = self.qkv(x).split(C, dim=-1)": "q, k, v = (x @ part.T for part in self.qkv.weight.T.reshape(3, C, C))"}, ["qkv_sliced_by_columns"], id="the fused weight turned before it is cut"),
     pytest.param("cross_attention", {"keep[:, None, None, :]": "torch.nn.functional.pad(keep[:, : x.shape[1]], (0, max(0, x.shape[1] - keep.shape[1])), value=True)[:, None, :, None]"}, ["keep_on_queries"], id="keep cut or padded to the queries"),
+    pytest.param("fused_qkv", {"if self.block_size < T:": "if self.block_size > T:"}, ["refuses_allowed"], id="the limit asked the wrong way round"),
+    pytest.param("self_attention", {"if self.context_length < T:": "if self.context_length <= T:"}, ["refuses_allowed"], id="the limit itself refused"),
+    pytest.param("weight_split", {"if self.context_length < T:": "if T:"}, ["refuses_allowed"], id="every length refused"),
+    pytest.param("fused_qkv", {"if n_embd % n_head != 0:": "if n_embd % n_head == 0:"}, ["divisibility_unchecked", "refuses_allowed"], id="divisible heads refused"),
+    pytest.param("sliding_window", {"if T_q > T_k:": "if T_q >= T_k:"}, ["refuses_allowed"], id="as many queries as keys refused"),
+    pytest.param("kv_cache", {"if past + T > self.block_size:": "if past + T >= self.block_size:", " / math.sqrt(self.head_dim)": ""}, ["refuses_allowed", "scale_missing"], id="the limit refused, and no scale"),
+    pytest.param("self_attention", {"scores = q @ k.transpose": "assert q.shape == (x.shape[0], T, 1)\n        scores = q @ k.transpose"}, [], id="an assertion of one's own about the queries"),
+    pytest.param("kv_cache", {"/ math.sqrt(self.head_dim)": "* 0.37"}, ["scale_constant"], id="any constant beside a cache"),
+    pytest.param("kv_cache", {"key > query, -math.inf": "key > query, -4.4"}, ["mask_weak_fill"], id="any fill beside a cache"),
+    pytest.param("tiled_attention", {"/ math.sqrt(hd)": "* 0.37"}, ["scale_constant"], id="any constant in tiles"),
+    pytest.param("tiled_attention", {"key > query, -math.inf": "key > query, -4.4"}, ["mask_weak_fill"], id="any fill in tiles"),
 ]  # fmt: skip
 
 
@@ -413,3 +424,44 @@ def test_a_check_that_stops_at_what_is_not_written_yet_proves_what_is_wrong_besi
 ) -> None:
     result = graded(judge, course, "attention_scores", {**SKIPPED, **changes})
     assert [each.id for each in result.diagnosis] == [named, "stub_untouched"]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "changes", "names"),
+    [
+        pytest.param(
+            "sliding_window",
+            {"scores.masked_fill(~mask": "scores.masked_fill(~mask[None, None]"},
+            [("hard_coded_shape",)],
+            id="a mask of four axes, for scores of two, three and four",
+        ),
+        pytest.param(
+            "attention_scores",
+            {"q @ k.transpose(-2, -1) / math": "torch.einsum('b...qc,b...kc->b...qk', q, k) / math"},
+            [("hard_coded_shape",)],
+            id="one leading axis at least",
+        ),
+        pytest.param(
+            "sdpa_equivalence",
+            {"        module.eval()\n": "        module.double().eval()\n        x = x.double()\n"},
+            [("path_difference",)],
+            id="a module that is compared in float64, and left so",
+        ),
+        pytest.param(
+            "tiled_attention",
+            {"(piece - higher).exp()": "(piece - piece.amax(-1, keepdim=True)).exp()"},
+            [("tile_max_not_carried", "tile_no_rescale")],
+            id="a block measured from its own maximum",
+        ),
+        pytest.param(
+            "causal_mask",
+            {"device=device).tril()": "device=device).tril()[None]"},
+            [("interface",)],
+            id="a mask with an axis more",
+        ),
+    ],
+)
+def test_forms_that_others_wrote(
+    judge: Judge, course: Course, exercise: str, changes: Changes, names: list[tuple[str, ...]]
+) -> None:
+    assert named(judge, course, exercise, changes) == names
