@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Collection
 from types import TracebackType
 from typing import Self
 
 import torch
 
 from .connection import Connection
+from .contents import box_modules
 from .level import Box, Level
 from .process import ENVIRONMENT, ProcessBox
 from .warm import start_attempt
+from .worker.imports import allow_only
 from .worker.limits import Limits
 from .worker.wire import READY
 
@@ -50,10 +53,11 @@ class ForkedBox:
     def __init__(self, meta: bool) -> None:
         torch.set_num_threads(1)  # after OpenMP has started threads, forked children hang
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        modules = box_modules()
         self._zygote = os.fork()
         if self._zygote == 0:
             self._control.close()
-            _serve(theirs, meta)
+            _serve(theirs, meta, modules)
         theirs.close()
         self._control.recv(len(READY))
 
@@ -69,8 +73,8 @@ class ForkedBox:
         os.waitpid(self._zygote, 0)
 
 
-def _serve(control: socket.socket, meta: bool) -> None:
-    """Run the zygote. Never returns."""
+def _serve(control: socket.socket, meta: bool, modules: Collection[str]) -> None:
+    """Run the zygote. Never returns. modules: what attempts may import."""
     from .worker.zygote import main  # imported late, because it needs modules that only Linux has
 
     try:
@@ -78,6 +82,7 @@ def _serve(control: socket.socket, meta: bool) -> None:
             from .worker.meta import make_ready
 
             make_ready()
+        allow_only(modules)
         os.setsid()  # Ctrl-C reaches only the command, which then ends this process
         os.environ.clear()
         os.environ.update(ENVIRONMENT, PATH=os.defpath)

@@ -14,6 +14,7 @@ from typing import Self
 
 from .channel import SocketChannel
 from .connection import Connection
+from .contents import box_modules
 from .cuda import start_cuda
 from .interpreter import end, start
 from .names import Level
@@ -52,7 +53,8 @@ def _code(limits: Limits, descriptor: int | None) -> str:
     root = str(Path(__file__).parents[2])
     return (
         f"import sys; sys.path[:0] = {[root, *site_packages()]!r}; "
-        f"from manyheads.box.worker.standalone import main; main({descriptor}, {dataclasses.asdict(limits)!r})"
+        f"from manyheads.box.worker.standalone import main; "
+        f"main({descriptor}, {dataclasses.asdict(limits)!r}, {sorted(box_modules())!r})"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import struct
@@ -70,6 +71,7 @@ class _Raised(Model):
     message: Words
     stage: Literal["load", "build", "call", "gradient"]
     line: Size | None
+    part: Size | None = None
 
 
 class _Output(Model):
@@ -137,6 +139,7 @@ class ReplyModel(Model):
     stopped: list[_Raised] = Field([], max_length=answers.STOPPED_LIMIT)
     peak: Size | None = None
     printed: Words = ""
+    parts: list[Size] = Field([], max_length=answers.PARTS_LIMIT)
 
 
 _READER = TypeAdapter(ReplyModel)
@@ -145,6 +148,20 @@ _READER = TypeAdapter(ReplyModel)
 def read_reply(payload: bytes) -> Reply:
     """Read one reply. Raises BadReply, and nothing else, for anything that is not a reply."""
     return read_as(_READER, reply_of, payload)
+
+
+def within_file(reply: Reply, lines: int) -> Reply:
+    """Leave out line numbers beyond the file's last line, by which an attempt could carry out information."""
+
+    if reply.raised is None and not reply.stopped and not reply.parts:
+        return reply
+
+    def within(raised: Raised) -> Raised:
+        kept = {name: n for name in ("line", "part") if (n := getattr(raised, name)) is not None and n <= lines}
+        return dataclasses.replace(raised, line=kept.get("line"), part=kept.get("part"))
+
+    stopped, parts = tuple(map(within, reply.stopped)), tuple(min(line, lines) for line in reply.parts)
+    return dataclasses.replace(reply, raised=reply.raised and within(reply.raised), stopped=stopped, parts=parts)
 
 
 def split(payload: bytes, count: int) -> list[bytes]:
@@ -229,6 +246,7 @@ def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
         stopped=tuple(_raised(each) for each in model.stopped),
         peak=model.peak,
         printed=model.printed,
+        parts=tuple(model.parts),
     )
 
 
@@ -245,7 +263,7 @@ def _operations(model: _Operations) -> Operations:
 
 
 def _raised(model: _Raised) -> Raised:
-    return Raised(model.type, tuple(model.bases), model.message, model.stage, model.line)
+    return Raised(model.type, tuple(model.bases), model.message, model.stage, model.line, model.part)
 
 
 def _facts(model: _ModuleFacts) -> ModuleFacts:

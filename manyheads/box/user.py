@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from .connection import Connection
+from .contents import box_modules
 from .names import BoxUnavailable, Level
 from .namespaces import START_SECONDS, uid_for_box
 from .process import ENVIRONMENT, site_packages
@@ -92,5 +93,6 @@ def _code(descriptor: int) -> str:
     return (
         f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); "
         f"import gc, sys; gc.disable(); sys.path[:0] = {[root, *site_packages()]!r}; "
-        f"from manyheads.box.worker.zygote import main; main({descriptor}, {str(Level.USER)!r})"
+        f"from manyheads.box.worker import imports, zygote; imports.allow_only({sorted(box_modules())!r}); "
+        f"zygote.main({descriptor}, {str(Level.USER)!r})"
     )

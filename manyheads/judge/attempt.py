@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..box.connection import AttemptEnded, Connection, End
 from ..box.level import Box
+from ..box.loading import Stopped, load
+from ..box.replies import within_file
 from ..box.worker.answers import Raised, Reply
 from ..box.worker.limits import MIB, Limits
 from ..box.worker.messages import Call, Load
@@ -15,7 +18,7 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.recording import Exchange, Question
 from ..submission import AttemptSource
 from .memory import Memory
-from .validate_reply import validate_reply, without_impossible_lines
+from .validate_reply import validate_reply
 
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
@@ -44,9 +47,10 @@ class AttemptRunner:
         self.check = ""  # the id of the check that calls `execute`
         self.transcript: list[Exchange] = []
         self.ended: dict[str, Call] = {}  # by the id of a check, the call that ended the process
-        self.stopped: tuple[Raised, ...] = ()  # of a notebook, the exceptions of cells that did not run to their end
+        self.stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
         self.dtype = dtype
-        self._box, self._source, self._limits = box, source, limits
+        self.source = source
+        self._box, self._limits = box, limits
         self._memory = memory or Memory()
         self._connection: Connection | None = None
         self._lines = source.source.count("\n") + 1
@@ -58,20 +62,31 @@ class AttemptRunner:
     def load(self) -> Raised | None:
         """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
         self.close()
+        start = self._box.start_seconds * (1 if self._ends else FIRST_START)
         started = time.monotonic()
-        self._connection = self._box.attempt(self._limits)
+        self._connection = connection = self._box.attempt(self._limits)
         if self._ends:  # a restart counts: on a GPU it takes seconds, which an attempt could cause at every call
             self._spent += time.monotonic() - started
-        patience = self._box.start_seconds * (1 if self._ends else FIRST_START)
-        reply = self._ask(Load(self._source.source, self._source.name, self._source.cells), patience)
-        self.stopped = reply.stopped
-        return reply.raised
+        self._allowed()
+        started = time.monotonic()
+        try:
+            loaded = load(self._box, self._limits, self.source.load(), connection, start, self._left)
+        except AttemptEnded:
+            self._connection = None
+            self._ends += 1
+            raise
+        finally:
+            self._spent += max(0.0, time.monotonic() - started - start)
+        self._connection = loaded.connection
+        self._count(loaded.connection)
+        if not self.source.skipped:  # else a process has told before what is left out since
+            self.stopped, self.source = loaded.stopped, replace(self.source, skipped=loaded.skipped)
+        return loaded.raised
 
     def load_into(self, connection: Connection) -> Raised | None:
         """As `load`, but in a process that another text has been loaded into: for a first look, never for a verdict."""
         self._connection = connection
-        reply = self._ask(Load(self._source.source, self._source.name, self._source.cells))
-        return reply.raised
+        return self._ask(self.source.load()).raised
 
     def release(self) -> Connection | None:
         """Hand over the connection, None where the process has ended."""
@@ -139,7 +154,7 @@ class AttemptRunner:
         if not calls or connection is None or self._one_by_one or self.device != "cpu" or self._sent_too_much():
             return none
         limits, started = self._limits, time.monotonic()
-        patience = min(BATCH_SECONDS, limits.seconds_per_call, max(0.0, limits.seconds_per_attempt - self._spent))
+        patience = min(BATCH_SECONDS, limits.seconds_per_call, max(0.0, self._left))
         try:
             packed = [self._memory.pack(call, dtype) for call in calls]
             replies = connection.ask_all(packed, self._memory.read, patience)
@@ -152,7 +167,7 @@ class AttemptRunner:
             self._one_by_one = True
             return none
         self._spent += time.monotonic() - started
-        return [without_impossible_lines(reply, self._lines) for reply in replies]
+        return [within_file(reply, self._lines) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
         if self._connection is None:
@@ -169,9 +184,14 @@ class AttemptRunner:
             self._ends += 1
         return reply
 
-    def _ask(self, message: Load | Call, extra: float = 0.0) -> Reply:
-        remaining = self._limits.seconds_per_attempt - self._spent
-        if remaining <= 0:
+    @property
+    def _left(self) -> float:
+        """The seconds that are left of those for the whole attempt."""
+        return self._limits.seconds_per_attempt - self._spent
+
+    def _allowed(self) -> float:
+        """The seconds for the next message. Raises AttemptEnded where none are left, or too much was sent."""
+        if self._left <= 0:
             self.close()
             whole = f"{self._limits.seconds_per_attempt:g}"
             raise AttemptEnded(
@@ -181,19 +201,22 @@ class AttemptRunner:
             self.close()
             most = ALL_REPLIES * self._limits.reply_mib
             raise AttemptEnded(End.BAD_REPLY, f"All answers of this attempt together are larger than {most} MiB.")
-        per_call = self._limits.seconds_per_call
-        allowed = min(remaining, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
-        started = time.monotonic()
+        per_call: float = self._limits.seconds_per_call
+        allowed: float = min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
+        return allowed
+
+    def _ask(self, message: Load | Call) -> Reply:
+        allowed, started = self._allowed(), time.monotonic()
         connection = self._connection
         assert connection is not None
         try:
-            return without_impossible_lines(connection.ask(message, allowed + extra), self._lines)
+            return within_file(connection.ask(message, allowed), self._lines)
         except AttemptEnded:
             self._connection = None
             self._ends += 1
             raise
         finally:
-            self._spent += max(0.0, time.monotonic() - started - extra)
+            self._spent += time.monotonic() - started
             self._count(connection)
 
     def _count(self, connection: Connection) -> None:

@@ -16,7 +16,6 @@ from ..box.replies import read_reply
 from ..box.worker import wire
 from ..box.worker.answers import Reply
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Load
 from ..lines.candidates import candidates
 from ..lines.search import Bounds, OutOfTime, find_lines
 from ..lines.text import Edit
@@ -134,9 +133,8 @@ class EditedAttempts:
             return [self._ended_well(lambda one: all(self._answer_together([one], calls)), text) for text in texts]
 
     def _answer_together(self, texts: Sequence[str], calls: Sequence[Asked]) -> list[bool]:
-        name, cells = self._source.name, self._source.cells
         asked = [call.packed for call in calls]
-        packed = [each for text in texts for each in (wire.encode(Load(text, name, cells)), *asked)]
+        packed = [each for text in texts for each in (wire.encode(replace(self._source, source=text).load()), *asked)]
         connection = self._take_connection()
         replies = iter(connection.ask_all(packed, read_reply, self._left()))
         self._connection, connection.received = connection, 0

@@ -33,7 +33,7 @@ from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
 from .rest import Rest, ask_the_rest, past_unwritten
 from .run_checks import HiddenChecks
-from .stopped_cells import explain_import, stopped_cells
+from .stopped_parts import are_the_cause, explain_import, stopped_parts
 from .tables import Tables
 from .verdict import Verdict, all_ended, of_the_file
 
@@ -125,7 +125,8 @@ class Judge:
         key = (exercise.id, seed, source.digest)
         if key not in self._verdicts:
             verdict = self._judge(exercise, source, seed)
-            if any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict.outcomes):
+            ended = any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict.outcomes)
+            if ended or not verdict.is_certain:
                 return verdict  # the machine may have had its part in it
             self._verdicts[key] = verdict
             if len(self._verdicts) > VERDICTS:
@@ -133,7 +134,7 @@ class Judge:
         return self._verdicts[key]
 
     def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
-        """The outcomes, the diagnosis, and what the student should know about a notebook's cells."""
+        """The outcomes, the diagnosis, and what the student should know about parts of the file."""
         path = exercise.checks
         unattempted = self._checks.unattempted(path)
         if source.missing:
@@ -149,7 +150,8 @@ class Judge:
             if raised is not None:
                 sentence = f"The file cannot be imported: it {explain_import(raised)}."
                 return of_the_file(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
-            note = stopped_cells(source, attempt.stopped, explain_import)
+            source = attempt.source
+            note = stopped_parts(source, attempt.stopped, explain_import)
             # All students get the same inputs, so that the same code earns the same points.
             seed_parts = (str(seed), exercise.id)
             # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
@@ -162,8 +164,10 @@ class Judge:
                 return self._checks.run(path, replace(asking, attempt=runner), only)
 
             outcomes = run(attempt)
-            if note and not any(outcome.outcome == "passed" for outcome in outcomes):
-                return of_the_file(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
+            is_certain = not any(part.ended for part in attempt.stopped)
+            if are_the_cause(source, attempt.stopped, attempt.transcript):
+                verdict = of_the_file(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
+                return replace(verdict, is_certain=is_certain)
             seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
             rest = ask_the_rest(self._checks, path, asking, names, outcomes)
             later = attempt.transcript[len(seen) :]
@@ -178,7 +182,7 @@ class Judge:
         asked = Conversation(seen, ended, source.source, rest, later)
         failed_by = partial(self._tables.checks_failed_by, exercise)
         functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked, failed_by)
-        return Verdict(outcomes, functions, lines, note)
+        return Verdict(outcomes, functions, lines, note, is_certain)
 
     def _diagnosed(
         self,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import cycle
 
-from ..box.worker.answers import Output, Raised, Reply
+from ..box.worker.answers import Output, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.messages import Build, Call, StandIn
 
@@ -24,8 +23,8 @@ def validate_reply(call: Call, reply: Reply) -> str:
     for facts, build in zip(reply.modules, builds, strict=False):
         if facts.attributes.keys() != set(build.report):
             return "it reports on attributes that were not requested"
-    if reply.stopped:
-        return "it reports on cells, which only loading a file runs"
+    if reply.stopped or reply.parts:
+        return "it reports on parts of a file, which only loading it runs"
     if call.watch != (reply.operations is not None):
         return "it reports on operations that were not watched"
     if reply.gradients and call.cotangent is None:
@@ -39,18 +38,6 @@ def _is_of_form(output: Output, form: Form) -> bool:
     if is_opaque or is_misfit:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
     return form.kind != "opaque"
-
-
-def without_impossible_lines(reply: Reply, lines: int) -> Reply:
-    """The reply without line numbers beyond the file's end, by which an attempt could carry out information."""
-    if all(each.line is None or each.line <= lines for each in (*filter(None, (reply.raised,)), *reply.stopped)):
-        return reply
-    raised = None if reply.raised is None else _within(reply.raised, lines)
-    return dataclasses.replace(reply, raised=raised, stopped=tuple(_within(each, lines) for each in reply.stopped))
-
-
-def _within(raised: Raised, lines: int) -> Raised:
-    return raised if raised.line is None or raised.line <= lines else dataclasses.replace(raised, line=None)
 
 
 def _is_argument(call: Call, name: str) -> bool:

@@ -16,12 +16,17 @@ from .located import with_start
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is found about one attempt. note: what the student should know about a notebook's cells."""
+    """What is found about one attempt.
+
+    note: what the student should know about parts of the file.
+    is_certain: whether no process ended while it was loaded; else the machine may have had its part in it.
+    """
 
     outcomes: Sequence[CheckOutcome]
     by_function: ByFunction = field(default_factory=ByFunction)
     lines: tuple[ProvedLine, ...] = ()
     note: str = ""
+    is_certain: bool = True
 
     def result(self, exercise: Exercise, note: str) -> ExerciseResult:
         """The result of this exercise. note: what the student should know of the file that was read."""

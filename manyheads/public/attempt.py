@@ -7,16 +7,15 @@ from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..course import Exercise
 from ..judge.attempt import AttemptRunner
-from ..judge.stopped_cells import stopped_cells
+from ..judge.stopped_parts import are_the_cause, stopped_parts
 from ..lines.search import Bounds
-from ..result import ExerciseResult
+from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
 from ..submission.lines import told_in_cells
 from .check import check_attempt, told_of, unloadable
 from .describe_exception import describe_exception
-from .endless import where_import_stays, with_endless_line
+from .endless import with_endless_line
 from .file import Fingerprints
-from .imports import unavailable_import
 from .lines import WAITED_FOR, prove_own_lines
 from .own_checks import with_own_checks
 
@@ -44,17 +43,16 @@ def _checked(
         return unloadable(fingerprints, "missing", f"{source.name} is not here.")
     if source.problem:
         return unloadable(fingerprints, "error", source.problem, "load_error")
-    if sentence := unavailable_import(source.source):
-        return unloadable(fingerprints, "error", sentence, "load_error")
     attempt = AttemptRunner(box, source, limits)
     try:
         raised = attempt.load()
         if raised is not None:
             sentence = f"The file cannot be imported: it {describe_exception(raised)}."
             return unloadable(fingerprints, "error", sentence, "load_error")
-        note = stopped_cells(source, attempt.stopped, describe_exception)
+        source = attempt.source
+        note = stopped_parts(source, attempt.stopped, describe_exception)
         result = check_attempt(fingerprints, attempt, source.source)
-        if note and not any(check.outcome == "passed" for check in result.checks):
+        if are_the_cause(source, attempt.stopped, attempt.transcript):
             return unloadable(fingerprints, "error", note, "load_error")
         attempt.close()
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
@@ -62,9 +60,7 @@ def _checked(
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
         return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (note, result.note)))})
     except AttemptEnded as ended:
-        if ended.end is not End.TIMEOUT:
-            return unloadable(fingerprints, "crashed", f"While the file was imported: {ended}")
-        said = where_import_stays(source, box, limits) or ended
-        return unloadable(fingerprints, "timeout", f"While the file was imported: {said}")
+        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
     finally:
         attempt.close()

@@ -1,5 +1,4 @@
-"""On which line a call, or the import, that did not come back was: it is made once more, with an alarm in the attempt's
-own process.
+"""On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
 
 For a student's own machine alone, where nothing is hidden from the attempt and no points depend on it.
 """
@@ -7,12 +6,13 @@ For a student's own machine alone, where nothing is hidden from the attempt and 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 from ..box.connection import AttemptEnded
 from ..box.level import Box
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Call, Load
+from ..box.worker.messages import Call
 from ..checks.cast import cast
 from ..result import ExerciseResult
 from ..submission import AttemptSource
@@ -51,27 +51,15 @@ def with_endless_line(
     return result.model_copy(update={"checks": checks, "functions": functions})
 
 
-def where_import_stays(source: AttemptSource, box: Box, limits: Limits) -> str:
-    """A sentence that names the line of the loop for which the file could not be imported; "" where it cannot be found."""
-    below = [line + 1 for line in source.cells or (1,)]  # the alarm is the first line
-    line = _rung(Load(_PRELUDE + source.source, source.name, (1, *below)), [], box, limits) - 1
-    return _sentence(source.source, line) if line > 0 else ""
-
-
 def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: str) -> int:
     """The student's line at which the alarm reached the call, 0 where it did not."""
     below = source.source.count("\n") + 2  # the alarm is the last line
-    load = Load(f"{source.source}\n{_PRELUDE}", source.name, (*(source.cells or (1,)), below))
-    return _rung(load, [cast(call, call.dtype or dtype)], box, limits)
-
-
-def _rung(load: Load, calls: Sequence[Call], box: Box, limits: Limits) -> int:
-    """The line at which the alarm reached the attempt, 0 where it did not."""
+    cells = (*source.cells, below) if source.cells else ()
+    armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
     connection = box.attempt(limits)
     try:
-        raised = connection.ask(load, ALARM + WAITED + box.start_seconds).raised
-        for call in calls:
-            raised = connection.ask(call, ALARM + WAITED).raised
+        connection.ask(armed.load(), limits.seconds_per_call + box.start_seconds)
+        raised = connection.ask(cast(call, call.dtype or dtype), ALARM + WAITED).raised
     except AttemptEnded:
         return 0
     finally:

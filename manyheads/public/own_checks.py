@@ -15,7 +15,6 @@ from ..box.connection import AttemptEnded
 from ..box.level import Box
 from ..box.worker.answers import Raised
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Load
 from ..checks.sanitize import sanitize
 from ..result import ExerciseResult, FunctionResult
 from ..submission import AttemptSource
@@ -101,23 +100,20 @@ def _constants(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def _text(source: AttemptSource, blocks: Sequence[Block]) -> AttemptSource:
-    """The same lines, in which the blocks run, each as a cell of its own."""
-    if not blocks:
-        return source
+    """The same lines, in which the blocks run."""
     lines = lines_of(source.source)
     for block in blocks:
         line = lines[block.first - 1].encode()  # Python counts columns in bytes
         start, end = block.test
         lines[block.first - 1] = (line[:start] + b"True" + line[end:]).decode()
-    starts = {1, *(b.first for b in blocks), *(b.last + 1 for b in blocks if b.last < len(lines))}
-    return replace(source, source="\n".join(lines) + "\n", cells=tuple(sorted(starts)))
+    return replace(source, source="\n".join(lines) + "\n")
 
 
 def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised, ...], str]:
     """The exceptions of the blocks that stopped, and what was printed."""
     connection = box.attempt(limits)
     try:
-        reply = connection.ask(Load(source.source, source.name, source.cells, prints=True), SECONDS + box.start_seconds)
+        reply = connection.ask(source.load(prints=True), SECONDS + box.start_seconds)
     except AttemptEnded:
         return (), ""
     finally:

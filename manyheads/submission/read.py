@@ -8,12 +8,16 @@ import os
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .conflict import conflict_line
 from .digest import code_digest
 from .notebook import NotebookError, NotebookSource, read_notebook, without_engine
 from .statements import statements_of
 from .text import decoded, with_newlines
+
+if TYPE_CHECKING:
+    from ..box.worker.messages import Load
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
@@ -29,7 +33,8 @@ class AttemptSource:
     problem: one sentence that says why the file cannot be an attempt; then `source` is empty.
     missing: whether there is no file.
     note: what the student should know about which file was read.
-    cells: of a notebook, the line at which each cell begins; a cell that fails does not stop the others.
+    cells: of a notebook, the line at which each cell begins.
+    skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
     """
 
     name: str
@@ -38,6 +43,13 @@ class AttemptSource:
     missing: bool = False
     note: str = ""
     cells: tuple[int, ...] = ()
+    skipped: tuple[int, ...] = ()
+
+    def load(self, prints: bool = False) -> Load:
+        """Return the message that has a box load it."""
+        from ..box.worker.messages import Load  # which imports torch
+
+        return Load(self.source, self.name, self.cells, prints, self.skipped)
 
     @property
     def digest(self) -> str:

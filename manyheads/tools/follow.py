@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded
 from ..box.level import Box
+from ..box.loading import load
 from ..box.traces import read_traced
 from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Call, Load
+from ..box.worker.messages import Call
 from ..checks.explain import explain
 from ..checks.sanitize import sanitize
 from ..submission import AttemptSource
@@ -37,18 +38,18 @@ def follow(
 ) -> Followed:
     """Trace each example in float32, or one in its place that the attempt gets wrong. `crop`, `times`: see TraceCall."""
     shown: list[tuple[Example, Traced]] = []
-    connection = box.attempt(limits)
-    at = "while it was imported"
+    at, connection = "while it was imported", None
 
     def ask(call: Call) -> Reply:
+        assert connection is not None
         return connection.ask(call, limits.seconds_per_call)
 
     try:
-        load = Load(source.source, source.name, source.cells)
-        raised = connection.ask(load, box.start_seconds + limits.seconds_per_call).raised
-        if raised is not None:
-            own = sanitize(raised.message)
-            return Followed((), f"{source.name} cannot be imported: it {explain(raised)}. Python says: {own}")
+        loaded = load(box, limits, source.load())
+        connection = loaded.connection
+        if loaded.raised is not None:
+            own = sanitize(loaded.raised.message)
+            return Followed((), f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}")
         for example in wanted:
             at = f"in {example.target}"
             telling = most_telling(example, ask)
@@ -57,5 +58,6 @@ def follow(
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:
-        connection.close()
+        if connection is not None:
+            connection.close()
     return Followed(tuple(shown))

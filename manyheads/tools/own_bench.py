@@ -10,9 +10,10 @@ import torch
 
 from ..box.connection import AttemptEnded, Connection
 from ..box.level import Box
+from ..box.loading import load
 from ..box.worker.form import Form
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Build, Call, FollowUp, Load, Measure, Returned
+from ..box.worker.messages import Build, Call, FollowUp, Measure, Returned
 from ..checks.recording import target_of
 from ..checks.sanitize import sanitize
 from ..course import Exercise
@@ -145,14 +146,12 @@ class _Attempt:
 
     def _loaded(self) -> Connection:
         if self._connection is None:
-            source = self._source
-            self._connection = self._box.attempt(self._limits)
-            raised = self._connection.ask(
-                Load(source.source, source.name, source.cells), self._box.start_seconds + SECONDS
-            ).raised
-            if raised is not None:
+            loaded = load(self._box, self._limits, self._source.load())
+            self._connection, self._source = loaded.connection, replace(self._source, skipped=loaded.skipped)
+            if loaded.raised is not None:
                 self.close()
-                raise Unmeasured(exception_sentence(raised, f"while {sanitize(source.name)} was imported"))
+                where = f"while {sanitize(self._source.name)} was imported"
+                raise Unmeasured(exception_sentence(loaded.raised, where))
         return self._connection
 
 

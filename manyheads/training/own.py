@@ -10,9 +10,10 @@ import torch
 
 from ..box.connection import AttemptEnded, Connection
 from ..box.level import Box
+from ..box.loading import load
 from ..box.worker.form import Form
 from ..box.worker.limits import Limits
-from ..box.worker.messages import Build, Call, Load
+from ..box.worker.messages import Build, Call
 from ..box.worker.training_messages import TrainPlan
 from ..checks.sanitize import kind_name, sanitize
 from ..submission import AttemptSource
@@ -37,10 +38,9 @@ def own_training_run(
 
     form: of what the module returns, its output first; None: the output alone.
     """
-    connection = box.attempt(replace(limits, seconds_per_attempt=SECONDS))
+    connection = _loaded(box, replace(limits, seconds_per_attempt=SECONDS), source)
     seconds = limits.seconds_per_call
     try:
-        _load(connection, source, box.start_seconds + seconds)
         _try(connection, attention, plan, seconds, form)
         run = TrainingRun(lambda message: connection.ask(message, seconds), text, plan)
         run.build(attention)
@@ -49,13 +49,16 @@ def own_training_run(
         connection.close()
 
 
-def _load(connection: Connection, source: AttemptSource, seconds: float) -> None:
+def _loaded(box: Box, limits: Limits, source: AttemptSource) -> Connection:
+    where = f"while {sanitize(source.name)} was imported"
     try:
-        raised = connection.ask(Load(source.source, source.name, source.cells), seconds).raised
+        loaded = load(box, limits, source.load())
     except AttemptEnded as ended:
-        raise TrainingStopped(f"{ended} That was while {sanitize(source.name)} was imported.") from None
-    if raised is not None:
-        raise TrainingStopped(exception_sentence(raised, f"while {sanitize(source.name)} was imported"))
+        raise TrainingStopped(f"{ended} That was {where}.") from None
+    if loaded.raised is not None:
+        loaded.connection.close()
+        raise TrainingStopped(exception_sentence(loaded.raised, where))
+    return loaded.connection
 
 
 def _try(connection: Connection, attention: Build, plan: TrainPlan, seconds: float, form: Form | None) -> None:

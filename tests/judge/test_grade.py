@@ -48,8 +48,10 @@ def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(
 def test_who_dies_is_given_another_chance_with_the_next_student(judge_and_box, running_mean: Exercise) -> None:
     judge, box = judge_and_box
     dies = "import os\nos._exit(3)\n"
-    assert [result.score for result in graded(judge, running_mean, dies, dies)] == [0, 0]
-    assert box.attempts == 2
+    assert [result.score for result in graded(judge, running_mean, dies)] == [0]
+    once = box.attempts
+    assert [result.score for result in graded(judge, running_mean, dies)] == [0]
+    assert box.attempts == 2 * once
 
 
 def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise) -> None:

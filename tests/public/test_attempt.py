@@ -27,16 +27,16 @@ from manyheads.submission import AttemptSource
             "Python says: expected an indented block after function definition on line 1 (01_running_mean.py, line 2).",
         ),
         (
-            "import torch\nT = a_name_of_nothing\n",
-            "The file cannot be imported: it raised NameError on line 2: a name is used that is defined nowhere. "
+            "@a_name_of_nothing\ndef running_mean(x):\n    return x\n",
+            "Line 1 did not run to its end: it raised NameError on line 1: a name is used that is defined nowhere. "
             "Python says: name 'a_name_of_nothing' is not defined.",
         ),
         (
-            "raise SystemExit(None)\n",
-            "The file cannot be imported: it raised SystemExit on line 1: the code asked Python to exit.",
+            "from torhc import cumsum\n\ndef running_mean(x):\n    return cumsum(x)\n",
+            "Line 1 did not run to its end: there is no module torhc where attempts are judged.",
         ),
     ],
-    ids=["syntax", "indentation", "name", "exit"],
+    ids=["syntax", "indentation", "a definition that raises", "an import that all needs"],
 )
 def test_what_cannot_be_imported_is_told_in_pythons_words(
     tiny: Course, averages: Assignment, running_mean: Exercise, box: Box, source: str, evidence: str

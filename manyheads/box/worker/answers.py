@@ -15,7 +15,8 @@ MADE_LIMIT = 256  # how many different sizes of new tensors are reported: the la
 SHAPES_LIMIT = 256  # and how many different shapes
 KERNELS_LIMIT = 256  # how many different kernels are reported
 PRINTED_LIMIT = 4000  # characters of what was printed: the first ones
-STOPPED_LIMIT = 64  # how many exceptions of cells are reported: the first ones
+STOPPED_LIMIT = 64  # how many exceptions of parts are reported: the first ones
+PARTS_LIMIT = 100_000  # how many parts a file may have that is loaded stepwise
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Raised:
 
     stage: "load", "build", "call" or "gradient".
     line: the innermost line of the student's own file in the traceback, None if there is none.
+    part: while a file is loaded, the line at which the part begins that raised it.
     """
 
     type: str
@@ -31,6 +33,7 @@ class Raised:
     message: str
     stage: str
     line: int | None
+    part: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,10 @@ class Operations:
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a Load or a Call.
+    """The answer to a Load, a Part or a Call.
 
-    stopped: of a notebook, the exceptions of the cells that did not run to their end. printed: where a Load asks for it.
+    stopped: the exceptions of parts of the file that did not run to their end. printed: where a Load asks for it.
+    parts: of a stepwise Load, the line at which each part begins.
     """
 
     outputs: tuple[Output, ...] = ()
@@ -115,6 +119,7 @@ class Reply:
     stopped: tuple[Raised, ...] = ()
     peak: int | None = None  # bytes allocated beyond those before the call; None if the device does not report them
     printed: str = ""
+    parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

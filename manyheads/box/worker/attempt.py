@@ -1,31 +1,25 @@
 """The process of one attempt: import the student's source, then answer calls until the judge closes the connection."""
 
 from __future__ import annotations
-import __future__
 
-import functools
-import io
 import linecache
-import operator
 import os
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from . import wire
-from .answers import STOPPED_LIMIT, Raised, Reply, Traced
+from .answers import STOPPED_LIMIT, Reply, Traced
 from .execute import execute, raised_by
 from .measuring import measure
-from .messages import Batch, Call, Load, Measure, TraceCall
+from .messages import Batch, Call, Load, Measure, Part, TraceCall
 from .printed import redirected
+from .program import Program, lines_of
 from .tracing import trace
 from .training import Trainer
 from .training_messages import Training
 
-_FUTURE = functools.reduce(
-    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-)
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
 
@@ -44,6 +38,7 @@ class _Attempt:
     """The student's module, once it is loaded."""
 
     def __init__(self) -> None:
+        self._program: Program | None = None
         self._namespace: Mapping[str, object] = {}
         self._name = ""
         self._trainer = Trainer()
@@ -53,7 +48,9 @@ class _Attempt:
         reply: Reply | Traced
         if isinstance(message, Load):
             self._name = message.name
-            self._namespace, reply = import_source(message)
+            self._program, self._namespace, reply = import_source(message)
+        elif isinstance(message, Part):
+            reply = self._run(message.number)
         elif isinstance(message, Call):
             reply = execute(self._namespace, message, self._name)
         elif isinstance(message, TraceCall):
@@ -66,63 +63,39 @@ class _Attempt:
             raise TypeError(f"not a message for an attempt: {type(message).__name__}")
         return wire.encode(reply)
 
+    def _run(self, number: int) -> Reply:
+        """Run one part of a source that was loaded stepwise."""
+        assert self._program is not None
+        raised = self._program.run(number)
+        return Reply(stopped=(raised,) if raised else ())
 
-def import_source(load: Load) -> tuple[Mapping[str, object], Reply]:
-    """Run the source as a module. The reply carries its exception, if it raised one."""
+
+def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Reply]:
+    """Run the source as a module, part by part. The reply carries the exceptions of the parts that raised one.
+
+    A stepwise load runs none of them. No program: the text cannot be parsed, which the reply says.
+    """
     module = types.ModuleType(MODULE)
     module.__file__ = load.name
     sys.modules[MODULE] = module
     if load.cells:
         vars(module).update(get_ipython=_nothing, display=_nothing)
-    lines = _lines(load.source)
+    lines = lines_of(load.source)
     linecache.cache[load.name] = (len(load.source), None, lines, load.name)
+    try:
+        program = Program(load, module)
+    except SyntaxError as error:
+        return None, vars(module), Reply(raised=raised_by(error, "load", load.name))
+    if load.stepwise:
+        return program, vars(module), Reply(parts=program.lines)
     with redirected(load.prints) as printed:
-        reply = _run(load, module)
-    return vars(module), replace(reply, printed=printed.text) if printed else reply
+        stopped = [program.run(number) for number in range(len(program.lines)) if number not in load.skipped]
+    reply = Reply(stopped=tuple(raised for raised in stopped if raised)[:STOPPED_LIMIT])
+    return program, vars(module), replace(reply, printed=printed.text) if printed else reply
 
 
 def _nothing(*args: object, **kwargs: object) -> None:
     """What a notebook's own names do here: there is no shell to ask, and nobody to look."""
-
-
-def _run(load: Load, module: types.ModuleType) -> Reply:
-    stopped: list[Raised] = []
-    flags = 0  # of `from __future__ import …`, which in Jupyter holds for the cells below it, too
-    for code in _cells(load):
-        try:
-            compiled = _compiled(code, load.name, flags)
-            flags |= compiled.co_flags & _FUTURE
-            exec(compiled, vars(module))
-        except BaseException as error:  # SystemExit during the import is an answer too
-            raised = raised_by(error, "load", load.name)
-            if not load.cells or not isinstance(error, Exception):
-                return Reply(raised=raised)
-            stopped.append(raised)
-    return Reply(stopped=tuple(stopped[:STOPPED_LIMIT]))
-
-
-def _compiled(code: str, name: str, flags: int) -> types.CodeType:
-    """Raises SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
-    try:
-        compiled: types.CodeType = compile(code, name, "exec", flags=flags, dont_inherit=True)
-    except (RecursionError, MemoryError):
-        raise SyntaxError("too many nested expressions") from None
-    return compiled
-
-
-def _cells(load: Load) -> Iterator[str]:
-    """What is run by itself: each cell of a notebook, below as many blank lines as stand above it; otherwise the file."""
-    if not load.cells:
-        yield load.source
-        return
-    lines = _lines(load.source)
-    for first, after in zip(load.cells, (*load.cells[1:], len(lines) + 1), strict=True):
-        yield "\n" * (first - 1) + "".join(lines[first - 1 : after - 1])
-
-
-def _lines(source: str) -> list[str]:
-    """The lines as Python counts them, with their ends: `splitlines` also ends one at a form feed, or at U+2028."""
-    return list(io.StringIO(source))
 
 
 def silence() -> None:

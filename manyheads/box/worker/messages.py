@@ -13,17 +13,28 @@ from .form import ONE, Form, Path
 
 @dataclass(frozen=True)
 class Load:
-    """Import this source text as the attempt's module.
+    """Import this source text as the attempt's module: its parts, the statements of its top level, one after the other.
 
-    cells: of a notebook, the line at which each cell begins. Each cell is run by itself, as Jupyter does it: a cell that
-    raises does not stop the cells below it.
+    A part that raises does not stop those below it.
+    cells: of a notebook, the line at which each cell begins. A cell that cannot be parsed is one part.
     prints: send what is printed meanwhile; otherwise it is discarded.
+    skipped: the numbers of parts that are not run, counted from 0.
+    stepwise: run nothing yet, and say at which line each part begins. A Part then runs each.
     """
 
     source: str
     name: str  # the file's name as the student knows it
     cells: tuple[int, ...] = ()
     prints: bool = False
+    skipped: tuple[int, ...] = ()
+    stepwise: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """Run one part of a source text that was loaded stepwise."""
+
+    number: int
 
 
 @dataclass(frozen=True)
@@ -212,4 +223,4 @@ class Batch:
     count: int
 
 
-Message = Load | Call | TraceCall | Measure
+Message = Load | Part | Call | TraceCall | Measure

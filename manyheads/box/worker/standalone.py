@@ -10,12 +10,18 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 
-def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
-    """`descriptor`: the inherited connection; None means that this process connects. `limits`: the fields of Limits."""
+def main(descriptor: int | None, limits: Mapping[str, Any], modules: Collection[str]) -> None:
+    """Serve one attempt.
+
+    Args:
+        descriptor: the inherited connection; None means that this process connects.
+        limits: the fields of Limits.
+        modules: what the attempt may import.
+    """
     inherited = None if descriptor is None else socket.socket(fileno=descriptor)
     connection = inherited or _connect()  # before the slow import of torch, because the judge waits for the connection
 
@@ -23,6 +29,7 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
     import torch
 
     from . import attempt
+    from .imports import allow_only
     from .limits import Limits
 
     gc.enable()
@@ -36,6 +43,7 @@ def main(descriptor: int | None, limits: Mapping[str, Any]) -> None:
 
         measure_address_space()
         apply_rlimits(Limits(**limits))
+    allow_only(modules)
     attempt.serve(connection)
 
 

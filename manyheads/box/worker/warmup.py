@@ -74,7 +74,7 @@ def with_layers(given, x):
 
 def warm_up() -> None:
     """Execute calls of every kind, often enough for CPython to specialise the bytecode."""
-    namespace, _ = import_source(Load(_SOURCE, _NAME))
+    _, namespace, _ = import_source(Load(_SOURCE, _NAME))
     for call in [*_calls(torch.float64), *_calls(torch.float32)] * _TIMES:
         received = wire.decode(wire.encode(call))
         assert isinstance(received, Call)

@@ -1,4 +1,4 @@
-"""A notebook is run cell by cell, as Jupyter runs it, and forms in which a notebook is handed in cost nothing."""
+"""A script and a notebook are judged alike, part by part, and forms in which a notebook is handed in cost nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RIGHT = "def running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new
 
 @pytest.fixture(scope="module")
 def judge(tiny: Course, box: Box) -> Judge:
-    return Judge(tiny, box, Settings(b"cells"))
+    return Judge(tiny, box, Settings(b"parts"))
 
 
 @pytest.fixture
@@ -55,36 +55,95 @@ def code(source: str) -> dict:
 
 
 SCRATCH = {
-    "a plot": "import matplotlib.pyplot as plt\nplt.plot([1, 2])",
-    "Colab's mount": "from google.colab import drive\ndrive.mount('/content/drive')",
-    "a top-level await": "import asyncio\nawait asyncio.sleep(0)",
-    "a name that is not there": "print(undefined)",
-}
+    "a plot": ("import matplotlib.pyplot as plt\nplt.plot([1, 2])", "there is no module matplotlib where attempts are judged."),
+    "Colab's mount": ("from google.colab import drive\ndrive.mount('/content/drive')", "there is no module google where attempts are judged."),
+    "a name that is not there": ("print(undefined)", "it raised NameError on line {line}: a name is used that is defined nowhere."),
+    "a test of one's own that fails": ("assert running_mean(3) == 4", "it raised"),
+    "an exit": ("exit()", "it raised"),
+    "sys.exit": ("import sys; sys.exit('done')", "it raised SystemExit on line {line}: the code asked Python to exit."),
+    "SystemExit with words": ("raise SystemExit('all tests passed')", "it raised SystemExit on line {line}: the code asked Python to exit."),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", "it raised KeyboardInterrupt on line {line}."),
+    "an exception of one's own that is no Exception": ("class Stop(BaseException): pass\nraise Stop", "it raised BaseException on line {line + 1}."),
+    "input": ("n = int(input())", "it raised EOFError on line {line}: input() waits"),
+    "a tensor that is too large": ("import torch; torch.empty(2**44)", "it raised RuntimeError on line {line}: more memory was asked for"),
+    "a sleep": ("import time; time.sleep(60)", "was stopped, and what stands below it ran without it: it was still at work after 1 seconds."),
+    "a long training": ("i = 0\nwhile True:\n    i += 1", "was stopped, and what stands below it ran without it: it was still at work after 1 seconds."),
+    "an end of the process": ("import os; os._exit(0)", "was left out, and what stands below it ran without it: it ended the whole process."),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("scratch", SCRATCH.values(), ids=SCRATCH)
-@pytest.mark.parametrize("at", [0, 99], ids=["above the answers", "below them"])
-def test_a_scratch_cell_that_fails_costs_nothing_and_is_told_with_its_number(
-    grade: Callable[[Path], ExerciseResult], released: dict, tmp_path: Path, scratch: str, at: int
+def notebook_of(*sources: str) -> dict:
+    return {"cells": [code(source) for source in sources], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def as_script(folder: Path, scratch: str, above: bool) -> Path:
+    path = folder / f"{STEM}.py"
+    path.write_text(f"{scratch}\n{RIGHT}" if above else f"{RIGHT}{scratch}\n", encoding="utf-8")
+    return path
+
+
+def as_one_cell(folder: Path, scratch: str, above: bool) -> Path:
+    return written(folder, notebook_of(f"{scratch}\n{RIGHT}" if above else f"{RIGHT}{scratch}\n"))
+
+
+def as_cells(folder: Path, scratch: str, above: bool) -> Path:
+    return written(folder, notebook_of(*((scratch, RIGHT) if above else (RIGHT, scratch))))
+
+
+@pytest.mark.parametrize("form", [as_script, as_one_cell, as_cells], ids=["script", "one cell", "cells"])
+@pytest.mark.parametrize("above", [True, False], ids=["above the answers", "below them"])
+@pytest.mark.parametrize(("scratch", "told"), SCRATCH.values(), ids=SCRATCH)
+def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told_with_its_line(
+    grade: Callable[[Path], ExerciseResult],
+    tmp_path: Path,
+    form: Callable[[Path, str, bool], Path],
+    above: bool,
+    scratch: str,
+    told: str,
 ) -> None:
-    released["cells"].insert(at, code(scratch))
-    path = written(tmp_path, released)
-    result = grade(path)
+    result = grade(form(tmp_path, scratch, above))
     assert result.score == result.max_score
-    number = 1 if at == 0 else len(read_file(path, 256).cells)
-    assert result.note.startswith(f"Code cell {number} did not run to its end: it raised ")
+    if form is as_script:
+        line = 1 if above else RIGHT.count("\n") + 1
+        said = told.replace("{line + 1}", str(line + 1)).replace("{line}", str(line))
+        assert re.search(rf"\bLine \d+ (did not run to its end: )?{re.escape(said)}", result.note), result.note
+    else:
+        assert re.match(r"Line \d+ of code cell \d+ (did not run to its end|was stopped|was left out)", result.note)
 
 
-def test_a_notebook_of_which_no_answer_is_left_says_which_cell_stopped(
+def test_a_cell_that_cannot_be_parsed_costs_the_others_nothing(
     grade: Callable[[Path], ExerciseResult], tmp_path: Path
 ) -> None:
-    cells = [code("import torch"), code("oops\n" + RIGHT)]
-    result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    result = grade(written(tmp_path, notebook_of("import torch", "x = (", RIGHT)))
+    assert (result.score, result.max_score) == (4, 4)
+    assert result.note.startswith("Line 1 of code cell 2 did not run to its end: it raised SyntaxError")
+
+
+def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_blame(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path
+) -> None:
+    result = grade(written(tmp_path, notebook_of("x = (\n" + RIGHT, "import torch")))
     assert result.score == 0
-    assert {c.evidence for c in result.checks} == {
-        "Code cell 2 did not run to its end: it raised NameError on line 1 of code cell 2: a name is used that is defined nowhere."
-    }
+    (evidence,) = {check.evidence for check in result.checks}
+    assert evidence.startswith("Line 1 of code cell 1 did not run to its end: it raised SyntaxError")
     assert [d.id for d in result.diagnosis] == ["load_error"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("raise NotImplementedError", id="a stub"),
+        pytest.param("return x.cumsum(0) / len(x)", id="a wrong answer"),
+        pytest.param("return x.cumsun(0)", id="a misspelt method"),
+    ],
+)
+def test_a_part_that_has_nothing_to_do_with_it_is_not_to_blame(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path, source: str
+) -> None:
+    (tmp_path / f"{STEM}.py").write_text(f"import matplotlib\ndef running_mean(x):\n    {source}\n", encoding="utf-8")
+    result = grade(tmp_path / f"{STEM}.py")
+    assert "load_error" not in [d.id for d in result.diagnosis]
+    assert "there is no module matplotlib" in result.note
 
 
 NESTED = {
@@ -114,7 +173,7 @@ def test_a_cell_too_deep_for_python_costs_the_others_nothing(
     cells = [code(NESTED["a sum of 60,000 terms"]), code(RIGHT)]
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert result.score == result.max_score
-    assert result.note == f"A code cell did not run to its end: it raised SyntaxError: {TOO_DEEP}"
+    assert result.note == f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError: {TOO_DEEP}"
 
 
 def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:
@@ -140,7 +199,7 @@ def test_what_is_no_line_end_to_python_moves_no_cell(
     cells = [code(above), code("%matplotlib inline\n# a\u2028remark\n" + RIGHT), code("oops")]
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert result.score == result.max_score
-    assert result.note.startswith("Code cell 3 did not run to its end: it raised NameError")
+    assert result.note.startswith("Line 1 of code cell 3 did not run to its end: it raised NameError")
 
 
 def test_a_students_own_check_runs_cells_one_by_one_too(

@@ -1,0 +1,103 @@
+"""Load a source into a process of a box, part by part: what raises, takes too long or ends the process is left out.
+
+All parts are run by one message. Where that does not come back, they are run again in another process, one message each:
+the part that ends that process, too, is known by its number, and left out of the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from .connection import AttemptEnded, Connection, End
+from .level import Box
+from .replies import within_file
+from .worker.answers import Raised, Reply
+from .worker.limits import Limits
+from .worker.messages import Load, Part
+
+MOST_SKIPPED = 8  # parts of one file that may end a process
+SHORTER = 2  # each such part divides the time of the next one by this, so that all together take twice the first's
+SHORTEST = 0.5  # seconds for a part, below which a busy machine would decide
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A part that did not run to its end: the line at which it begins, and why. ended: it ended the process, in this way."""
+
+    line: int
+    raised: Raised | None = None
+    ended: End | None = None
+    seconds: float = 0.0  # that it was given
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A process that has loaded a source. raised: what its text raised that cannot be parsed. skipped: see Load."""
+
+    connection: Connection
+    raised: Raised | None = None
+    stopped: tuple[Stopped, ...] = ()
+    skipped: tuple[int, ...] = ()
+
+
+def load(
+    box: Box,
+    limits: Limits,
+    message: Load,
+    connection: Connection | None = None,
+    start: float | None = None,
+    whole: float | None = None,
+) -> Loaded:
+    """Load a source into a process. Raises AttemptEnded where that cannot be done without the parts that end it.
+
+    All parts together may take the time of a call.
+
+    Args:
+        box: starts the processes.
+        limits: of each process.
+        message: what to load, and the parts that are known to end a process.
+        connection: to the first process; None: it is started.
+        start: seconds that the first process may take to start; the box's where it is None.
+        whole: seconds for all processes together; an attempt's where it is None.
+    """
+    start = box.start_seconds if start is None else start
+    whole = limits.seconds_per_attempt if whole is None else whole
+    seconds, deadline = min(limits.seconds_per_call, whole), time.monotonic() + start + whole
+    connection = connection or box.attempt(limits)
+    try:
+        reply = _ask(connection, message, start + seconds, message)
+    except AttemptEnded as ended:
+        if ended.end is End.BAD_REPLY:
+            raise
+        return _load_stepwise(box, limits, message, seconds, deadline)
+    return Loaded(connection, reply.raised, _of(reply), message.skipped)
+
+
+def _load_stepwise(box: Box, limits: Limits, message: Load, seconds: float, deadline: float) -> Loaded:
+    skipped: dict[int, Stopped | None] = dict.fromkeys(message.skipped)
+    while True:
+        message = replace(message, stepwise=True, skipped=tuple(skipped))
+        connection = box.attempt(limits)
+        lines = _ask(connection, message, box.start_seconds + seconds, message).parts
+        stopped: list[Stopped] = []
+        for number in (number for number in range(len(lines)) if number not in skipped):
+            given = min(max(SHORTEST, seconds / SHORTER ** (1 + len(skipped))), deadline - time.monotonic())
+            try:
+                stopped += _of(_ask(connection, Part(number), given, message))
+            except AttemptEnded as ended:
+                if ended.end is End.BAD_REPLY or given <= 0 or len(skipped) >= MOST_SKIPPED:
+                    raise
+                skipped[number] = Stopped(lines[number], ended=ended.end, seconds=given)
+                break
+        else:
+            stopped += filter(None, skipped.values())
+            return Loaded(connection, None, tuple(sorted(stopped, key=lambda s: s.line)), tuple(skipped))
+
+
+def _ask(connection: Connection, message: Load | Part, seconds: float, load: Load) -> Reply:
+    return within_file(connection.ask(message, max(0.0, seconds)), load.source.count("\n") + 1)
+
+
+def _of(reply: Reply) -> tuple[Stopped, ...]:
+    return tuple(Stopped(raised.part or 1, raised) for raised in reply.stopped)

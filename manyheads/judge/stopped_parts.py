@@ -1,0 +1,75 @@
+"""What is said of a file that cannot be parsed, and of parts that did not run to their end: they cost nothing by
+themselves, and are not passed over in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from ..box.connection import End
+from ..box.loading import Stopped
+from ..box.worker.answers import Raised
+from ..checks.explain import explain
+from ..checks.recording import Exchange
+from ..submission import AttemptSource, proved_line
+from ..submission.statements import statements_of
+from ..submission.text import lines_of
+
+_SHOWN = 3
+_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
+_MISSING = re.compile(r"name '(\w+)' is not defined|(\w+) is not defined in this file")
+
+
+def explain_import(raised: Raised) -> str:
+    """As `explain`, with a sentence of its own for what Python cannot parse because it is nested too deeply."""
+    if raised.type != "SyntaxError" or "nested" not in raised.message:
+        return explain(raised)
+    where = f" on line {raised.line}" if raised.line else ""
+    return f"raised SyntaxError{where}: something is nested too deeply for Python to read, such as a sum of thousands of terms"
+
+
+def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: Callable[[Raised], str]) -> str:
+    """Return a sentence for each of the first parts that did not run to their end; "" where all did.
+
+    describe: what is shown of an exception.
+    """
+    sentences = [_sentence(source, part, describe) for part in stopped[:_SHOWN]]
+    if len(stopped) > _SHOWN:
+        sentences.append(f"So did {len(stopped) - _SHOWN} more.")
+    return " ".join(sentences)
+
+
+def _sentence(source: AttemptSource, stopped: Stopped, describe: Callable[[Raised], str]) -> str:
+    place = proved_line(source, stopped.line).place
+    place = place[0].upper() + place[1:]
+    if stopped.raised is None:
+        if stopped.ended is End.TIMEOUT:
+            return f"{place} was stopped, and what stands below it ran without it: it was still at work after {stopped.seconds:.2g} seconds."
+        return f"{place} was left out, and what stands below it ran without it: it ended the whole process."
+    module = _MODULE.fullmatch(stopped.raised.message) if stopped.raised.type == "ModuleNotFoundError" else None
+    if module:
+        return f"{place} did not run to its end: there is no module {module[1]} where attempts are judged."
+    return f"{place} did not run to its end: it {describe(stopped.raised)}."
+
+
+def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
+    """Return whether no call was answered, most of them for want of a name in a part that did not run to its end."""
+    raised = [exchange.reply.raised for exchange in transcript]
+    words = {word for part in stopped for word in re.findall(r"\w+", _text(source, part.line))}
+    wanting = [each for each in raised if _missing_name(each) in words]
+    return None not in raised and len(wanting) > len(raised) / 2
+
+
+def _missing_name(raised: Raised | None) -> str:
+    """The name for want of which a call raised; "" where it raised for another reason, or not at all."""
+    named = _MISSING.match(raised.message) if raised and raised.type in ("NameError", "AttributeError") else None
+    return (named[1] or named[2]) if named else ""
+
+
+def _text(source: AttemptSource, line: int) -> str:
+    """The text of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
+    lines = lines_of(source.source)
+    parts = statements_of(source.source)
+    ends = [part.end_lineno or 0 for part in parts if part.lineno <= line <= (part.end_lineno or 0)]
+    last = max(ends, default=min((first - 1 for first in source.cells if first > line), default=len(lines)))
+    return "\n".join(lines[line - 1 : last])
