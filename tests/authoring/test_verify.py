@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.authoring.release import write_release
 from manyheads.authoring.strip import SourceError
-from manyheads.authoring.verify.attempts import verify_attempts
+from manyheads.authoring.verify.attempts import verify_attempts, verify_watched
 from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.lessons import LINKS, PREDICTIONS
 from manyheads.authoring.verify.lines import verify_lines
@@ -76,6 +76,7 @@ def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
     yield from verify_structure(course, catalogue)
     yield from verify_mutants(course, catalogue, exercise, pairs)
     yield from verify_attempts(course, box, [exercise], 1)
+    yield verify_watched(catalogue, exercise)
     if pairs is None or (folder / CHECKS).read_bytes() != (TINY / CHECKS).read_bytes():
         yield from verify_silent(course, box, [exercise])
     if pairs is None:

@@ -204,7 +204,10 @@ def hesitant_pool(monkeypatch: pytest.MonkeyPatch) -> None:
             put.append(item)
             send(item, **options)
 
-        with mock.patch.object(queue, "full", side_effect=lambda: len(put) >= 2), mock.patch.object(queue, "put", count):
+        with (
+            mock.patch.object(queue, "full", side_effect=lambda: len(put) >= 2),
+            mock.patch.object(queue, "put", count),
+        ):
             add(self)
 
     def look_late(self: Any) -> Any:

@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention.bias import causal_upper_left
+from torch.nn.attention.flex_attention import flex_attention
 
+from manyheads.box.worker.live_tensors import LiveTensors
 from manyheads.box.worker.op_monitor import OpMonitor
 
 
@@ -67,3 +71,55 @@ def test_a_kernel_of_somebody_else_has_no_name() -> None:
     with OpMonitor() as monitor:
         torch.ops.mine_alone.twice(torch.ones(3))
     assert "twice" not in monitor.operations().kernels
+
+
+Q = torch.randn(2, 3, 5, 4, generator=torch.Generator().manual_seed(0))
+UNEVEN = [Q[0, 0], Q[1, 0, :3]]
+CAUSAL = torch.ones(5, 5).tril()
+
+
+class Own(Tensor):
+    """A student's own kind of tensor."""
+
+
+WAYS = {
+    "a mask that is an object": lambda: F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5)),
+    "its table": lambda: causal_upper_left(5, 5)._materialize(),
+    "a tensor of a class of one's own": lambda: Own(Q) + 0,
+    "a view as such a class": lambda: Q.as_subclass(Own) + 0,
+    "attention with a function for scores": lambda: flex_attention(Q, Q, Q, lambda s, b, h, i, j: s + i - j),
+    "a branch": lambda: torch.cond(Q.sum() < torch.inf, lambda x: x * 2, lambda x: x, (Q,)),
+    "tensors of several lengths": lambda: torch.nested.nested_tensor(UNEVEN).to_padded_tensor(0.0),
+    "tensors of several lengths, jagged": lambda: torch.nested.nested_tensor(
+        UNEVEN, layout=torch.jagged
+    ).to_padded_tensor(0.0),
+    "a sparse table": lambda: torch.sparse.mm(CAUSAL.to_sparse(), Q[0, 0]),
+    "a table of rows": lambda: CAUSAL.to_sparse_csr() @ Q[0, 0],
+    "a softmax of a sparse table": lambda: torch.sparse.softmax(CAUSAL.to_sparse(), -1).to_dense(),
+    "one head at a time by vmap": lambda: torch.vmap(lambda x: (x @ x.mT).softmax(-1))(Q),
+    "a gradient on the way": lambda: torch.func.grad(lambda x: (x * x).sum())(Q),
+}
+
+
+@pytest.mark.parametrize("mode", [OpMonitor, LiveTensors])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_what_can_be_done_unwatched_can_be_done_watched(
+    way: Callable[[], Tensor], mode: type[OpMonitor] | type[LiveTensors]
+) -> None:
+    plain = way()
+    with mode():
+        watched = way()
+    assert torch.equal(plain.as_subclass(Tensor), watched.as_subclass(Tensor))
+
+
+def test_fused_attention_with_a_mask_that_is_an_object_is_seen() -> None:
+    with OpMonitor() as monitor:
+        F.scaled_dot_product_attention(Q, Q, Q, causal_upper_left(5, 5))
+    assert monitor.operations().fused
+
+
+def test_a_tensor_is_made_as_before_once_nobody_watches() -> None:
+    with OpMonitor():
+        pass
+    assert "__new__" not in vars(Tensor)
+    assert Own(Q).shape == torch.Tensor(2, 3, 5, 4).shape

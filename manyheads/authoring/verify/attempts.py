@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...box.level import Box
+from ...checks.local import LocalRecordingRunner
+from ...checks.recording import Exchange
+from ...checks.trusted import namespace_of
 from ...course import Course, Exercise
+from ...diagnosis.agree import agree
+from ...judge.catalogue import Catalogue
 from ...judge.grade import Judge, Settings
 from ...public.attempt import check_source
 from ...public.file import read
@@ -68,6 +74,24 @@ def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
     return Claim(
         exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=f"course release, then {FAIR}"
     )
+
+
+def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
+    """Claim that watching changes no answer of a right attempt: what is watched must not become impossible."""
+    paths, failures = _right_paths(exercise), []
+    for path in paths:
+        attempt = LocalRecordingRunner(namespace_of(path))
+        catalogue.run(exercise, attempt, catalogue.reference(exercise), SECRET, exercise.id)
+        watched = [each for each in attempt.transcript if each.call.watch]
+        failures += [f"{path.name}: {each.check}" for each in watched if not _is_the_same_unwatched(attempt, each)]
+    says = "every right attempt that answers unwatched answers the same where it is watched"
+    mend = "see manyheads/box/worker/op_monitor.py"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=mend)
+
+
+def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) -> bool:
+    plain = attempt.execute(replace(exchange.call, watch=False, most_operations=None))
+    return plain.raised is not None or agree(plain, exchange.reply)
 
 
 def _wrong(judge: Judge, exercise: Exercise) -> Claim:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...box.level import Box
 from ...course import Course, Exercise
 from ...judge.catalogue import Catalogue
-from .attempts import verify_attempts
+from .attempts import verify_attempts, verify_watched
 from .claim import Claim
 from .lines import verify_lines
 from .mutants import verify_mutants
@@ -34,5 +34,6 @@ def verify_course(course: Course, box: Box, exercises: Sequence[Exercise], effor
     for exercise in exercises:
         yield from verify_mutants(course, catalogue, exercise, effort.pairs)
     yield from verify_attempts(course, box, exercises, effort.seeds)
+    yield from (verify_watched(catalogue, exercise) for exercise in exercises)
     yield from verify_silent(course, box, exercises)
     yield from verify_lines(course, box, exercises)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from importlib.machinery import ModuleSpec
+from typing import Any
 
 
-class _Refusing:
-    """A finder that refuses every top-level module but these."""
+class _Only:
+    """A finder of Python's, which finds these top-level modules and no others."""
 
-    def __init__(self, allowed: Collection[str]) -> None:
-        self._allowed = allowed
+    def __init__(self, finder: Any, allowed: Collection[str]) -> None:
+        self._finder, self._allowed = finder, allowed
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Find nothing. Raises ModuleNotFoundError, as Python does where the module is not installed."""
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._finder, name)
+
+    def find_spec(self, name: str, *where: Any) -> ModuleSpec | None:
+        """Return where the module is, None where there is none or it is not allowed."""
         if name.partition(".")[0] not in self._allowed:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            return None
+        found: ModuleSpec | None = self._finder.find_spec(name, *where)
+        return found
 
 
 def allow_only(packages: Collection[str]) -> None:
@@ -23,4 +30,4 @@ def allow_only(packages: Collection[str]) -> None:
     allowed = frozenset({*sys.stdlib_module_names, *packages, "__main__", __name__.partition(".")[0]})
     for name in [name for name in sys.modules if name.partition(".")[0] not in allowed]:
         del sys.modules[name]
-    sys.meta_path.insert(0, _Refusing(allowed))
+    sys.meta_path[:] = [_Only(finder, allowed) for finder in sys.meta_path]

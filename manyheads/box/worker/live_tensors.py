@@ -7,12 +7,12 @@ from typing import Any
 
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from .op_monitor import Watching, is_dense
 from .tensor_info import tensors_in
 
 
-class LiveTensors(TorchDispatchMode):
+class LiveTensors(Watching):
     """`with LiveTensors(given) as live: …` and then `live.peak`.
 
     What operations make counts from when it is made until nothing refers to its memory any more; views have none of their
@@ -29,7 +29,7 @@ class LiveTensors(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         self._alive = {key: entry for key, entry in self._alive.items() if not entry[0].expired()}
-        for tensor in tensors_in(out):
+        for tensor in filter(is_dense, tensors_in(out)):
             storage = tensor.untyped_storage()
             if storage._cdata not in self._known and storage._cdata not in self._alive:
                 self._alive[storage._cdata] = StorageWeakRef(storage), storage.nbytes()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +31,7 @@ _MAY_MIX = (
     "index_put",
     "index_put_",
     "_index_put_impl_",
+    "_nested_view_from_jagged",
 )  # a copy moves data between devices, and indices may be on the CPU
 
 
@@ -85,6 +86,11 @@ def _name_of(kernel: Any) -> str:
     return name.partition(".")[0] if space == "aten" else ""
 
 
+def is_dense(value: object) -> bool:
+    """Whether this is a tensor with one shape and memory of its own: not a sparse or a nested one."""
+    return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
+
+
 def _has_no_numbers(args: Any) -> bool:
     return any(isinstance(arg, Tensor) and arg.is_meta for arg in args)
 
@@ -114,11 +120,37 @@ class _Functions(TorchFunctionMode):
         return out
 
 
-class _Kernels(TorchDispatchMode):
+class Watching(TorchDispatchMode):
+    """A mode under which everything can be done that can be done without it.
+
+    Operators of a higher order (flex_attention, cond) refuse other modes, and the constructor of a tensor's subclass (such
+    as CausalBias) fails where a mode has seen the tensor that it makes.
+    """
+
+    supports_higher_order_operators = True
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # else the first use imports torch._dynamo, which takes 700 ms in every fresh process
 
+    def __enter__(self) -> Self:
+        Tensor.__new__ = _new  # type: ignore[method-assign, assignment]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        del Tensor.__new__
+
+
+def _new(*args: Any, **kwargs: Any) -> Tensor:
+    """Make a tensor; of a subclass without the mode. torch._dynamo cannot be imported if this names its parameters."""
+    with nullcontext() if args[0] is Tensor else torch._C._DisableTorchDispatch():
+        made: Tensor = torch._C.TensorBase.__new__(*args, **kwargs)
+    return made
+
+
+class _Kernels(Watching):
     def __init__(self, most: int | None) -> None:
         super().__init__()
         self.fused = False
@@ -153,7 +185,7 @@ class _Kernels(TorchDispatchMode):
         self.fused |= _is_fused_kernel(func)
         self.kernels.add(func)
         for tensor in out if isinstance(out, tuple | list) else (out,):
-            if self._counting and isinstance(tensor, Tensor) and tensor.layout is torch.strided and not func.is_view:
+            if self._counting and is_dense(tensor) and not getattr(func, "is_view", False):
                 self.shapes.add(tuple(tensor.shape))
         return out
 
