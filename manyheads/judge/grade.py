@@ -33,7 +33,7 @@ from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
 from .rest import Rest, ask_the_rest, past_unwritten
 from .run_checks import HiddenChecks
-from .stopped_parts import are_the_cause, explain_import, stopped_parts
+from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
 from .tables import Tables
 from .verdict import Verdict, all_ended, of_the_file
 
@@ -182,7 +182,7 @@ class Judge:
         asked = Conversation(seen, ended, source.source, rest, later)
         failed_by = partial(self._tables.checks_failed_by, exercise)
         functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked, failed_by)
-        return Verdict(outcomes, functions, lines, note, is_certain)
+        return Verdict(outcomes, functions, lines, as_note(note), is_certain)
 
     def _diagnosed(
         self,

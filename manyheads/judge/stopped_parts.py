@@ -33,29 +33,43 @@ def stopped_parts(source: AttemptSource, stopped: Sequence[Stopped], describe: C
 
     describe: what is shown of an exception.
     """
-    sentences = [_sentence(source, part, describe) for part in stopped[:_SHOWN]]
-    if len(stopped) > _SHOWN:
-        sentences.append(f"So did {len(stopped) - _SHOWN} more.")
+    sentences, words = [], set[str]()
+    for part in stopped[:_SHOWN]:
+        name = _missing_name(part.raised)
+        place = _place(source, part.line)
+        either = f"{place} did not run to its end either: it needs {name}."
+        sentences.append(either if name in words else f"{place} {_reason(part, describe)}")
+        words |= _words(source, part.line)
+    more = len(stopped) - _SHOWN
+    sentences += [f"{more} more did not run to their end."] * (more > 0)
     return " ".join(sentences)
 
 
-def _sentence(source: AttemptSource, stopped: Stopped, describe: Callable[[Raised], str]) -> str:
-    place = proved_line(source, stopped.line).place
-    place = place[0].upper() + place[1:]
+def as_note(sentences: str) -> str:
+    """Return them as a note on a file whose functions were judged all the same."""
+    return f"{sentences} The lines below ran, and this costs no points by itself." if sentences else ""
+
+
+def _place(source: AttemptSource, line: int) -> str:
+    place = proved_line(source, line).place
+    return place[0].upper() + place[1:]
+
+
+def _reason(stopped: Stopped, describe: Callable[[Raised], str]) -> str:
     if stopped.raised is None:
         if stopped.ended is End.TIMEOUT:
-            return f"{place} was stopped, and what stands below it ran without it: it was still at work after {stopped.seconds:.2g} seconds."
-        return f"{place} was left out, and what stands below it ran without it: it ended the whole process."
+            return f"was left out: it was still at work after {stopped.seconds:.2g} seconds."
+        return "was left out: it ended the whole process."
     module = _MODULE.fullmatch(stopped.raised.message) if stopped.raised.type == "ModuleNotFoundError" else None
     if module:
-        return f"{place} did not run to its end: there is no module {module[1]} where attempts are judged."
-    return f"{place} did not run to its end: it {describe(stopped.raised)}."
+        return f"did not run to its end: there is no module {module[1]} where attempts are judged."
+    return f"did not run to its end: it {describe(stopped.raised)}."
 
 
 def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
     """Return whether no call was answered, most of them for want of a name in a part that did not run to its end."""
     raised = [exchange.reply.raised for exchange in transcript]
-    words = {word for part in stopped for word in re.findall(r"\w+", _text(source, part.line))}
+    words = set[str]().union(*(_words(source, part.line) for part in stopped))
     wanting = [each for each in raised if _missing_name(each) in words]
     return None not in raised and len(wanting) > len(raised) / 2
 
@@ -66,10 +80,10 @@ def _missing_name(raised: Raised | None) -> str:
     return (named[1] or named[2]) if named else ""
 
 
-def _text(source: AttemptSource, line: int) -> str:
-    """The text of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
+def _words(source: AttemptSource, line: int) -> set[str]:
+    """The words of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
     lines = lines_of(source.source)
     parts = statements_of(source.source)
     ends = [part.end_lineno or 0 for part in parts if part.lineno <= line <= (part.end_lineno or 0)]
     last = max(ends, default=min((first - 1 for first in source.cells if first > line), default=len(lines)))
-    return "\n".join(lines[line - 1 : last])
+    return set(re.findall(r"\w+", "\n".join(lines[line - 1 : last])))

@@ -7,7 +7,7 @@ from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..course import Exercise
 from ..judge.attempt import AttemptRunner
-from ..judge.stopped_parts import are_the_cause, stopped_parts
+from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
@@ -58,7 +58,7 @@ def _checked(
         result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
         result = with_own_checks(result, source, box, limits)
         lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
-        return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (note, result.note)))})
+        return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (as_note(note), result.note)))})
     except AttemptEnded as ended:
         outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
         return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")

@@ -66,9 +66,9 @@ SCRATCH = {
     "an exception of one's own that is no Exception": ("class Stop(BaseException): pass\nraise Stop", "it raised BaseException on line {line + 1}."),
     "input": ("n = int(input())", "it raised EOFError on line {line}: input() waits"),
     "a tensor that is too large": ("import torch; torch.empty(2**44)", "it raised RuntimeError on line {line}: more memory was asked for"),
-    "a sleep": ("import time; time.sleep(60)", "was stopped, and what stands below it ran without it: it was still at work after 1 seconds."),
-    "a long training": ("i = 0\nwhile True:\n    i += 1", "was stopped, and what stands below it ran without it: it was still at work after 1 seconds."),
-    "an end of the process": ("import os; os._exit(0)", "was left out, and what stands below it ran without it: it ended the whole process."),
+    "a sleep": ("import time; time.sleep(60)", "was left out: it was still at work after 1 seconds."),
+    "a long training": ("i = 0\nwhile True:\n    i += 1", "was left out: it was still at work after 1 seconds."),
+    "an end of the process": ("import os; os._exit(0)", "was left out: it ended the whole process."),
 }  # fmt: skip
 
 
@@ -108,7 +108,20 @@ def test_what_fails_beside_a_right_answer_costs_nothing_and_is_told_with_its_lin
         said = told.replace("{line + 1}", str(line + 1)).replace("{line}", str(line))
         assert re.search(rf"\bLine \d+ (did not run to its end: )?{re.escape(said)}", result.note), result.note
     else:
-        assert re.match(r"Line \d+ of code cell \d+ (did not run to its end|was stopped|was left out)", result.note)
+        assert re.match(r"Line \d+ of code cell \d+ (did not run to its end|was left out)", result.note)
+    assert result.note.endswith("The lines below ran, and this costs no points by itself.")
+
+
+def test_what_only_follows_from_a_part_that_failed_is_told_as_that(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path
+) -> None:
+    text = f"import matplotlib.pyplot as plt\n{RIGHT}plt.plot([1])\nplt.show(\n    )\noops\noops\n"
+    (tmp_path / f"{STEM}.py").write_text(text, encoding="utf-8")
+    assert grade(tmp_path / f"{STEM}.py").note == (
+        "Line 1 did not run to its end: there is no module matplotlib where attempts are judged. "
+        "Line 5 did not run to its end either: it needs plt. Line 6 did not run to its end either: it needs plt. "
+        "2 more did not run to their end. The lines below ran, and this costs no points by itself."
+    )
 
 
 def test_a_cell_that_cannot_be_parsed_costs_the_others_nothing(
@@ -173,7 +186,7 @@ def test_a_cell_too_deep_for_python_costs_the_others_nothing(
     cells = [code(NESTED["a sum of 60,000 terms"]), code(RIGHT)]
     result = grade(written(tmp_path, {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert result.score == result.max_score
-    assert result.note == f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError: {TOO_DEEP}"
+    assert result.note.startswith(f"Line 1 of code cell 1 did not run to its end: it raised SyntaxError: {TOO_DEEP}")
 
 
 def test_names_that_every_notebook_has_cost_nothing(grade: Callable[[Path], ExerciseResult], tmp_path: Path) -> None:
