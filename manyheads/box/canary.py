@@ -65,7 +65,7 @@ def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()
             return CanaryReport((), f"the canary ended early: {ended}")
         finally:
             connection.close()
-        raised = loaded.raised or reply.raised
+        raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised
         if raised is not None or not reply.outputs or reply.outputs[0].tensor is None:
             return CanaryReport((), f"the canary did not answer: {raised}")
         flags = reply.outputs[0].tensor.tolist()

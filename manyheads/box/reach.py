@@ -52,7 +52,7 @@ def find_reached(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = 
         return CanaryReport((), f"the attempt that proves it ended early: {ended}")
     finally:
         connection.close()
-    raised = loaded.raised or reply.raised
+    raised = loaded.raised or next(iter(loaded.stopped), None) or reply.raised
     if raised is not None or not reply.outputs or reply.outputs[0].tensor is None:
         return CanaryReport((), f"the attempt that proves it did not answer: {raised}")
     return CanaryReport(tuple(_named(reply.outputs[0].tensor.tolist(), len(files))))

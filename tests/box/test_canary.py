@@ -140,6 +140,16 @@ def test_a_box_without_a_size_for_its_files_is_found_out(monkeypatch, box, tmp_p
     assert "filled more disk than allowed" in run_canary(box, LIMITS, tmp_path).leaks
 
 
+@pytest.mark.parametrize("tricks", ["import nothing_of_the_kind\n", "raise KeyError\n"])
+def test_a_canary_of_which_a_part_did_not_run_proves_nothing(monkeypatch, box, tmp_path, tricks):
+    """Its tricks take exceptions for a box that holds: one for want of an import would pass for that."""
+    made = canary.Load
+    monkeypatch.setattr(canary, "Load", lambda source, name: made(f"{source}\n{tricks}", name))
+    report = run_canary(box, LIMITS, tmp_path)
+    assert report.leaks == ()
+    assert report.error.startswith("the canary did not answer")
+
+
 def test_a_leak_means_no_grading_and_says_what_leaked(monkeypatch, box, tiny):
     honest = box.attempt
     monkeypatch.setattr(box, "attempt", lambda limits: honest(dataclasses.replace(limits, processes=200)))
