@@ -32,7 +32,7 @@ from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
 from .console import open_console
 from .decided import Counting
-from .grade_summary import counted_up, name_absent, name_decisions, name_others, show_rows
+from .grade_summary import counted_up, name_absent, name_decisions, name_not_graded, name_others, show_rows
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -82,7 +82,8 @@ def grade(
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
     Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was
-    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. What a learning
+    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. So it is where the
+    grader itself fails at an exercise: nobody gets points for that, and the same command tries it again. What a learning
     platform gives is laid out by `course collect` first.
 
     Example: `course grade examples/submitted --out results`
@@ -140,12 +141,13 @@ def grade(
     name_absent(console, [row.student for row in rows.values()], members)
     write_not_graded(others, out)
     name_others(console, others, out)
+    is_whole = name_not_graded(console, counted)
     console.print(f"Next: course report {quote(str(out))}", markup=False, soft_wrap=True)
     faults = counting.problems(students_in(out))
-    faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in record.faults]
+    faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     for fault in faults:
         console.print(f"course: {fault}", style="red", markup=False, soft_wrap=True)
-    if faults or others:
+    if faults or others or not is_whole:
         raise typer.Exit(2 if faults else 1)
 
 
