@@ -106,7 +106,7 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     def grade(*options: str) -> str:
         done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.splitlines()[-1]
+        return done.stdout.splitlines()[-2]
 
     out = tmp_path / "out"
     assert "5 submissions in" in grade()
@@ -134,7 +134,7 @@ def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_ag
         before = noted_in(out)
         done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
         assert done.returncode == 0, done.stdout + done.stderr
-        return re.split(r" in \d", done.stdout.splitlines()[-1])[0], noted_in(out)[len(before) :]
+        return re.split(r" in \d", done.stdout.splitlines()[-2])[0], noted_in(out)[len(before) :]
 
     shutil.rmtree(submitted)
     hand_in(submitted, {"ada": RIGHT, "ben": RIGHT})
