@@ -145,8 +145,7 @@ def test_a_pull_request_is_neither_right_nor_wrong_for_it() -> None:
     assert verdict(Run([wrong]), nothing, ()).conclusion == "failure"
     right_beside = verdict(Run([ADA]), nothing, {("heads", "mask")})
     assert (right_beside.conclusion, right_beside.title) == ("success", "not graded: 1 of 2")
-    assert why_not_on_a_gpu([ADA], ()) == ""
-    assert why_not_on_a_gpu([CAT], ()) == "Nothing works on the CPU yet."
+    assert why_not_on_a_gpu([CAT], ()) == "", "one of its checks passed"
 
 
 def test_csv_leaves_the_cell_blank() -> None:
