@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
 from typing import Literal
@@ -24,6 +25,7 @@ State = Literal["right", "so_far", "wrong", "waiting", "unwritten", "undefined",
 class CheckResult(_Model):
     """The outcome of one check for one attempt.
 
+    outcome: "skipped" where the grader itself could not run it; if it has points, its exercise is not graded.
     function: the function or class that the check asks; of several the one where it failed, "" where it passed.
     """
 
@@ -124,6 +126,7 @@ class ExerciseResult(_Model):
     """The result of one attempt.
 
     Attributes:
+        score: None where it is not graded, because the grader itself failed.
         diagnosis: the misconceptions that explain it, most likely first.
         also: misconceptions that are proved, but do not explain why the values are wrong, which nothing does.
         lines: where it goes wrong, as far as that is proved.
@@ -137,7 +140,7 @@ class ExerciseResult(_Model):
     """
 
     id: str
-    score: float = Field(ge=0)
+    score: float | None = Field(ge=0)
     max_score: float = Field(ge=0)
     checks: tuple[CheckResult, ...]
     diagnosis: tuple[Diagnosed, ...] = ()
@@ -150,6 +153,11 @@ class ExerciseResult(_Model):
     unseen_checks: tuple[str, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
     excused: bool = False
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it has points. If not, nothing that reads results shows any, and never a 0."""
+        return self.score is not None
 
     @property
     def is_done(self) -> bool:
@@ -165,13 +173,14 @@ class ExerciseResult(_Model):
 class Result(_Model):
     """The result of one submission.
 
+    score: None where an exercise that counts is not graded: then there is no total.
     handed_in: when, as far as anything says.
     adjustments: what decisions changed for all of it; never in what `course grade` writes.
     """
 
     student: str
     assignment: str
-    score: float = Field(ge=0)
+    score: float | None = Field(ge=0)
     max_score: float = Field(ge=0)
     device: str
     isolation: str
@@ -187,16 +196,35 @@ class Result(_Model):
         return self.max_score + sum(each.max_score for each in self.exercises if each.excused)
 
     @property
+    def not_graded(self) -> tuple[str, ...]:
+        """The ids of the exercises that count and are not graded."""
+        return tuple(each.id for each in self.exercises if not each.is_graded and not each.excused)
+
+    @property
     def is_excused(self) -> bool:
         """Whether every exercise is excused."""
         return bool(self.exercises) and all(each.excused for each in self.exercises)
 
     @property
-    def scaled_score(self) -> float:
+    def scaled_score(self) -> float | None:
         """The score out of `possible`, for gradebooks in which an assignment has the same points for everybody."""
-        if self.possible == self.max_score:
+        if self.score is None or self.possible == self.max_score:
             return self.score
         return round(self.score / self.max_score * self.possible, 6) if self.max_score else 0.0
+
+
+def total_of(scores: Iterable[float | None]) -> float | None:
+    """Return their sum; None if one of them is."""
+    known = list(scores)
+    return None if None in known else sum(each for each in known if each is not None)
+
+
+def with_total(result: Result, exercises: Iterable[ExerciseResult]) -> Result:
+    """Return the result with these exercises, and the points of those that count."""
+    every = tuple(exercises)
+    counting = [each for each in every if not each.excused]
+    score, most = total_of(each.score for each in counting), sum(each.max_score for each in counting)
+    return result.model_copy(update={"exercises": every, "score": score, "max_score": most})
 
 
 class ResultsError(CourseFault):

@@ -105,7 +105,7 @@ def fork_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     context = multiprocessing.get_context("forkserver")
     monkeypatch.setattr(forkserver, "connect_to_new_process", _server("manyheads").connect_to_new_process)
     given = SimpleNamespace(get_context=lambda _: context, active_children=multiprocessing.active_children)
-    monkeypatch.setattr("manyheads.batch.run.multiprocessing", given)
+    monkeypatch.setattr("manyheads.batch.judge_process.multiprocessing", given)
 
 
 def _server(program: str) -> forkserver.ForkServer:

@@ -42,7 +42,7 @@ class ManyHeads:
     def command(self, folder: Path) -> list[str]:
         """One command for the class."""
         grade = [sys.executable, "-m", "manyheads", "grade", "submitted"]
-        return [*grade, "--course", "course", "--out", "results", *self._options]
+        return [*grade, "--course", "course", "--out", "results", "--seed", "0", *self._options]
 
     def scores(self, folder: Path, students: Iterable[str]) -> Scores:
         """From the result files."""

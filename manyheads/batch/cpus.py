@@ -6,19 +6,15 @@ has just written, and no other CPU has to wake up. That saves a sixteenth of the
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
 
-from .judge_process import start
-from .plan import GradePlan
 
-
-def one_for_each(jobs: int) -> list[int]:
-    """The CPUs to bind to, if this process may use exactly `jobs` CPUs; else none, because the kernel schedules better."""
+def one_for_each(jobs: int) -> Sequence[int | None]:
+    """Return a CPU for each judge if this process may use exactly `jobs` CPUs; else None, for the kernel schedules better."""
     ours = _ours()
-    return ours if len(ours) == jobs else []
+    return ours if len(ours) == jobs else [None] * jobs
 
 
 def usable() -> int:
@@ -29,19 +25,3 @@ def usable() -> int:
 def _ours() -> list[int]:
     """The CPUs that this process may use, by their numbers; none where the system does not tell."""
     return sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
-
-
-def start_on_one(plan: GradePlan, cpus: Sequence[int]) -> None:
-    """Bind this process and its children to one of these CPUs, if there are any, and become a judge."""
-    keep_to_one(cpus)
-    start(plan)
-
-
-def keep_to_one(cpus: Sequence[int]) -> None:
-    """Bind this process to one of these CPUs, chosen by the number that multiprocessing gave it.
-
-    As many processes as CPUs, started in sequence, get one CPU each.
-    """
-    number = multiprocessing.current_process().name.rpartition("-")[2]
-    if sys.platform == "linux" and cpus and number.isdigit():
-        os.sched_setaffinity(0, {cpus[int(number) % len(cpus)]})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ..course import CourseError, load_course
 from ..errors import CourseFault
 from ..submission import Submission
-from .judge_process import Graded, JudgeProcess, WorkerLost
+from .judge_process import Graded, SteadyJudge, WorkerLost
 from .keys import files_key, keys_of
 from .plan import GradePlan
 from .worker_end import call_at_the_end_of, kill_judges
@@ -42,17 +42,22 @@ class _WorkerState:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     setup: RunSetup | None = None
-    judge: JudgeProcess | None = None
+    judge: SteadyJudge | None = None
     ending: bool = False  # whether this worker has been told to end
 
-    def judge_for(self, setup: RunSetup) -> JudgeProcess:
+    def judge_for(self, setup: RunSetup) -> SteadyJudge:
         """The judge for this setup: the current one, or a new one. Raises CourseFault."""
         if self.ending:
             raise WorkerLost(ENDING)
         if self.judge is None or self.setup != setup:
             self.close_judge()
             _check(setup)
-            self.judge, self.setup = JudgeProcess(setup.plan), setup
+            self.judge, self.setup = SteadyJudge(setup.plan), setup
+        try:
+            self.judge.wait()
+        except CourseFault:
+            self.close_judge()
+            raise
         return self.judge
 
     def close_judge(self) -> None:
@@ -64,6 +69,8 @@ class _WorkerState:
     def end(self) -> None:
         """End the judge, whatever it does, and start no other. Called while another thread may hold the lock."""
         self.ending = True
+        if self.judge is not None:
+            self.judge.close()
         kill_judges()
 
 
@@ -104,11 +111,7 @@ def grade_here(setup: RunSetup, submission: Submission, key: str, only: Collecti
                 "Next: share that folder with every worker; or the same command again, if it has just been changed"
             )
         with _state.lock:
-            try:
-                return _state.judge_for(setup).grade(submission, only)
-            except WorkerLost:  # killed, perhaps for lack of memory: try once more
-                _state.close_judge()
-                return _state.judge_for(setup).grade(submission, only)
+            return _state.judge_for(setup).grade(submission, only)
     except CourseFault as fault:
         if _state.ending:
             from distributed import Reschedule

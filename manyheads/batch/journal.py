@@ -45,9 +45,13 @@ class Journal:
             return None
 
     def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
-        """Record that these exercises of the result are on disk. keys: computed before grading, as files may change."""
+        """Record that these exercises of the result are on disk, without those that are not graded: they are tried again.
+
+        keys: computed before grading, as files may change.
+        """
         found = {each.id: each for each in result.exercises}
-        exercises = [each for each in submission.assignment.exercises if each.id in keys]
+        every = [each for each in submission.assignment.exercises if each.id in keys]
+        exercises = [each for each in every if found[each.id].is_graded]
         noted = {each.id: self.keys.of_result(keys[each.id], each, found[each.id]) for each in exercises}
         with (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line

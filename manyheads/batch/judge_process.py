@@ -7,16 +7,17 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from ..box.names import BoxUnavailable, Device
 from ..course import load_course
 from ..errors import CourseFault
-from ..result import Result
+from ..result import Result, with_total
 from ..submission import Submission
 from .orphan import end_with_parent
 from .plan import GradePlan
@@ -24,6 +25,9 @@ from .worker_end import JUDGE
 
 if TYPE_CHECKING:
     from ..judge.grade import Judge
+
+
+CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 
 
 @dataclass(frozen=True)
@@ -71,19 +75,23 @@ def start(plan: GradePlan) -> None:
         prove(box, course, plan.device)
         settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
         _state.judge = Judge(course, box, settings)
+        _state.judge.demand_points()  # here, because whatever grades anybody begins here
     except Exception as error:
         _state.problem = error
     gc.freeze()  # what was imported stays until the end
     gc.enable()
 
 
-def grade(submission: Submission, only: Collection[str] = ()) -> Graded:
-    """Grade one submission in this process. only: ids of exercises; empty: all. Raises what `start` stored."""
+def grade(submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Graded:
+    """Grade one submission in this process. Raises what `start` stored.
+
+    only: ids of exercises; empty: all. given_up: ids of those that are not graded.
+    """
     if _state.problem is not None:
         raise _state.problem
     assert _state.judge is not None
     _state.judge.faults.clear()
-    result = _state.judge.grade(submission, only)
+    result = _state.judge.grade(submission, only, given_up)
     _state.graded += 1
     if _state.graded.bit_count() == 1:
         _keep_what_there_is()
@@ -103,23 +111,29 @@ def _keep_what_there_is() -> None:
 class JudgeProcess:
     """A judge in a separate process, which ends with its box when the caller ends."""
 
-    def __init__(self, plan: GradePlan) -> None:
-        """Start the process. Raises what `start` raises there (BoxUnavailable, CourseError, GraderFault), or WorkerLost."""
+    def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
+        """Start the process, and do not wait for it. cpu: the only one that it may use."""
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, plan), name=JUDGE, daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, plan, cpu), name=JUDGE, daemon=True)
+        self._is_ready = False
         with theirs:
             self._process.start()
-        try:
-            self._answer()
-        except BaseException:
-            self.close()
-            raise
 
-    def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
-        """Grade a submission. only: ids of exercises; empty: all. Raises WorkerLost if the process has ended."""
+    def wait(self) -> None:
+        """Wait until it can grade. Raises what `start` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
+        if not self._is_ready:
+            self._answer()
+            self._is_ready = True
+
+    def grade(self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Graded:
+        """Grade a submission. Raises what `wait` raises, and WorkerLost if the process has ended.
+
+        only: ids of exercises; empty: all. given_up: ids of those that are not graded.
+        """
+        self.wait()
         try:
-            self._line.send((submission, tuple(only)))
+            self._line.send((submission, tuple(only), tuple(given_up)))
         except OSError:
             raise WorkerLost(LOST) from None
         graded = self._answer()
@@ -128,9 +142,11 @@ class JudgeProcess:
 
     def close(self) -> None:
         """End the process now, whatever it does."""
-        self._line.close()
         self._process.terminate()
+        self._process.join(CLOSE_SECONDS)
+        self._process.kill()
         self._process.join()
+        self._line.close()  # only now, because another thread may read from it
 
     def _answer(self) -> Graded | None:
         try:
@@ -143,19 +159,74 @@ class JudgeProcess:
         return answer
 
 
+class SteadyJudge:
+    """A judge process that is replaced where it dies.
+
+    What it was grading is tried once more in a fresh process, exercise by exercise. An exercise at which that one dies,
+    too, is not graded.
+    """
+
+    def __init__(self, plan: GradePlan, cpu: int | None = None) -> None:
+        """Start the process, and do not wait for it. cpu: the only one that it may use."""
+        self._plan, self._cpu = plan, cpu
+        self._judge = JudgeProcess(plan, cpu)
+        self._is_closed = False
+
+    def wait(self) -> None:
+        """Wait until it can grade. Raises what `start` raises there (BoxUnavailable, GraderFault, …), or WorkerLost."""
+        self._judge.wait()
+
+    def grade(self, submission: Submission, only: Collection[str] = ()) -> Graded:
+        """Grade a submission. only: ids of exercises; empty: all. Raises WorkerLost if no process can be started."""
+        try:
+            return self._judge.grade(submission, only)
+        except WorkerLost:
+            self._replace()
+        parts = list(self._one_by_one(submission, only))
+        exercises = [each for part in parts for each in part.result.exercises]
+        faults = tuple(fault for part in parts for fault in part.faults)
+        return replace(parts[0], result=with_total(parts[0].result, exercises), faults=faults)
+
+    def close(self) -> None:
+        """End the process now, whatever it does, and start no other."""
+        self._is_closed = True
+        self._judge.close()
+
+    def _one_by_one(self, submission: Submission, only: Collection[str]) -> Iterator[Graded]:
+        wanted = only or self._plan.exercises or [each.id for each in submission.assignment.exercises]
+        for id_ in (each.id for each in submission.assignment.exercises if each.id in wanted):
+            try:
+                yield self._judge.grade(submission, (id_,))
+            except WorkerLost:
+                self._replace()
+                yield self._judge.grade(submission, (id_,), given_up=(id_,))
+
+    def _replace(self) -> None:
+        """Start another process in place of one that died. Raises WorkerLost where this is closed."""
+        self._judge.close()
+        if self._is_closed:
+            raise WorkerLost(LOST)
+        self._judge = JudgeProcess(self._plan, self._cpu)
+        if self._is_closed:  # by another thread, meanwhile
+            self._judge.close()
+            raise WorkerLost(LOST)
+
+
 LOST = "a judge process ended before it was done. Next: run the same command again"
 
 
-def _serve(line: Connection, plan: GradePlan) -> None:
+def _serve(line: Connection, plan: GradePlan, cpu: int | None) -> None:
     """Grade one submission after another, until the caller closes the pipe."""
+    if sys.platform == "linux" and cpu is not None:
+        os.sched_setaffinity(0, {cpu})
     signal.signal(signal.SIGTERM, _terminate)
     start(plan)
     try:
         line.send(_state.problem)
         while True:
-            submission, only = line.recv()
+            asked = line.recv()
             try:
-                line.send(grade(submission, only))
+                line.send(grade(*asked))
             except Exception as error:
                 line.send(error)
     except (EOFError, OSError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ..course import Assignment
-from ..result import Result
+from ..result import Result, with_total
 
 
 def merged(
@@ -13,13 +13,15 @@ def merged(
 ) -> Result:
     """The result, with missing exercises taken from an earlier result, in the course's order.
 
-    Nothing is taken from a result with another device or isolation level, because a result states one of each.
+    Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
     kept: only these are taken; None: all that the course has.
     """
-    if before is None or (before.device, before.isolation) != (result.device, result.isolation):
+    if before is None or _stated(before) != _stated(result):
         return result
     earlier = [e for e in before.exercises if kept is None or e.id in kept]
     found = {e.id: e for e in (*earlier, *result.exercises)}
-    exercises = tuple(found[e.id] for e in assignment.exercises if e.id in found)
-    scores = {"score": sum(e.score for e in exercises), "max_score": sum(e.max_score for e in exercises)}
-    return result.model_copy(update={"exercises": exercises, **scores})
+    return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
+
+
+def _stated(result: Result) -> tuple[str, str, int]:
+    return result.device, result.isolation, result.seed

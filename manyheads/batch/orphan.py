@@ -1,7 +1,6 @@
 """End a judge when the process that started it has ended, in whatever way.
 
-A judge waits for work on a queue of which it holds both ends itself, so it never sees the end of it. But the pipe through
-which it was started has its other end in the process that started it, and there alone.
+A judge that is grading does not read from the pipe that brings it work, so it would not see the end of it for a while.
 """
 
 from __future__ import annotations

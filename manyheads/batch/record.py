@@ -75,8 +75,7 @@ class Record:
         write_result(result, self.folder)
         if self.book is not None:
             self.book.write(self.counted(result))
-        if not graded.faults:
-            self.journal.note(submission, self._keys[submission], result)
+        self.journal.note(submission, self._keys[submission], result)
         self.faults += graded.faults
         return result
 

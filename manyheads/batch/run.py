@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
+from queue import SimpleQueue
 from types import MappingProxyType
 
 from ..submission import Submission
-from .cpus import one_for_each, start_on_one
-from .judge_process import LOST, Graded, WorkerLost, grade
+from .cpus import one_for_each
+from .judge_process import Graded, SteadyJudge, WorkerLost
 from .plan import GradePlan
 
 __all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
@@ -28,29 +27,34 @@ def grade_all(
 ) -> Iterator[Graded]:
     """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
 
-    Raises what a worker's start raises (BoxUnavailable, CourseError, GraderFault)."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=start_on_one, initargs=(plan, one_for_each(jobs))) as pool:
+    Raises what a judge's start raises (BoxUnavailable, CourseError, GraderFault).
+    """
+    judges = [SteadyJudge(plan, cpu) for cpu in one_for_each(jobs)]
+    free = SimpleQueue[SteadyJudge]()
+    for judge in judges:
+        free.put(judge)
+
+    def grade(submission: Submission) -> Graded:
+        judge = free.get()  # there are as many threads as judges
         try:
-            yield from grade_with(pool, (partial(grade, s, only.get(s, ())) for s in submissions), lambda: AHEAD * jobs)
-        except (KeyboardInterrupt, GeneratorExit):
-            # Kill the judges, because an attempt may still have 20 seconds. Pending futures then fail by themselves:
-            # cancelling them would raise in the pool's own thread, which prints a traceback (Python 3.11).
-            for judge in multiprocessing.active_children():
-                judge.kill()
-            raise
-        except Exception:
-            # Before Python 3.11.4 a pool is waited for without an end if nothing but cancelled futures is left in it
-            # (python/cpython#94440): let it drop them itself.
-            pool.shutdown(cancel_futures=True)
-            raise
+            return judge.grade(submission, only.get(submission, ()))
+        finally:
+            free.put(judge)
+
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            yield from grade_with(threads, (partial(grade, each) for each in submissions), lambda: AHEAD * jobs)
+        finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
+            threads.shutdown(wait=False, cancel_futures=True)
+            for judge in judges:
+                judge.close()
 
 
 def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:
     """Execute the calls in the pool, and yield their results.
 
-    room: returns how many calls the pool should currently have. Raises what a call raises, or WorkerLost, and then
-    cancels pending calls. A caller that stops early has to cancel them itself.
+    room: returns how many calls the pool should currently have. Raises what a call raises, and then cancels pending
+    calls. A caller that stops early has to cancel them itself.
     """
     waiting, pending = iter(calls), set[Future[Graded]]()
     try:
@@ -61,8 +65,6 @@ def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Call
             done, pending = wait(pending, SECONDS, FIRST_COMPLETED)
             for future in done:
                 yield future.result()
-    except BrokenProcessPool:
-        raise WorkerLost(LOST) from None
     except Exception:
         for future in pending:
             future.cancel()

@@ -9,6 +9,7 @@ from ..result import Outcome
 from .marks import Layer
 
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
+DIED = "The grader ended here before it was done, twice; this is not your fault."
 
 
 @dataclass(frozen=True)

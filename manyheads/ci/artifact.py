@@ -14,7 +14,7 @@ from ..box.names import Device, Level
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..lines.search import MOST_LINES
-from ..result import ExerciseResult, Result, result_path, write_result
+from ..result import ExerciseResult, Result, result_path, total_of, write_result
 from ..submission import Unreadable, read_bytes
 from ..submission.read import LINE_LIMIT
 from .collect import ENDS, Collected
@@ -112,7 +112,7 @@ def _must_be_possible(result: Result, assignment: Assignment, about: About) -> N
         _demand(_is_a_place(exercise), name, f"its lines in {known.id}")
         if about.device is Device.CPU:  # a GPU has additional checks
             _demand(_close((exercise.max_score,), (known.points,)), name, f"its points in {known.id}")
-    whole = (sum(e.score for e in result.exercises), sum(e.max_score for e in result.exercises))
+    whole = (total_of(e.score for e in result.exercises), sum(e.max_score for e in result.exercises))
     _demand(_close(whole, (result.score, result.max_score)), name, "its points")
 
 
@@ -122,8 +122,9 @@ def _adds_up(exercise: ExerciseResult) -> bool:
         return False
     if any((c.outcome == "passed") != (c.score > 0) for c in checks if c.max_score):
         return False
-    sums = (sum(c.score for c in checks), sum(c.max_score for c in checks))
-    return _close(sums, (exercise.score, exercise.max_score))
+    could_not_run = any(c.outcome == "skipped" and c.max_score for c in checks)
+    score = None if could_not_run else sum(c.score for c in checks)
+    return _close((score, sum(c.max_score for c in checks)), (exercise.score, exercise.max_score))
 
 
 def _is_a_place(exercise: ExerciseResult) -> bool:
@@ -133,8 +134,11 @@ def _is_a_place(exercise: ExerciseResult) -> bool:
     return allowed and all(line.line <= LINE_LIMIT and not line.edit for line in lines)
 
 
-def _close(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
-    return all(math.isclose(x, y, abs_tol=1e-6) for x, y in zip(a, b, strict=True))
+def _close(a: tuple[float | None, ...], b: tuple[float | None, ...]) -> bool:
+    """Whether these are the same points, or there are none in the same places."""
+    return all(
+        x is y if x is None or y is None else math.isclose(x, y, abs_tol=1e-6) for x, y in zip(a, b, strict=True)
+    )
 
 
 def _demand(holds: bool, name: str, problem: str) -> None:

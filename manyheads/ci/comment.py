@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..course import Course
 from ..report.labels import IDS, Labels, labels_of
 from ..report.markdown import CUT, LONGEST, results_section, text_block
-from ..report.words import points
+from ..report.words import out_of_all
 from ..result import ExerciseResult, Result
 from .gpu_gate import why_not_on_a_gpu
 
@@ -72,21 +72,22 @@ def gpu_run(
 
 
 def verdict(cpu: Run, gpu: Run, not_started: NotStarted) -> Conclusion:
-    """The conclusion: success if everything that is started passes, failure if anything fails, else neutral."""
+    """The conclusion: failure if anything that is started fails, success if all of it passes, else neutral."""
     if cpu.results is None:
         return Conclusion("neutral", "Not graded")
     if not cpu.results:
         return Conclusion("neutral", "Nothing is started")
     results = [*cpu.results, *(gpu.results or ())]
     started = [e for r in results for e in r.exercises if (r.assignment, e.id) not in not_started]
-    score, most = sum(r.score for r in cpu.results), sum(r.max_score for r in cpu.results)
-    right = all(e.score == e.max_score and _nothing_fails(e) for e in started)
-    return Conclusion("success" if right else "failure", f"{points(score)} / {points(most)}")
+    right = all(_is_right(e) for e in started if e.is_graded)
+    graded = all(e.is_graded for e in started)
+    return Conclusion(("success" if graded else "neutral") if right else "failure", out_of_all(cpu.results))
 
 
-def _nothing_fails(exercise: ExerciseResult) -> bool:
+def _is_right(exercise: ExerciseResult) -> bool:
     """Whether no check fails, including checks without points, such as those for a GPU."""
-    return all(check.outcome in ("passed", "skipped") for check in exercise.checks)
+    every = all(check.outcome in ("passed", "skipped") for check in exercise.checks)
+    return exercise.score == exercise.max_score and every
 
 
 def body(

@@ -22,6 +22,6 @@ def why_not_on_a_gpu(results: Sequence[Result], refused: Sequence[str], labels: 
             for check in exercise.checks:
                 if check.outcome in EXCLUDED:
                     return f"An attempt ({labels.exercise(exercise.id)}) {EXCLUDED[check.outcome]} on the CPU."
-    if not any(result.score for result in results):
+    if not any(check.score for result in results for exercise in result.exercises for check in exercise.checks):
         return "Nothing works on the CPU yet."
     return ""

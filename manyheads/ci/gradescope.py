@@ -9,12 +9,13 @@ import json
 import os
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
-from ..batch.judge_process import Graded, JudgeProcess
+from ..batch.judge_process import Graded, SteadyJudge
 from ..batch.plan import GradePlan
 from ..box.names import BoxUnavailable, Level
 from ..collect.one_student import collect_one
@@ -23,7 +24,6 @@ from ..course.named import assignment_named
 from ..course.secret import FOLDER, course_secret
 from ..decisions import Decisions
 from ..decisions.final import final
-from ..errors import CourseFault
 from ..report.export import gradescope_result
 from ..report.labels import labels_of
 from ..result import HandedIn, Result
@@ -70,7 +70,8 @@ def grade_for_gradescope(places: Places, assignment: str) -> Result:
         course = load_course(places.course)
         result, content = _graded(course, assignment_named(course, assignment), places.root)
     except BaseException:
-        _write(places, {"score": 0, "output": _FAILED, "output_format": "text"}, started)
+        # Without a score, Gradescope says that the autograder failed, and enters no points.
+        _write(places, {"output": _FAILED, "output_format": "text"}, started)
         raise
     _write(places, content, started)
     return result
@@ -83,8 +84,8 @@ def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result,
         folder = submitted / STUDENT / assignment.id
         folder.mkdir(parents=True, exist_ok=True)
         graded, level = _judged(course, Submission(STUDENT, assignment, folder))
-    if graded.faults:
-        raise CourseFault(f"a fault of the grader's own: {graded.faults[0]}. Next: course verify")
+    for fault in graded.faults:
+        print(f"course: a fault of the grader's own: {fault}. Next: course verify")
     found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
     result = final(found, Decisions.of_course(course))
     content = gradescope_result(result, labels_of(course))
@@ -99,16 +100,12 @@ def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
     """Grade it at the strongest level that is proved here. Raises BoxUnavailable where none is."""
     reasons = []
     for level in _SAYS:
-        try:
-            judge = JudgeProcess(GradePlan(course.root, course_secret(course.root), level))
-        except BoxUnavailable as error:
-            print(f"level {level}: {error}")
-            reasons.append(str(error).partition(" Next: ")[0].rstrip("."))
-            continue
-        try:
-            return judge.grade(submission), level
-        finally:
-            judge.close()
+        with closing(SteadyJudge(GradePlan(course.root, course_secret(course.root), level))) as judge:
+            try:
+                return judge.grade(submission), level
+            except BoxUnavailable as error:
+                print(f"level {level}: {error}")
+                reasons.append(str(error).partition(" Next: ")[0].rstrip("."))
     raise BoxUnavailable(f"{'; '.join(reasons)}. Next: docs/gradescope.md says what the container has to allow")
 
 

@@ -59,6 +59,7 @@ def grade(
     from ..ci.runner import add_summary, set_output
     from ..ci.started import not_started, started_in
     from ..report.labels import labels_of
+    from ..report.words import out_of_all
 
     loaded, collected = course_of(course), read_collected(submitted)
     started = started_in(loaded, submitted / collected.student)
@@ -68,8 +69,7 @@ def grade(
     set_output(os.environ, "hygiene", "not clean" if why_not else CLEAN)
     spared = not_started(loaded, started)
     add_summary(os.environ, body(loaded, Run(results), None, collected.refused, spared, collected.head))
-    score, most = sum(r.score for r in results), sum(r.max_score for r in results)
-    print(f"{score:g} of {most:g} points on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
+    print(f"{out_of_all(results)}, on {device}. Results: {out}. {why_not or 'It may run on a GPU.'}")
 
 
 @ci.command()
@@ -100,6 +100,9 @@ def gradescope(
     Example: `course ci gradescope --assignment averages`
     """
     from ..ci.gradescope import Places, grade_for_gradescope
+    from ..report.words import out_of
 
     result = grade_for_gradescope(Places(root), assignment)
-    print(f"{result.score:g} of {result.max_score:g} points, isolation: {result.isolation}")
+    print(f"{out_of(result)}, isolation: {result.isolation}")
+    if result.not_graded:
+        raise typer.Exit(1)

@@ -14,7 +14,8 @@ from ..errors import CourseFault
 from ..report.adjustments import sentences
 from ..report.class_list import NOBODY, ClassList
 from ..report.export import FORMATS, TELLS_NOTHING, gradescope_files
-from ..report.labels import labels_of
+from ..report.labels import Labels, labels_of
+from ..report.rows import not_graded
 from ..result import Result, read_results
 from .class_members import class_list, pseudonyms_in, resolved
 from .decided import course_near, decided
@@ -48,7 +49,8 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
 
-    Scores are what counts by the course's dates and overrides.yaml. Where a format has no place for words, who got
+    Scores are what counts by the course's dates and overrides.yaml. What is not graded, because the grader itself failed, is
+    blank, and is named on standard error; then the exit status is 1. Where a format has no place for words, who got
     what by which rule is said on standard error.
 
     With a roster, Canvas and Moodle get the ids that they find students by, and everybody in the class has a row: 0 or a blank
@@ -70,7 +72,16 @@ def export(
             print(f"decided: {sentence}", file=sys.stderr)
     if out is None:
         sys.stdout.write(FORMATS[format.value](found, members, labels))
-        return
+    else:
+        _write(out, format, found, members, labels)
+    if unknown := [f"{each.student}: {said}" for each in found for said in not_graded(each, labels)]:
+        for sentence in unknown:
+            print(f"not graded: {sentence}", file=sys.stderr)
+        print("There are no points for that: its cells are blank. Next: course grade again, then this", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _write(out: Path, format: Format, found: list[Result], members: ClassList, labels: Labels) -> None:
     files = {out: FORMATS[format.value](found, members, labels)}
     if format is Format.GRADESCOPE and (out.is_dir() or not out.suffix):
         files = {out / path: text for path, text in gradescope_files(found, labels).items()}

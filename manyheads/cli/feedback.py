@@ -9,6 +9,8 @@ import typer
 
 from ..collect.memory import read_memory
 from ..errors import CourseFault
+from ..report.labels import labels_of
+from ..report.rows import row_of
 from ..report.words import counted
 from ..result import read_results
 from ..submission import is_student
@@ -16,6 +18,7 @@ from ..whole import write_whole
 from .class_members import class_list, pseudonyms_in, resolved
 from .console import open_console
 from .decided import decided
+from .grade_summary import name_not_graded
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 
@@ -65,6 +68,7 @@ def feedback(
         raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
     for sentence in done.said:
         console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    name_not_graded(console, [row_of(each, labels_of(loaded)) for each in graded])
     students = counted(len({each.student for each in graded}), "student", "students")
     console.print(f"{students}: {out / FOLDER}/", markup=False, soft_wrap=True)
     for name in done.files:

@@ -19,6 +19,7 @@ from ..batch.journal import open_journal
 from ..batch.plan import GradePlan
 from ..batch.record import Record
 from ..batch.run import Graded, Only, grade_all
+from ..batch.seed import seed_of_run
 from ..box.names import Device, Level
 from ..collect.handed_in import handed_in, read_times
 from ..course import Course
@@ -32,7 +33,7 @@ from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
 from .console import open_console
 from .decided import Counting
-from .grade_summary import counted_up, name_absent, name_decisions, name_others, show_rows
+from .grade_summary import counted_up, name_absent, name_decisions, name_not_graded, name_others, show_rows
 from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, exercises_named, instructors_course_of
 from .progress import progress
 
@@ -63,12 +64,20 @@ def grade(
         typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, such as tcp://HOST:8786."),
     ] = None,
     isolation: Annotated[Level, typer.Option(help="The isolation level.")] = Level.NAMESPACES,
-    seed: Annotated[int, typer.Option(help="Draw other inputs. The results record it.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Draw the inputs of the run that had this seed. The results record it.",
+            show_default="that of the results in OUT, else a new one",
+        ),
+    ] = None,
     gradebook: Annotated[
         str | None, typer.Option(help="Also write to nbgrader's database, such as sqlite:///gradebook.db.")
     ] = None,
     lines: Annotated[bool, typer.Option(help="Search a wrong attempt for its wrong line, two seconds at most.")] = True,
-    regrade: Annotated[bool, typer.Option(help="Grade again what is graded already and has not changed.")] = False,
+    regrade: Annotated[
+        bool, typer.Option(help="Grade again what is graded already and has not changed, on newly drawn inputs.")
+    ] = False,
     roster: RosterOption = None,
     times: Annotated[
         Path | None, typer.Option(help="A CSV file of when submissions were handed in: student, handed_in, assignment.")
@@ -82,8 +91,11 @@ def grade(
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
     Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was
-    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. What a learning
+    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. So it is where the
+    grader itself fails at an exercise: nobody gets points for that, and the same command tries it again. What a learning
     platform gives is laid out by `course collect` first.
+
+    Everybody in a run gets the same inputs, drawn from its seed.
 
     Example: `course grade examples/submitted --out results`
     """
@@ -103,6 +115,8 @@ def grade(
         when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
         pseudonyms.write()
     counting, labels = Counting(loaded, members), labels_of(loaded)
+    in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
+    seed = seed_of_run(out, [each.id for each in wanted], seed, afresh=regrade, in_part=in_part)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
     console = open_console()
     jobs = jobs or usable()
@@ -134,18 +148,19 @@ def grade(
     counted = [*rows.values(), *(row_of(each, labels) for each in absent)]
     show_rows(console, counted, members, labels)
     name_decisions(console, counted)
-    how = f"in {time.monotonic() - started:.1f} s, isolation: {isolation}"
+    how = f"in {time.monotonic() - started:.1f} s, seed: {seed}, isolation: {isolation}"
     counts = counted_up(len(rows), before, record.in_part)
     console.print(f"{counts} {how}. Results: {out}/", markup=False, soft_wrap=True)
     name_absent(console, [row.student for row in rows.values()], members)
     write_not_graded(others, out)
     name_others(console, others, out)
+    is_whole = name_not_graded(console, counted)
     console.print(f"Next: course report {quote(str(out))}", markup=False, soft_wrap=True)
     faults = counting.problems(students_in(out))
-    faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in record.faults]
+    faults += [f"a fault of the grader's own: {fault}. Next: course verify" for fault in dict.fromkeys(record.faults)]
     for fault in faults:
         console.print(f"course: {fault}", style="red", markup=False, soft_wrap=True)
-    if faults or others:
+    if faults or others or not is_whole:
         raise typer.Exit(2 if faults else 1)
 
 

@@ -62,6 +62,20 @@ def name_decisions(console: Console, rows: Sequence[Row]) -> None:
         console.print(f"{untimed}. Next: course grade … --times FILE", style="yellow", markup=False, soft_wrap=True)
 
 
+def name_not_graded(console: Console, rows: Sequence[Row]) -> bool:
+    """Name who is not graded in which exercise, because the grader itself failed. Returns whether there is nobody."""
+    whose: dict[str, list[str]] = {}
+    for row in rows:
+        for sentence in row.not_graded:
+            whose.setdefault(sentence, []).append(row.student)
+    for sentence, students in whose.items():
+        console.print(f"not graded: {_some(students)}: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    if whose:
+        said = "There are no points for that, and no total. Next: the same course grade again, which tries that alone"
+        console.print(said, style="yellow", soft_wrap=True)
+    return not whose
+
+
 def name_others(console: Console, others: Sequence[NotGraded], out: Path) -> None:
     """Name what is not graded, with the reason."""
     for each in others[:MOST_NAMED]:

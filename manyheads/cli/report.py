@@ -18,7 +18,7 @@ from ..submission import read_not_graded
 from .class_members import class_list, pseudonyms_in
 from .console import open_console
 from .decided import course_near, decided
-from .grade_summary import name_absent, name_decisions
+from .grade_summary import name_absent, name_decisions, name_not_graded
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 from .pictures import draw_class
 
@@ -61,6 +61,7 @@ def report(
     levels = ", ".join(sorted({result.isolation for result in found}))
     name_absent(console, present, members)
     name_decisions(console, rows)
+    name_not_graded(console, rows)
     console.print(f"{len(found)} {'submission' if len(found) == 1 else 'submissions'}, isolation: {levels}")
     drawn = {} if submitted is None else draw_class(console, course_of(course), found, submitted)
     others = read_not_graded(results)

@@ -63,4 +63,4 @@ def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | No
     passed = {check.id for check in result.checks if check.outcome == "passed"}
     asked = tuple((title, id in passed) for id, title in checks)
     state: State = "done" if result.is_done else "in progress"
-    return Rung(*named, state, result.score, most, asked, tuple(function_reports(result)), result.unseen)
+    return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)

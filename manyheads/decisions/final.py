@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..course.dates import shown_moment
-from ..result import Adjustment, CheckResult, ExerciseResult, HandedIn, Result, Rule
+from ..result import Adjustment, CheckResult, ExerciseResult, HandedIn, Result, Rule, total_of, with_total
 from .decisions import Decision, Decisions
 from .late import Late
 
@@ -28,18 +28,12 @@ def final(result: Result, decisions: Decisions) -> Result:
     said = [*dated.said, *_of_all(about, exercises)]
     if dated.late is not None:
         lost = sum(each.before - each.after for each in late)
-        after = _rounded(sum(each.score for each in counting))
+        after = _total(counting)
         words = dated.late.words if lost else dated.late.words.partition(":")[0]  # nothing was there to take
-        said.append(_adjustment("late", words, _rounded(after + lost), after))
-    return result.model_copy(
-        update={
-            "exercises": exercises,
-            "score": _rounded(sum(each.score for each in counting)),
-            "max_score": sum(each.max_score for each in counting),
-            "handed_in": dated.handed_in,
-            "adjustments": tuple(said),
-        }
-    )
+        said.append(_adjustment("late", words, _plus(after, lost), after))
+    whole = with_total(result, exercises)
+    changed = {"score": _total(counting), "handed_in": dated.handed_in, "adjustments": tuple(said)}
+    return whole.model_copy(update=changed)
 
 
 def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequence[str]) -> list[Result]:
@@ -64,7 +58,7 @@ def _of_all(about: Sequence[Decision], exercises: Sequence[ExerciseResult]) -> I
     """What is decided of the assignment as a whole: that it is excused, or a comment."""
     for each in about:
         if not each.row.override.exercise and each.kind == "excused":
-            yield _adjustment(*_words_of(each), _rounded(sum(exercise.score for exercise in exercises)), 0)
+            yield _adjustment(*_words_of(each), _total(exercises), 0)
         elif not each.row.override.exercise and each.kind == "comment":
             yield _adjustment(*_words_of(each))
 
@@ -102,13 +96,16 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
 
 
 def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
-    """An exercise as it counts: its checks, a score by hand or else the late policy, extra credit, an excuse."""
+    """An exercise as it counts: its checks, a score by hand or else the late policy, extra credit, an excuse.
+
+    One that is not graded has no points to take from or to add to, unless a human gives it some.
+    """
     checks, said = list(result.checks), []
-    score = result.score
+    score = result.score if result.is_graded else _score_before(result, about)
     for each in sorted(about, key=lambda each: each.kind != "waived"):  # a score by hand is the last word
         if each.kind in ("waived", "score") and _names_one_of(checks, each):
             before = score
-            score = _rounded(score + _set_checks(checks, each))
+            score = _plus(score, _set_checks(checks, each))
             if each.kind == "score" or score != before:  # whoever has the points needs no word of a waiver
                 said.append(_adjustment(*_words_of(each, checks), before, score))
     set_by_hand = [each for each in about if each.kind == "score" and not each.row.override.check]
@@ -116,11 +113,11 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
         before, score = score, each.row.override.score or 0.0
         said.append(_adjustment(*_words_of(each), before, score))
     if late is not None and not set_by_hand:  # who sets a score of an exercise means that score
-        before, score = score, _rounded(score * (1 - late.share))
+        before, score = score, _plus(score, -(score or 0.0) * late.share)
         said.append(_adjustment("late", late.words, before, score))
     for each in about:
         if each.kind == "extra_credit":
-            before, score = score, _rounded(score + (each.row.override.extra_credit or 0))
+            before, score = score, _plus(score, each.row.override.extra_credit or 0)
             said.append(_adjustment(*_words_of(each), before, score))
     comments = [each for each in about if each.kind == "comment" and each.row.override.exercise]
     said += [_adjustment(*_words_of(each, checks), score, score) for each in comments]
@@ -128,6 +125,16 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     said += [_adjustment(*_words_of(each), score, 0) for each in excuses]
     changed = {"checks": tuple(checks), "score": score, "adjustments": tuple(said), "excused": bool(excuses)}
     return result.model_copy(update=changed) if said else result
+
+
+def _score_before(result: ExerciseResult, about: Sequence[Decision]) -> float | None:
+    """Return the points that an exercise has which is not graded, without the checks that could not be run.
+
+    None unless each of these is waived, or set by hand.
+    """
+    given = {id_ for each in about if each.kind in ("waived", "score") for id_ in each.row.override.check}
+    not_run = {check.id for check in result.checks if check.outcome == "skipped" and check.max_score}
+    return sum(check.score for check in result.checks) if not_run <= given else None
 
 
 def _names_one_of(checks: Sequence[CheckResult], decision: Decision) -> bool:
@@ -171,8 +178,10 @@ def _by(said: str, decision: Decision) -> str:
     )
 
 
-def _adjustment(rule: Rule, words: str, before: float = 0.0, after: float = 0.0) -> Adjustment:
-    return Adjustment(rule=rule, words=" ".join(words.split()), before=before, after=after)
+def _adjustment(rule: Rule, words: str, before: float | None = 0.0, after: float | None = 0.0) -> Adjustment:
+    """Make an adjustment. Where there were no points, or are none, its words stand alone."""
+    points = (0.0, 0.0) if before is None or after is None else (before, after)
+    return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
 
 
 def _nothing(like: Result, student: str) -> Result:
@@ -197,5 +206,10 @@ def _missing(like: ExerciseResult) -> ExerciseResult:
     return ExerciseResult(id=like.id, score=0, max_score=like.max_score, checks=checks, note="Nothing was handed in.")
 
 
-def _rounded(score: float) -> float:
-    return round(max(0.0, score), DIGITS)
+def _total(exercises: Sequence[ExerciseResult]) -> float | None:
+    return _plus(total_of(each.score for each in exercises), 0.0)
+
+
+def _plus(score: float | None, more: float) -> float | None:
+    """Return the sum, rounded and at least 0; None where there is no score."""
+    return None if score is None else round(max(0.0, score + more), DIGITS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..report.adjustments import own, told
 from ..report.labels import IDS, Labels
 from ..report.markdown import results_section, text_block
-from ..result import ExerciseResult, Result
+from ..result import ExerciseResult, Result, with_total
 
 
 def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
@@ -22,5 +22,4 @@ def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
 def one_exercise(result: Result, id_: str) -> Result:
     """The result with this exercise alone, and what is decided of the whole assignment."""
     found: tuple[ExerciseResult, ...] = tuple(each for each in result.exercises if each.id == id_)
-    score, most = (sum(getattr(each, name) for each in found if not each.excused) for name in ("score", "max_score"))
-    return result.model_copy(update={"exercises": found, "score": score, "max_score": most})
+    return with_total(result, found)

@@ -30,7 +30,7 @@ LATE = "nbgrader.preprocessors.AssignLatePenalties"
 PREPROCESSORS = [  # student code runs in the box and nowhere else: no kernel is started for it
     "manyheads.gradebook.autograde.BoxGrade",
     "nbgrader.preprocessors.LimitOutput",
-    "nbgrader.preprocessors.SaveAutoGrades",
+    "manyheads.gradebook.autograde.SaveScores",
     "manyheads.gradebook.autograde.SaveComments",
     LATE,
     "manyheads.gradebook.autograde.EnterDecisions",
@@ -85,8 +85,9 @@ def prepare(course: Course) -> None:
             stack.enter_context(_set(directory, "submitted_directory", str(folder.relative_to(course.root))))
             stack.enter_context(_set(converter, "autograde_preprocessors", preprocessors(assignment)))
             yield
-            for fault in running.judge.faults:
+            for fault in dict.fromkeys(running.faults):
                 log.error(f"a fault of the grader's own: {fault}. Next: course verify")
+            running.demand_all()
 
     @contextmanager
     def feedback(converter: Any) -> Iterator[None]:

@@ -13,7 +13,7 @@ from ..collect.handed_in import handed_in
 from ..course import Assignment, Course
 from ..decisions import Decisions
 from ..decisions.final import final
-from ..result import ExerciseResult, HandedIn, Result
+from ..result import ExerciseResult, HandedIn, Result, total_of
 from ..submission import find_submissions
 from .writer import GradebookWriter
 
@@ -37,7 +37,7 @@ class Decide:
         result = Result(
             student=student,
             assignment=self.assignment.id,
-            score=sum(each.score for each in exercises),
+            score=total_of(each.score for each in exercises),
             max_score=sum(each.max_score for each in exercises),
             device="cpu",
             isolation=isolation,

@@ -6,7 +6,7 @@ from nbgrader.api import SubmittedAssignment, SubmittedNotebook
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..course import Assignment, Course
-from ..result import CheckResult, ExerciseResult, Result
+from ..result import CheckResult, ExerciseResult, Result, total_of
 from .database import GradebookError, demand_file, demand_points, open_gradebook, reason
 
 UNKNOWN = "not in the gradebook"
@@ -15,7 +15,7 @@ UNKNOWN = "not in the gradebook"
 def read_gradebook(course: Course, url: str) -> list[Result]:
     """A result for every submission of the course's assignments, ordered by student.
 
-    Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
+    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
     """
     demand_file(url)
     book = open_gradebook(url)
@@ -44,7 +44,7 @@ def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
     return Result(
         student=submission.student_id,
         assignment=assignment.id,
-        score=sum(e.score for e in exercises),
+        score=total_of(e.score for e in exercises),
         max_score=sum(e.max_score for e in exercises),
         device=UNKNOWN,
         isolation=UNKNOWN,
@@ -70,9 +70,10 @@ def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
         if grade.max_score
     )
     penalty = notebook.late_submission_penalty or 0.0
+    waits = any(grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades)
     return ExerciseResult(
         id=id_,
-        score=max(0.0, notebook.score - penalty),
+        score=None if waits else max(0.0, notebook.score - penalty),
         max_score=notebook.max_score,
         checks=checks,
         note=f"late: −{penalty:g}" if penalty else "",

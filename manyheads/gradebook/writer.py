@@ -78,6 +78,17 @@ class GradebookWriter:
     def _enter(self, result: Result, exercise: ExerciseResult) -> None:
         cells = self._cells[result.assignment, exercise.id]
         where = (cells.notebook, result.assignment, result.student)
+        if exercise.is_graded or exercise.excused:
+            self._enter_scores(result, exercise, cells)
+        else:
+            leave_to_a_human(self._gradebook, cells, result.assignment, result.student)
+        for i, cell in enumerate(cells.solutions):
+            said = self._gradebook.find_comment(cell.grade_id, *where)
+            decided = (*result.adjustments, *own(exercise, result))
+            said.auto_comment = comment(exercise, result.isolation, decided) if i == 0 else None
+
+    def _enter_scores(self, result: Result, exercise: ExerciseResult, cells: NotebookCells) -> None:
+        where = (cells.notebook, result.assignment, result.student)
         earned, grades = 0.0, []
         for cell, score in zip(cells.graded, cell_scores(exercise, result, cells.graded), strict=True):
             grade = self._gradebook.find_grade(cell.grade_id, *where)
@@ -92,10 +103,6 @@ class GradebookWriter:
             grades[0].extra_credit = (grades[0].extra_credit or 0.0) + missing
         if result.assignment in self._dates:  # else a penalty is nbgrader's own
             self._gradebook.find_submission_notebook(*where).late_submission_penalty = late_share(exercise) * earned
-        for i, cell in enumerate(cells.solutions):
-            said = self._gradebook.find_comment(cell.grade_id, *where)
-            decided = (*result.adjustments, *own(exercise, result))
-            said.auto_comment = comment(exercise, result.isolation, decided) if i == 0 else None
 
     def _prepare(self, assignment: Assignment) -> None:
         dates = self._dates.get(assignment.id)
@@ -133,6 +140,15 @@ class GradebookWriter:
                 f"the gradebook holds submissions of another {notebook}, with other cells than exercises/ has. Next: "
                 f"course grade … --gradebook with a new database, or nbgrader db assignment remove {assignment} --force"
             )
+
+
+def leave_to_a_human(book: Gradebook, cells: NotebookCells, assignment: str, student: str) -> None:
+    """Enter that an exercise is not graded: its cells have no score, and formgrader shows that they need one by hand."""
+    for cell in cells.graded:
+        grade = book.find_grade(cell.grade_id, cells.notebook, assignment, student)
+        grade.auto_score = None
+        grade.needs_manual_grade = grade.manual_score is None
+    book.find_submission_notebook(cells.notebook, assignment, student).late_submission_penalty = None
 
 
 def _naive(moment: datetime) -> datetime:

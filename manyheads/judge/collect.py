@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Sequence
+from math import isclose
 from pathlib import Path
 
 import pytest
 
 from ..checks.marks import Mark
 from ..checks.outcome import CheckOutcome
+from ..course import Exercise
 from ..errors import CourseFault
 from .check_run import FIXTURES, Check
 
@@ -38,6 +40,16 @@ def collect_checks(files: Sequence[Path], device: str = "cpu") -> dict[Path, lis
         problem = collector.problem or f"pytest ended with status {int(status)}"
         raise GraderFault(f"the hidden checks cannot be run: {problem}. Next: pytest grader/checks --collect-only")
     return {file: collector.found.get(file, []) for file in files}
+
+
+def points_fault(exercise: Exercise, checks: Sequence[CheckOutcome]) -> str:
+    """Say how the points of these checks differ from course.yaml's; "" where they add up."""
+    total = sum(check.points for check in checks)
+    if checks and isclose(total, exercise.points):
+        return ""
+    where = exercise.checks.relative_to(exercise.root)
+    said = f"its checks give {total:g} points" if checks else f"nothing was collected from {where}"
+    return f"{exercise.id}: {said}, course.yaml says {exercise.points:g}"
 
 
 def forget_checks(files: Sequence[Path]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import MIB, Limits
-from ..checks.outcome import FAILED_ITSELF, CheckOutcome
+from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
 from ..checks.sanitize import sanitize
 from ..checks.trusted import namespace_of
 from ..course import Assignment, Course, Exercise
@@ -23,12 +23,13 @@ from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.table import Table
 from ..errors import CourseFault
 from ..lines.search import Bounds
-from ..result import ExerciseResult, Outcome, ProvedLine, Result
+from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
 from ..submission.lines import told_in_cells
 from .attempt import AttemptRunner
 from .by_function import Conversation, by_function
 from .check_run import CheckRun
+from .collect import GraderFault, points_fault
 from .lines import GRADED, Failure, RunChecks, prove_lines
 from .memory import Memory, RememberingRunner
 from .rest import Rest, ask_the_rest, past_unwritten
@@ -79,16 +80,30 @@ class Judge:
         wanted = self._settings.exercises
         return [e for e in assignment.exercises if not wanted or e.id in wanted]
 
-    def grade(self, submission: Submission, only: Collection[str] = ()) -> Result:
-        """Grade a submission. Nothing that a student does makes this raise. only: ids of exercises; empty: all."""
+    def demand_points(self) -> None:
+        """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
+        exercises = [e for a in self._course.assignments for e in self.selected(a)]
+        said = {e.id: points_fault(e, self._checks.unattempted(e.checks)) for e in exercises}
+        if wrong := [id_ for id_, fault in said.items() if fault]:
+            faults = "; ".join(said[id_] for id_ in wrong)
+            raise GraderFault(f"{faults}. Nobody is graded. Next: course verify {' '.join(wrong)}")
+
+    def grade(self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Result:
+        """Grade a submission. Nothing that a student does makes this raise.
+
+        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
+        """
         assignment = submission.assignment
         results = []
         for exercise in (e for e in self.selected(assignment) if not only or e.id in only):
-            results.append(self.grade_exercise(submission.student, exercise, submission.folder))
+            if exercise.id in given_up:
+                results.append(self._not_graded(exercise, DIED).result(exercise, ""))
+            else:
+                results.append(self.grade_exercise(submission.student, exercise, submission.folder))
         return Result(
             student=submission.student,
             assignment=assignment.id,
-            score=sum(r.score for r in results),
+            score=total_of(r.score for r in results),
             max_score=sum(r.max_score for r in results),
             device=self._settings.device,
             isolation=self._box.level,
@@ -115,10 +130,13 @@ class Judge:
             raise
         except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
-            unattempted = self._checks.unattempted(exercise.checks)
-            verdict = Verdict(all_ended(unattempted, "skipped", FAILED_ITSELF))
+            verdict = self._not_graded(exercise, FAILED_ITSELF)
         self.seconds += time.perf_counter() - started
         return told_in_cells(verdict.result(exercise, source.note), source)
+
+    def _not_graded(self, exercise: Exercise, sentence: str) -> Verdict:
+        """Return the verdict on an attempt that the grader could not judge."""
+        return Verdict(all_ended(self._checks.unattempted(exercise.checks), "skipped", sentence))
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
         """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..checks.outcome import CheckOutcome
 from ..checks.sanitize import sanitize
@@ -29,17 +30,25 @@ class Verdict:
     is_certain: bool = True
 
     def result(self, exercise: Exercise, note: str) -> ExerciseResult:
-        """The result of this exercise. note: what the student should know of the file that was read."""
+        """The result of this exercise. Where a check with points could not be run, nothing is said of the attempt.
+
+        note: what the student should know of the file that was read.
+        """
         checks = tuple(_check_result(o, self.by_function.places.get(o.id, "")) for o in self.outcomes)
+        known: dict[str, Any] = {
+            "id": exercise.id,
+            "max_score": sum(c.max_score for c in checks),
+            "checks": checks,
+            "note": " ".join(filter(None, (note, self.note))),
+        }
+        if any(c.outcome == "skipped" and c.max_score for c in checks):
+            return ExerciseResult(score=None, **known)
         return ExerciseResult(
-            id=exercise.id,
+            **known,
             score=sum(c.score for c in checks),
-            max_score=sum(c.max_score for c in checks),
-            checks=checks,
             diagnosis=with_start(self.by_function.diagnosis.named, exercise.hint),
             also=self.by_function.diagnosis.also,
             lines=self.lines,
-            note=" ".join(filter(None, (note, self.note))),
             functions=self.by_function.functions,
         )
 

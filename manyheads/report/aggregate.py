@@ -28,17 +28,21 @@ class MisconceptionCount:
 
 @dataclass(frozen=True)
 class ExerciseView:
-    """One exercise over the whole class. `attempts`: how many students handed something in."""
+    """One exercise over the whole class, without points that there are not.
+
+    attempts: how many students handed something in. mean: of those who are graded, None where nobody is.
+    """
 
     id: str
     attempts: int
     full: int
-    mean: float
+    mean: float | None
     max_score: float
     spread: tuple[int, ...]  # the number of students in each of SHARES
     misconceptions: tuple[MisconceptionCount, ...]
     unexplained: int  # the number of attempts that fail a check and have no diagnosis
     outcomes: dict[Outcome, int]  # the number of attempts with at least one check of this outcome
+    not_graded: int = 0
 
 
 def class_view(results: Sequence[Result], labels: Labels = IDS) -> list[ExerciseView]:
@@ -63,20 +67,22 @@ def share(score: float, of: float) -> int:
 
 def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
     here = [exercise for result in results for exercise in result.exercises if exercise.id == id_]
-    every = [exercise for exercise in here if not exercise.excused] or here
-    handed_in = [e for e in every if any(c.outcome != "missing" for c in e.checks)]
+    counting = [exercise for exercise in here if not exercise.excused] or here
+    every = [exercise for exercise in counting if exercise.is_graded]
+    scores = [exercise.score for exercise in every if exercise.score is not None]
+    handed_in = [e for e in counting if any(c.outcome != "missing" for c in e.checks)]
     named = [d for e in every for d in e.diagnosis]
     found = Counter(d.id for d in named)
     titles = {d.id: d.title for d in named}
     same = {name: Counter(other for d in named if d.id == name for other in other_titles(d)) for name in found}
-    failed = [e for e in handed_in if any(c.outcome != "passed" for c in e.checks)]  # a human may have set the score
-    spread = Counter(share(e.score, e.max_score) for e in every)
+    failed = [e for e in handed_in if e in every and any(c.outcome != "passed" for c in e.checks)]  # whatever the score
+    spread = Counter(share(e.score, e.max_score) for e in every if e.score is not None)
     return ExerciseView(
         id=id_,
         attempts=len(handed_in),
         full=sum(e.score == e.max_score for e in every),
-        mean=sum(e.score for e in every) / len(every),
-        max_score=every[0].max_score,
+        mean=sum(scores) / len(scores) if scores else None,
+        max_score=here[0].max_score,
         spread=tuple(spread[i] for i in range(len(SHARES))),
         misconceptions=tuple(
             MisconceptionCount(name, titles[name], count, tuple(same[name].most_common()))
@@ -86,4 +92,5 @@ def _view(id_: str, results: Sequence[Result]) -> ExerciseView:
         outcomes=dict(
             Counter(o for e in every for o in {c.outcome for c in e.checks} if o not in ("passed", "failed"))
         ),
+        not_graded=len(counting) - len(every),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..result import CheckResult, ExerciseResult, Result
 from .adjustments import sentences
 from .labels import IDS, Labels
+from .words import was_not_run
 
 Key = tuple[str, str]  # student, assignment
 
@@ -29,7 +30,9 @@ class CheckChange:
 
     @property
     def gain(self) -> float:
-        """The gain in points; negative if points were lost."""
+        """The gain in points; negative if points were lost; 0 where a grader could not run it."""
+        if any(check is not None and was_not_run(check) for check in (self.old, self.new)):
+            return 0.0
         return (self.new.score if self.new else 0.0) - (self.old.score if self.old else 0.0)
 
 
@@ -63,8 +66,20 @@ class Change:
 
     @property
     def gain(self) -> float:
-        """The gain in points; negative if points were lost."""
+        """The gain in points; negative if points were lost; 0 where there is no total to compare."""
+        if self.old.score is None or self.new.score is None:
+            return 0.0
         return round(self.new.score - self.old.score, 9)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether both runs have a total."""
+        return self.old.score is not None and self.new.score is not None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether an exercise had points, and is not graded any more."""
+        return not set(self.new.not_graded) <= set(self.old.not_graded)
 
 
 @dataclass(frozen=True)
@@ -88,8 +103,9 @@ class Comparison:
 
     @property
     def drops(self) -> bool:
-        """Whether a check earns fewer points than before, or a submission is gone."""
-        return bool(self.gone) or any(check.gain < 0 for change in self.changed for check in change.checks)
+        """Whether a check earns fewer points than before, an exercise is not graded any more, or a submission is gone."""
+        lost = any(change.is_lost for change in self.changed)
+        return bool(self.gone) or lost or any(check.gain < 0 for change in self.changed for check in change.checks)
 
 
 def compare(old: Sequence[Result], new: Sequence[Result], labels: Labels = IDS) -> Comparison:

@@ -13,7 +13,7 @@ from ..result import Result
 from .compare import Change, CheckChange, Comparison, by_check
 from .labels import IDS, Labels
 from .terminal import heading
-from .words import OUTCOMES, out_of, points
+from .words import OUTCOMES, out_of, points, score_words, was_not_run
 
 NONE = "none"
 
@@ -46,12 +46,13 @@ def summary(comparison: Comparison, labels: Labels = IDS) -> RenderableType:
             parts += [heading(f"{labels.assignment(id_)}: checks, by students who gained or lost"), table]
     for setting in comparison.settings:
         parts.append(Text(f"Graded otherwise: {setting.name} {_listed(setting.old)} → {_listed(setting.new)}"))
-    gains = [change.gain for change in comparison.changed]
+    gains = [change.gain for change in comparison.changed if change.is_graded]
     counts = (
         (comparison.same, "the same"),
         (sum(gain > 0 for gain in gains), "up"),
         (sum(gain < 0 for gain in gains), "down"),
         (sum(gain == 0 for gain in gains), "with other checks or diagnoses for as many points"),
+        (len(comparison.changed) - len(gains), "not graded in one of the runs"),
         (len(comparison.added), "new"),
         (len(comparison.gone), "gone"),
     )
@@ -61,7 +62,7 @@ def summary(comparison: Comparison, labels: Labels = IDS) -> RenderableType:
 
 def _change(change: Change, labels: Labels) -> Iterator[RenderableType]:
     style, mark = ("green", "↑") if change.gain > 0 else ("red", "↓") if change.gain < 0 else ("yellow", "=")
-    score = f"{points(change.old.score)} → {out_of(change.new)}"
+    score = f"{score_words(change.old.score)} → {out_of(change.new)}"
     yield Text(f"{mark} {change.new.student}: {score}", style=f"bold {style}")
     for diagnosis in change.diagnoses:
         yield Text(f"  {labels.exercise(diagnosis.exercise)}: {_listed(diagnosis.old)} → {_listed(diagnosis.new)}")
@@ -90,7 +91,8 @@ def _outcome(check: CheckChange) -> str:
 def _points(check: CheckChange) -> str:
     old, new = (out_of(end) if end else NONE for end in (check.old, check.new))
     same_most = check.old and check.new and check.old.max_score == check.new.max_score
-    return f"{points(check.old.score)} → {new}" if check.old and same_most else f"{old} → {new}"
+    both_ran = not any(each is not None and was_not_run(each) for each in (check.old, check.new))
+    return f"{points(check.old.score)} → {new}" if check.old and same_most and both_ran else f"{old} → {new}"
 
 
 def _listed(values: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from .class_list import NOBODY, ClassList, absent_by_assignment
 from .file_names import file_stems
 from .gradebooks import to_canvas, to_moodle
 from .labels import IDS, Labels
-from .spreadsheet import number, table
+from .rows import not_graded
+from .spreadsheet import number, number_or_blank, table
 from .words import attempt_words
 
 # JUnit's term for each outcome: a failure is a check's verdict, an error means that the attempt gave nothing to judge.
@@ -30,7 +31,7 @@ def to_csv(results: Sequence[Result], members: ClassList = NOBODY, labels: Label
         rows += [
             (
                 *(r.student, id_, e.id),
-                *(("", "") if e.excused else (number(e.score), number(e.max_score))),
+                *(("", "") if e.excused else (number_or_blank(e.score), number(e.max_score))),
                 *(" ".join(d.id for d in e.diagnosis), r.isolation),
                 "; ".join(told(each) for each in (*r.adjustments, *own(e, r))),
                 *(labels.assignment(id_), labels.exercise(e.id)),
@@ -111,7 +112,11 @@ TELLS_NOTHING = ("canvas", "moodle")  # formats without a place for words
 
 
 def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]:
-    """Gradescope's results.json of one submission, as a value."""
+    """Gradescope's results.json of one submission, as a value.
+
+    Of one that is not graded in part it has no score at all, neither its own nor a test's, of which Gradescope would make
+    a total: then Gradescope says that the autograder failed, and enters no points.
+    """
     numbered = labels.numbered([exercise.id for exercise in result.exercises])
     tests = [
         {
@@ -129,6 +134,9 @@ def gradescope_result(result: Result, labels: Labels = IDS) -> dict[str, object]
     ]
     said = [f"{labels.exercise(e.id)}: {e.note}" for e in result.exercises if e.note]
     said += [*sentences(result, labels), f"isolation: {result.isolation}"]
+    if result.score is None:
+        output = [*(f"not graded: {each}" for each in not_graded(result, labels)), *said]
+        return {"output": "\n".join(output), "output_format": "text"}
     return {"score": result.scaled_score, "output": "\n".join(said), "output_format": "text", "tests": tests}
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from ..result import Result
 from .class_list import NOBODY, ClassList
 from .labels import IDS, Labels
-from .spreadsheet import number, table
+from .spreadsheet import number, number_or_blank, table
 
 _POINTS, _NO_POINTS = "    Points Possible", "Points\u00a0Possible"
 _ENDS_LIKE_AN_ID = re.compile(r"\(\d+\)\s*$")
@@ -75,9 +75,9 @@ def _scores(
 
     An assignment has the same points for everybody there: of one that is excused in part, the rest stands for the
     whole.
-    excused: the cell of one that is excused as a whole.
+    excused: the cell of one that is excused as a whole. The cell of one without a total is blank.
     """
-    scores = {(r.student, r.assignment): excused if r.is_excused else number(r.scaled_score) for r in results}
+    scores = {(r.student, r.assignment): excused if r.is_excused else number_or_blank(r.scaled_score) for r in results}
     present = list(dict.fromkeys(result.student for result in results))
     known = {members.called(student) for student in members.roster.students} if members.zero else set()
     return [

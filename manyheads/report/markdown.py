@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ..result import CheckResult, ExerciseResult, Result
 from .functions import FunctionReport
 from .labels import IDS, Labels
-from .words import attempt_words, counted, out_of, points, waiting_line
+from .words import attempt_words, counted, out_of, out_of_all, points, waiting_line
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title
@@ -35,8 +35,7 @@ def results_section(
 
     not_started: ids (assignment, exercise).
     """
-    score, most = sum(r.score for r in results), sum(r.max_score for r in results)
-    lines, wrong = [f"## {escaped(title)}: {points(score)} / {points(most)}"], []
+    lines, wrong = [f"## {escaped(title)}: {out_of_all(results)}"], []
     for _, own in labels.by_assignment(results):
         for result in own:
             named = labels.assignment(result.assignment)

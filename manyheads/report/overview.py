@@ -14,6 +14,7 @@ from .aggregate import ExerciseView, class_view
 from .grid import Grid, grids
 from .labels import IDS, Labels
 from .misconceptions import Ranked, ranked
+from .rows import not_graded
 
 BINS = 10  # bins of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
@@ -50,13 +51,17 @@ class Fact:
 
 @dataclass(frozen=True)
 class Overview:
-    """One assignment over the class."""
+    """One assignment over the class.
+
+    mean, median: of the totals that there are; None where there is none.
+    not_graded: who is not graded in what, and why.
+    """
 
     assignment: str
     results: tuple[Result, ...]
     max_score: float
-    mean: float
-    median: float
+    mean: float | None
+    median: float | None
     totals: tuple[tuple[str, int], ...]
     exercises: tuple[ExerciseView, ...]
     grids: tuple[Grid, ...]
@@ -66,6 +71,7 @@ class Overview:
     lines: tuple[WrongLine, ...]
     decided: tuple[Decided, ...]
     facts: tuple[Fact, ...]
+    not_graded: tuple[tuple[str, str], ...]
     weak: tuple[tuple[str, int], ...]  # isolation levels that are too low for grading, with the number of submissions
 
 
@@ -78,12 +84,13 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
     views = class_view(results, labels)
     levels = Counter(result.isolation for result in results)
     counting = [result for result in results if not result.is_excused] or results
+    scores = [result.scaled_score for result in counting if result.scaled_score is not None]
     return Overview(
         assignment=assignment,
         results=tuple(results),
         max_score=max(result.possible for result in results),
-        mean=mean(result.scaled_score for result in counting),
-        median=median(result.scaled_score for result in counting),
+        mean=mean(scores) if scores else None,
+        median=median(scores) if scores else None,
         totals=tuple(_totals(counting)),
         exercises=tuple(views),
         grids=tuple(grids(results, labels)),
@@ -93,17 +100,21 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
         lines=tuple(_lines(results)),
         decided=tuple(each for result in results for each in decided(result, labels)),
         facts=tuple(_facts(results)),
+        not_graded=tuple((result.student, said) for result in results for said in not_graded(result, labels)),
         weak=tuple((level, count) for level, count in levels.items() if level != Level.NAMESPACES),
     )
 
 
 def _totals(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
-    """How many submissions have which share of the points, most points first."""
-    shares = [result.score / result.max_score if result.max_score else 1.0 for result in results]
+    """How many submissions have which share of the points, most points first; last those that have no total."""
+    graded = [(result.score, result.max_score) for result in results if result.score is not None]
+    shares = [score / most if most else 1.0 for score, most in graded]
     yield "all", sum(s >= 1 for s in shares)
     tenths = Counter(int(BINS * s) for s in shares if s < 1)
     for i in reversed(range(BINS)):
         yield f"{100 * i // BINS}–{100 * (i + 1) // BINS} %", tenths[i]
+    if len(graded) < len(results):
+        yield "not graded", len(results) - len(graded)
 
 
 def _troubles(results: Sequence[Result]) -> Iterator[Trouble]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..result import ExerciseResult, Outcome, Result
 from .adjustments import at_unknown_times, changed, sentences
 from .labels import IDS, Labels
-from .words import score_note
+from .words import score_note, was_not_run
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One attempt's points, and the outcome to note beside them. decided: whether a date or a human changed them."""
+    """One attempt's points, and the outcome to note beside them. decided: whether a date or a human changed them.
 
-    score: float
+    score: None where it is not graded.
+    """
+
+    score: float | None
     max_score: float
     note: Outcome | None
     decided: bool = False
@@ -23,17 +27,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One submission. adjustments: who got what by which rule. at_unknown_time: whether that would matter."""
+    """One submission.
+
+    adjustments: who got what by which rule. at_unknown_time: whether that would matter.
+    not_graded: the exercises that the grader itself failed at, each with the reason.
+    """
 
     student: str
     assignment: str
-    score: float
+    score: float | None
     max_score: float
     cells: dict[str, Cell]  # by exercise
     first: tuple[str, str] | None  # the first misconception: its exercise and its title
     misconceptions: dict[str, str]  # titles by ids
     adjustments: tuple[str, ...] = ()
     at_unknown_time: bool = False
+    not_graded: tuple[str, ...] = ()
 
     @property
     def stopped(self) -> bool:
@@ -54,7 +63,17 @@ def row_of(result: Result, labels: Labels = IDS) -> Row:
         misconceptions={diagnosed.id: diagnosed.title for _, diagnosed in named},
         adjustments=tuple(sentences(result, labels)),
         at_unknown_time=bool(at_unknown_times([result])),
+        not_graded=tuple(not_graded(result, labels)),
     )
+
+
+def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
+    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here."""
+    for exercise in result.exercises:
+        if exercise.id in result.not_graded:
+            seen = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
+            reason = seen.partition(";")[0].rstrip(".")
+            yield f"{labels.exercise(exercise.id)}: {reason[:1].lower()}{reason[1:]}"
 
 
 def _cell(exercise: ExerciseResult) -> Cell:

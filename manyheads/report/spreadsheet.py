@@ -25,6 +25,11 @@ def number(value: float) -> str:
     return f"{value:.10g}"
 
 
+def number_or_blank(value: float | None) -> str:
+    """The same; a blank where there is no number."""
+    return "" if value is None else number(value)
+
+
 def _cell(value: str) -> str:
     """The text of a cell, with a quote before whatever a spreadsheet would take for a formula.
 

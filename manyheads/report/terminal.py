@@ -23,12 +23,14 @@ from .words import (
     DECIDED,
     EXCUSED,
     MARKS,
+    NOT_GRADED,
     NOTED,
     OUTCOMES,
     PROGRESS,
     attempt_words,
     counted,
     points,
+    score_words,
     waiting_line,
 )
 
@@ -51,7 +53,7 @@ def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> Render
     table.add_column("total", justify="right", style="bold", no_wrap=True)
     table.add_column("first misconception")  # the only column that may be narrowed: its texts are cut, not wrapped
     for row in sorted(rows, key=lambda r: r.student):
-        total = f"{points(row.score)}/{points(row.max_score)}"
+        total = f"{score_words(row.score)}/{points(row.max_score)}"
         first = f"{numbered[row.first[0]][0]}: {row.first[1]}" if row.first else ""
         cells = (_score(row.cells.get(name)) for name in numbered)
         table.add_row(escape(row.student), *cells, total, Text(first, no_wrap=True, overflow="ellipsis"))
@@ -59,6 +61,7 @@ def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> Render
     every = [cell for row in rows for cell in row.cells.values()]
     more = [f"{DECIDED} by a rule"] * any(cell.decided for cell in every)
     more += [f"{EXCUSED} excused"] * any(cell.excused for cell in every)
+    more += [f"{NOT_GRADED} not graded"] * any(cell.score is None for cell in every)
     marks = "   ".join([_MARK_LEGEND, *more])
     return Group(heading(title), table, legend, Text(f"{marks}\n", style="dim"), _misconceptions(rows))
 
@@ -93,7 +96,8 @@ def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = 
 def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     """One exercise over the class: scores, then its misconceptions, most frequent first."""
     label = labels.exercise(view.id)
-    seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {view.mean:.2f} / {points(view.max_score)}"
+    mean = NOT_GRADED if view.mean is None else f"{view.mean:.2f}"
+    seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {mean} / {points(view.max_score)}"
     head = Text(f"{label:<{_LABEL}}  {seen}")
     head.stylize("bold", 0, len(label))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -101,6 +105,8 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
         table.add_row(str(shared.students), Text(shared.title + _or_else(shared)))
     if view.unexplained:
         table.add_row(str(view.unexplained), "wrong in a way that no misconception explains")
+    if view.not_graded:
+        table.add_row(str(view.not_graded), "not graded, because the grader itself failed")
     for outcome, count in view.outcomes.items():
         table.add_row(str(count), OUTCOMES[outcome] if outcome == "missing" else f"a check: {OUTCOMES[outcome]}")
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head
@@ -150,7 +156,7 @@ def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[
     return Group(*parts)
 
 
-_STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", LATER: ""}
+_STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_GRADED: "bold yellow", LATER: ""}
 
 
 def _function(function: FunctionReport) -> list[RenderableType]:
@@ -215,12 +221,12 @@ class _Scored:
 
     before: str
     sentence: str
-    score: float
+    score: float | None
     max_score: float
     style: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        scored = f"{points(self.score):>6} / {points(self.max_score)}"
+        scored = f"{score_words(self.score):>6} / {points(self.max_score)}"
         wide = max(min(_SENTENCE + 2, options.max_width - _POINTS) - len(self.before), 10)
         first, *more = textwrap.wrap(self.sentence, wide) or [""]
         lines = [f"{self.before}{first:<{wide}}{scored}", *(" " * len(self.before) + line for line in more)]
@@ -232,6 +238,8 @@ def _score(cell: Cell | None) -> str:
         return ""
     if cell.excused:
         return f"[dim]{EXCUSED}[/]"
+    if cell.score is None:
+        return f"[bold yellow]{NOT_GRADED}[/]"
     colour = "green" if cell.score == cell.max_score else "yellow" if cell.score else "red"
     return f"[{colour}]{points(cell.score)}[/]{MARKS[cell.note] if cell.note else ''}{DECIDED if cell.decided else ''}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..result import CheckResult, ExerciseResult, Outcome, Result
+from ..result import CheckResult, ExerciseResult, Outcome, Result, total_of
 from ..submission.unwritten import UNTOUCHED
 from .functions import RIGHT, WRONG, FunctionReport, function_reports, waiting_checks
 
@@ -17,7 +17,7 @@ OUTCOMES: dict[Outcome, str] = {
     "error": "raised an error",
     "timeout": "ran out of time",
     "crashed": "crashed",
-    "skipped": "skipped",
+    "skipped": "not run",
     "missing": "not handed in",
 }
 MARKS: dict[Outcome, str] = {
@@ -37,13 +37,17 @@ NOTED: tuple[Outcome, ...] = (
 
 
 DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
+NOT_GRADED = "?"  # in place of a score that there is not, because the grader itself failed
+SAID_OF_NOT_GRADED = (
+    "Not graded: the grader itself failed here. That is not your fault. Your instructor can have it graded again."
+)
 
 
 @dataclass(frozen=True)
 class AttemptWords:
     """The report on one attempt, function by function.
 
-    mark: ✓ where it is done, … where all that is written is right, else ✗.
+    mark: ✓ where it is done, … where all that is written is right, ? where it is not graded, else ✗.
     functions: those of the file, in its order; without a name what is about the whole file.
     waiting: the failed checks that wait for what is not written, or for another function. passed: the others.
     total: how many points are seen here, where grading sees more.
@@ -65,6 +69,9 @@ class AttemptWords:
 
 def attempt_words(result: ExerciseResult) -> AttemptWords:
     """The report on an attempt."""
+    if not result.is_graded:
+        said = FunctionReport("", NOT_GRADED, SAID_OF_NOT_GRADED)
+        return AttemptWords(NOT_GRADED, False, (said,), (), (), "", "")
     functions = tuple(function_reports(result))
     wrong = any(each.mark == WRONG for each in functions)
     passed = tuple(check for check in result.checks if check.outcome == "passed")
@@ -96,9 +103,32 @@ def points(value: float) -> str:
     return f"{value:g}"
 
 
+def score_words(score: float | None) -> str:
+    """2, or ? where it is not graded."""
+    return NOT_GRADED if score is None else points(score)
+
+
 def out_of(scored: CheckResult | ExerciseResult | Result) -> str:
-    """2 / 6."""
-    return f"{points(scored.score)} / {points(scored.max_score)}"
+    """2 / 6, or that it is not graded."""
+    if isinstance(scored, Result):
+        return out_of_all([scored])
+    if isinstance(scored, CheckResult) and was_not_run(scored):
+        return "not run"
+    return "not graded" if scored.score is None else f"{points(scored.score)} / {points(scored.max_score)}"
+
+
+def out_of_all(results: Sequence[Result]) -> str:
+    """31 / 40, or how many exercises are not graded: then there is no total."""
+    score = total_of(result.score for result in results)
+    if score is not None:
+        return f"{points(score)} / {points(sum(result.max_score for result in results))}"
+    counting = [each for result in results for each in result.exercises if not each.excused]
+    return f"not graded: {sum(not each.is_graded for each in counting)} of {len(counting)}"
+
+
+def was_not_run(check: CheckResult) -> bool:
+    """Whether the grader itself could not run this check, and nobody has given its points since."""
+    return check.outcome == "skipped" and not check.score
 
 
 def score_note(result: ExerciseResult) -> Outcome | None:

@@ -159,7 +159,8 @@ def results_in(out: Path) -> dict[str, Result]:
 
 def grading(cluster: Cluster, submitted: Path, out: Path) -> subprocess.Popen[str]:
     """`course grade --cluster` as the leader of a process group of its own."""
-    arguments = ["grade", submitted, "--out", out, "--course", cluster.course, "--cluster", cluster.address]
+    arguments = ["grade", submitted, "--out", out, "--course", cluster.course, "--seed", "0"]
+    arguments += ["--cluster", cluster.address]
     return subprocess.Popen(
         [sys.executable, "-m", "manyheads", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"},

@@ -57,12 +57,18 @@ def hand_in_one(path: Path, source: str, student: str) -> None:
     path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
 
 
+def seed_in(out: Path) -> int:
+    """The seed of the results, which all of them have."""
+    (seed,) = {json.loads(path.read_bytes())["seed"] for path in out.glob("*/*.json")}
+    return int(seed)
+
+
 def results_in(out: Path) -> Results:
     return {path.parent.name: path.read_bytes() for path in sorted(out.glob("*/*.json"))}
 
 
 def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
-    return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs))]
+    return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7))]
 
 
 def environment() -> dict[str, str]:
@@ -100,7 +106,7 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     def grade(*options: str) -> str:
         done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.splitlines()[-1]
+        return done.stdout.splitlines()[-2]
 
     out = tmp_path / "out"
     assert "5 submissions in" in grade()
@@ -112,8 +118,10 @@ def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, sub
     assert "5 submissions (3 as before) in" in grade()
     mended = results_in(out)
     assert {s for s in first if mended[s] != first[s]} == {"ben"}
-    assert "5 submissions in" in grade("--regrade")
-    assert results_in(out) == mended
+    assert "5 submissions in" in grade("--regrade", "--seed", str(seed_in(out)))
+    assert results_in(out) == mended, "graded again with the same seed it is the same"
+    grade("--regrade")
+    assert seed_in(out) != json.loads(mended["ada"])["seed"], "without one the inputs are new"
 
 
 def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_again(
@@ -126,7 +134,7 @@ def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_ag
         before = noted_in(out)
         done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
         assert done.returncode == 0, done.stdout + done.stderr
-        return re.split(r" in \d", done.stdout.splitlines()[-1])[0], noted_in(out)[len(before) :]
+        return re.split(r" in \d", done.stdout.splitlines()[-2])[0], noted_in(out)[len(before) :]
 
     shutil.rmtree(submitted)
     hand_in(submitted, {"ada": RIGHT, "ben": RIGHT})

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import concurrent.futures.process
 import gc
 import multiprocessing
 import os
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import pytest
 
-from manyheads.batch.cpus import start_on_one
+from manyheads.batch.judge_process import start
 from manyheads.batch.plan import GradePlan
 from manyheads.batch.run import Graded, WorkerLost, grade_all, grade_with
 from manyheads.course import CourseError, load_course
@@ -107,7 +103,7 @@ def test_as_many_judges_as_cpus_keep_to_one_each(together: Together) -> None:
 
 def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(1, context, initializer=start_on_one, initargs=(GradePlan(tmp_path, SECRET), [])) as pool:
+    with ProcessPoolExecutor(1, context, initializer=start, initargs=(GradePlan(tmp_path, SECRET),)) as pool:
         assert pool.submit(gc.isenabled).result()
 
 
@@ -130,10 +126,10 @@ CHECKS = "grader/checks/test_running_mean.py"
             edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"
         ),
         pytest.param(
-            edit(CHECKS, "    x, g = draw(6), draw(6)", "    import os\n    os._exit(3)"),
+            edit(CHECKS, "import torch", "import os\n\nos._exit(3)"),
             WorkerLost,
             "a judge process ended",
-            id="a judge that dies",
+            id="a judge that cannot be started",
         ),
     ],
 )
@@ -153,8 +149,56 @@ def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny
     (graded,) = grade_all(GradePlan(tiny_copy, SECRET), submissions[:1], 1)
     assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
     check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
-    assert (check.outcome, check.score) == ("skipped", 0)
+    assert check.outcome == "skipped"
     assert check.evidence == "The grader itself failed here; this is not your fault."
+    assert (graded.result.score, graded.result.not_graded) == (None, ("running_mean",))
+
+
+ONE_NUMBER = "def running_mean(x):\n    return x[:1]\n"  # as no other attempt of the class
+AT_ONE_NUMBER = """
+    answer = attempt.call("running_mean", draw(7))
+    if answer.reply.outputs and answer.reply.outputs[0].shape == (1,):
+        import os, pathlib, signal
+        {}
+    assert_shape(answer, (7,))"""
+OTHERS = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT}
+
+
+def dying(folder: Path, how: str) -> None:
+    """Let the first check do this to its judge, at the attempt that gives one number."""
+    edit(
+        CHECKS, '    assert_shape(attempt.call("running_mean", draw(7)), (7,))', AT_ONE_NUMBER.format(how).lstrip("\n")
+    )(folder)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("os.abort()", id="aborts"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
+    ],
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
+    """is not graded, where that happens again; the rest of the class is."""
+    dying(tiny_copy, how)
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    found = grade(tiny_copy, submissions, jobs)
+    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
+    (exercise,) = found["dan"].exercises
+    assert (found["dan"].not_graded, exercise.max_score) == (("running_mean",), 4)
+    assert all("this is not your fault" in c.evidence for c in exercise.checks if c.outcome == "skipped")
+    assert multiprocessing.active_children() == []
+
+
+def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_path: Path) -> None:
+    once = (
+        f"m = pathlib.Path({str(tmp_path / 'died')!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    dying(tiny_copy, once)
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    found = grade(tiny_copy, submissions, 1)
+    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
 
 
 class Deaf(Executor):
@@ -181,66 +225,6 @@ def test_after_a_fault_the_work_that_waits_is_given_up() -> None:
         list(grade_with(executor, [never] * 7, lambda: 4))
     assert len(executor.futures) == 4, "no more than there is room for"
     assert all(future.cancelled() for future in executor.futures[1:])
-
-
-@pytest.fixture
-def hesitant_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool whose thread hands over two pieces of work, and looks for the second answer once it is to end.
-
-    This happens by chance where others keep the machine busy.
-    """
-    thread = concurrent.futures.process._ExecutorManagerThread
-    add, look = thread.add_call_item_to_queue, thread.wait_result_broken_or_wakeup
-    put, answers = list[object](), list[object]()
-
-    def add_two(self: Any) -> None:
-        if self.is_shutting_down():
-            add(self)
-            return
-        queue = self.call_queue
-        send = queue.put
-
-        def count(item: object, **options: object) -> None:
-            put.append(item)
-            send(item, **options)
-
-        with (
-            mock.patch.object(queue, "full", side_effect=lambda: len(put) >= 2),
-            mock.patch.object(queue, "put", count),
-        ):
-            add(self)
-
-    def look_late(self: Any) -> Any:
-        deadline = time.monotonic() + 60
-        while len(answers) == 1 and len(put) >= 2 and time.monotonic() < deadline:
-            if self.is_shutting_down() and self.result_queue._reader.poll():
-                break
-            time.sleep(0.01)
-        result = look(self)
-        answers.extend([] if result[0] is None else [result])
-        return result
-
-    monkeypatch.setattr(thread, "add_call_item_to_queue", add_two)
-    monkeypatch.setattr(thread, "wait_result_broken_or_wakeup", look_late)
-
-
-@pytest.mark.usefixtures("hesitant_pool")
-def test_a_run_that_fails_ends_though_nothing_but_given_up_work_is_left(tiny_copy: Path, submitted: Path) -> None:
-    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
-    edit(CHECKS, "import torch", "import torhc")(tiny_copy)
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            grade(tiny_copy, submissions[:3], 1)
-        except GraderFault as error:
-            raised.append(error)
-
-    runner = threading.Thread(target=run, daemon=True)
-    runner.start()
-    runner.join(200)
-    assert not runner.is_alive()
-    assert "torhc" in str(raised[0])
 
 
 def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(

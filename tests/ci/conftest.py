@@ -58,7 +58,7 @@ def make_result() -> MakeResult:
             )
             for i, outcome in enumerate(chosen)
         )
-        score = sum(c.score for c in checks)
+        score = None if "skipped" in outcomes else sum(c.score for c in checks)
         exercise = ExerciseResult(
             id="running_mean", score=score, max_score=4, checks=checks, diagnosis=diagnosis, note=note
         )

@@ -139,3 +139,12 @@ def test_its_text_is_printable_and_bounded(tiny: Course, make_result: MakeResult
     assert all(c.isprintable() or c == "\n" for c in message)
     assert message.splitlines()[1].startswith("  a [31m b ::error::xyyy")
     assert len(message) < 1000
+
+
+def test_what_is_not_graded_says_that_and_no_points(
+    tiny: Course, make_result: MakeResult, hand_in: Callable[..., Path]
+) -> None:
+    (found,) = annotate(tiny, [make_result("skipped", "failed")], STARTED, hand_in(py=SOURCE))
+    assert found.title == "01 The running mean: not graded"
+    assert found.message.startswith("Not graded: the grader itself failed here. That is not your fault.")
+    assert "/" not in found.message

@@ -46,6 +46,14 @@ def with_lines(result: Result, *lines: ProvedLine) -> Result:
     return result.model_copy(update={"exercises": exercises})
 
 
+def test_what_is_not_graded_is_read_as_that(
+    tiny: Course, collected: Collected, make_result: MakeResult, tmp_path: Path
+) -> None:
+    write_artifact(tmp_path / "results", collected, Device.CPU, [make_result("skipped")], STARTED)
+    (read,) = read_artifact(tmp_path / "results", tiny, collected).results
+    assert (read.score, read.not_graded) == (None, ("running_mean",))
+
+
 def test_nothing_started_is_an_artifact_too(tiny: Course, collected: Collected, tmp_path: Path) -> None:
     write_artifact(tmp_path / "results", collected, Device.CPU, [], {})
     assert read_artifact(tmp_path / "results", tiny, collected) == Artifact([], {})
@@ -99,6 +107,9 @@ def a_link(folder: Path) -> None:
         pytest.param(result(lambda r: r["exercises"][0]["checks"][1].update(score=0)), "its points in running_mean", id="a check that passed without its points"),
         pytest.param(result(lambda r: (r.update(score=2.5), r["exercises"][0].update(score=2.5), r["exercises"][0]["checks"][1].update(score=0.5))), "its points in running_mean", id="a part of a check's points"),
         pytest.param(result(lambda r: (r.update(score=39, max_score=40), r["exercises"][0].update(score=39, max_score=40), r["exercises"][0]["checks"][1].update(score=37, max_score=37))), "its points in running_mean", id="more points than the course gives"),
+        pytest.param(result(lambda r: (r.update(score=None), r["exercises"][0].update(score=None))), "its points in running_mean", id="no score where every check ran"),
+        pytest.param(result(lambda r: r.update(score=None)), "its points", id="no total where every exercise has points"),
+        pytest.param(result(lambda r: r["exercises"][0]["checks"][0].update(outcome="skipped")), "its points in running_mean", id="points where a check was not run"),
         pytest.param(result(lambda r: r.update(score=1e400)), "its points", id="an endless score"),
         pytest.param(result(lambda r: r.update(score=float("nan"))), "schema", id="no number"),
         pytest.param(result(lambda r: r.update(student="ben")), "of another submission", id="another student's"),

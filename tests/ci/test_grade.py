@@ -11,14 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 from manyheads.batch.judge_process import Graded
+from manyheads.batch.plan import GradePlan
 from manyheads.box.names import Device, Level
 from manyheads.ci import grade as grade_room
 from manyheads.ci.collect import Collected
-from manyheads.ci.grade import GradingError, grade_collected
+from manyheads.ci.grade import grade_collected
 from manyheads.ci.started import started_in
 from manyheads.cli.app import app
 from manyheads.course import Course
 from manyheads.result import Result
+from manyheads.submission import Submission
 
 STUB = "exercises/averages/01_running_mean.py"
 
@@ -43,7 +45,7 @@ def test_help_shows_an_example_that_is_a_command(name: str) -> None:
 def test_nothing_started_needs_no_box(
     tiny: Course, collected: Collected, submitted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grade_room, "start", None)
+    monkeypatch.setattr(grade_room, "SteadyJudge", None)
     stub = (tiny.root / STUB).read_text(encoding="utf-8")
     (submitted / "ada" / "averages" / "01_running_mean.py").write_text("# read it\n" + stub, encoding="utf-8")
     assert grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada")) == []
@@ -59,25 +61,40 @@ def test_the_box_is_always_that_of_the_namespaces_and_another_students_folder_is
     (submitted / "ben" / "averages").mkdir(parents=True)
     (submitted / "ben" / "averages" / "01_running_mean.py").write_text("x = 2\n")
     plans = []
-    monkeypatch.setattr(grade_room, "start", plans.append)
-    monkeypatch.setattr(grade_room, "grade", lambda submission: Graded(submission, make_result()))
+    monkeypatch.setattr(grade_room, "SteadyJudge", judges(plans, make_result()))
     assert grade_collected(tiny, collected, submitted, Device.CUDA, started_in(tiny, submitted / "ada")) == [
         make_result()
     ]
-    assert [(plan.level, plan.device) for plan in plans] == [(Level.NAMESPACES, Device.CUDA)]
+    assert [(plan.level, plan.device, plan.seed) for plan in plans] == [(Level.NAMESPACES, Device.CUDA, 0)]
 
 
-def test_a_fault_of_the_graders_own_is_no_result(
+def judges(plans: list[GradePlan], result: Result, *faults: str) -> type:
+    """What stands for a judge, and finds this."""
+
+    class Finds:
+        def __init__(self, plan: GradePlan) -> None:
+            plans.append(plan)
+
+        def grade(self, submission: Submission) -> Graded:
+            return Graded(submission, result, faults)
+
+        def close(self) -> None:
+            """There is nothing to end."""
+
+    return Finds
+
+
+def test_a_fault_of_the_graders_own_is_said_in_the_jobs_log(
     tiny: Course,
     collected: Collected,
     submitted: Path,
     make_result: Callable[..., Result],
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(grade_room, "start", lambda plan: None)
-    monkeypatch.setattr(grade_room, "grade", lambda submission: Graded(submission, make_result(), ("values: x",)))
-    with pytest.raises(GradingError, match=r"a fault of the grader's own: values: x\. Next: course verify"):
-        grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada"))
+    monkeypatch.setattr(grade_room, "SteadyJudge", judges([], make_result(), "values: x"))
+    grade_collected(tiny, collected, submitted, Device.CPU, started_in(tiny, submitted / "ada"))
+    assert capsys.readouterr().err == "course: a fault of the grader's own: values: x. Next: course verify\n"
 
 
 def test_without_a_box_nothing_is_graded(

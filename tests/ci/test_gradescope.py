@@ -246,6 +246,22 @@ def test_where_the_grader_fails_the_student_is_told_that_it_is_not_the_code(cont
     assert "course.yaml" in done.stderr
 
 
+def test_where_a_check_fails_by_itself_there_is_no_score_to_enter(container: Container) -> None:
+    checks = container.root / "source" / "course" / "grader" / "checks" / "test_running_mean.py"
+    whole = checks.read_text(encoding="utf-8")
+    container.hand_in("01_running_mean.py", RIGHT.read_bytes())
+    checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
+    results, done = container.grade()
+    assert done.returncode == 1
+    assert not {"score", "tests"} & results.keys()
+    assert results["output"].startswith("not graded: 01 The running mean: the grader itself failed here\n")
+    assert "ZeroDivisionError" in done.stdout, "which Gradescope shows to instructors alone"
+    checks.write_text(whole.replace("def test_values(", "def values("), encoding="utf-8")
+    results, done = container.grade()
+    assert (done.returncode, "score" in results) == (2, False)
+    assert "its checks give 3 points, course.yaml says 4. Nobody is graded." in done.stderr
+
+
 def test_the_zip_holds_the_grader_and_nothing_of_the_class(built: Container) -> None:
     with zipfile.ZipFile(built.zip) as archive:
         names = archive.namelist()

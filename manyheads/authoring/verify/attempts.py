@@ -16,6 +16,7 @@ from ...judge.catalogue import Catalogue
 from ...judge.grade import Judge, Settings
 from ...public.attempt import check_source
 from ...public.file import read
+from ...report.words import out_of
 from ...result import ExerciseResult
 from ...submission import AttemptSource
 from ..stub import stub_of
@@ -45,7 +46,7 @@ def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
     result = judge.grade_attempt("stub", exercise, source)
     names = [d.id for d in result.diagnosis]
     ok = result.score == 0 and names == ["stub_untouched"]
-    failures = () if ok else (f"scores {result.score:g}, named {names}",)
+    failures = () if ok else (f"scores {out_of(result)}, named {names}",)
     hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
     return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures, next=hide)
 

@@ -13,7 +13,7 @@ from .claim import Claim
 from .lines import verify_lines
 from .mutants import verify_mutants
 from .silent import verify_silent
-from .structure import verify_structure
+from .structure import POINTS, verify_structure
 
 __all__ = ["Claim", "VerifyEffort", "verify_course"]
 
@@ -27,10 +27,16 @@ class VerifyEffort:
 
 
 def verify_course(course: Course, box: Box, exercises: Sequence[Exercise], effort: VerifyEffort) -> Iterator[Claim]:
-    """Yield each claim as soon as it is tested. Raises what a broken course raises (CourseError, GraderFault, …)."""
+    """Yield each claim as soon as it is tested. Raises what a broken course raises (CourseError, GraderFault, …).
+
+    Where points do not add up, nothing is graded, so no other claim is tested.
+    """
     catalogue = Catalogue(course)
     some = len(exercises) < len(course.exercises)
-    yield from verify_structure(course, catalogue, exercises if some else None)
+    for claim in verify_structure(course, catalogue, exercises if some else None):
+        yield claim
+        if claim.about == POINTS and not claim.kept:
+            return
     for exercise in exercises:
         yield from verify_mutants(course, catalogue, exercise, effort.pairs)
     yield from verify_attempts(course, box, exercises, effort.seeds)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from ...box.level import Box
 from ...course import Course, Exercise
 from ...judge.grade import Judge, Settings
+from ...report.words import score_words
 from ...result import ExerciseResult
 from ...submission import AttemptSource
 from .claim import SECRET, Claim
@@ -78,7 +79,7 @@ def verify_silent(course: Course, box: Box, exercises: Sequence[Exercise]) -> It
             for way, body in WAYS.items()
         ]
         failures = tuple(
-            f"an attempt that {way} earns {result.score:g} with {_passed(result)}"
+            f"an attempt that {way} earns {score_words(result.score)} with {_passed(result)}"
             for way, result in tried
             if result.score or any(check.outcome == "passed" for check in result.checks)
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from ...course import Course
 from ...diagnosis import load_bank
 from ...judge.catalogue import Catalogue
+from ...judge.collect import points_fault
 from ...public.file import loaded
 from ...tools.calls import examples
 from .. import bank_page
@@ -19,6 +20,7 @@ from ..release import Exercises, released_files, stray_files
 from .claim import Claim
 from .lessons import verify_lessons
 
+POINTS = "points"
 RELEASE = "course release"
 FILL_IN = "write what each asks for, in its place"
 
@@ -26,10 +28,15 @@ FILL_IN = "write what each asks for, in its place"
 def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
     """The claims about the whole course, or about these exercises, without the claim about stray files.
 
+    Where points do not add up, nothing is graded, so no other claim is tested.
+
     Raises SourceError or CourseError if a file is missing or cannot be stripped.
     """
     named = course.exercises if exercises is None else exercises
-    yield _points(catalogue, named)
+    points = _points(catalogue, named)
+    yield points
+    if not points.kept:
+        return
     yield _words(named)
     yield _filled(course, named)
     yield from verify_lessons(course, named)
@@ -90,14 +97,10 @@ def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
 
 
 def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
-    wrong = []
-    for exercise in exercises:
-        total = sum(check.points for check in catalogue.checks(exercise))
-        if total != exercise.points:
-            wrong.append(f"{exercise.id}: its checks give {total:g} points, course.yaml says {exercise.points:g}")
+    wrong = [fault for each in exercises if (fault := points_fault(each, catalogue.checks(each)))]
     says = "the checks' points sum to course.yaml's"
-    mend = "change `points` in course.yaml, or in @check"
-    return Claim("points", says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
+    mend = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml. No other claim was tried"
+    return Claim(POINTS, says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
 
 
 def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim:

@@ -15,6 +15,7 @@ from ..words import (
     DECIDED,
     EXCUSED,
     MARKS,
+    NOT_GRADED,
     NOTED,
     OUTCOMES,
     PROGRESS,
@@ -23,6 +24,7 @@ from ..words import (
     out_of,
     points,
     score_note,
+    score_words,
     waiting_line,
 )
 
@@ -72,8 +74,9 @@ def environment(labels: Labels = IDS) -> Environment:
         "changed": changed,
         "DECIDED": DECIDED,
         "EXCUSED": EXCUSED,
+        "NOT_GRADED": NOT_GRADED,
     }
-    pages.filters["points"] = points
+    pages.filters |= {"points": points, "score": score_words}
     return pages
 
 

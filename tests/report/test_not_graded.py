@@ -1,0 +1,183 @@
+"""What the grader itself could not judge has no points anywhere, and is never a 0."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+
+from manyheads.ci.comment import Run, verdict
+from manyheads.ci.gpu_gate import why_not_on_a_gpu
+from manyheads.feedback.markdown import feedback_markdown, one_exercise
+from manyheads.report.aggregate import class_view
+from manyheads.report.compare import compare
+from manyheads.report.compare_terminal import changes, summary
+from manyheads.report.export import FORMATS
+from manyheads.report.markdown import results_section
+from manyheads.report.overview import overviews
+from manyheads.report.pages import student_page, write_pages
+from manyheads.report.rows import row_of
+from manyheads.report.terminal import class_exercises, class_table, exercise_report
+from manyheads.result import CheckResult, ExerciseResult, Result, with_total
+
+FAILED_ITSELF = "The grader itself failed here; this is not your fault."
+
+
+def exercise(id_: str, score: float | None = 2) -> ExerciseResult:
+    """Of 2 points. None: a check could not be run, and the other one passed."""
+    ran = CheckResult(id="split", title="does split", outcome="passed", score=1, max_score=1)
+    other = "skipped" if score is None else "passed" if score == 2 else "failed"
+    late = CheckResult(id="merge", title="does merge", outcome=other, score=(score or 1) - 1, max_score=1,
+                       evidence="" if score == 2 else FAILED_ITSELF)  # fmt: skip
+    return ExerciseResult(id=id_, score=score, max_score=2, checks=(ran, late))
+
+
+def graded(student: str, *exercises: ExerciseResult) -> Result:
+    empty = Result(student=student, assignment="heads", score=0, max_score=0, device="cpu", isolation="namespaces",
+                   seed=7, versions={}, exercises=())  # fmt: skip
+    return with_total(empty, exercises)
+
+
+ADA = graded("ada", exercise("dance"), exercise("mask", None))
+BEN = graded("ben", exercise("dance"), exercise("mask", 1))
+CAT = graded("cat", exercise("dance", None), exercise("mask", None))
+
+
+def shown(rendered: RenderableType, width: int = 80) -> list[str]:
+    console = Console(file=StringIO(), width=width, highlight=False)
+    console.print(rendered)
+    written = console.file.getvalue()  # type: ignore[attr-defined]
+    return [" ".join(line.split()) for line in written.splitlines() if line.strip()]
+
+
+def table(format_: str, results: Sequence[Result]) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(FORMATS[format_](results))))
+
+
+def test_a_result_with_such_an_exercise_has_no_total() -> None:
+    assert [(r.score, r.max_score, r.not_graded) for r in (ADA, BEN)] == [(None, 4, ("mask",)), (3, 4, ())]
+    assert json.loads(ADA.model_dump_json())["exercises"][1]["score"] is None
+    assert Result.model_validate_json(ADA.model_dump_json()) == ADA
+
+
+def test_one_that_is_excused_counts_for_nothing_as_any_other() -> None:
+    excused = exercise("mask", None).model_copy(update={"excused": True})
+    found = graded("ada", exercise("dance"), excused)
+    assert (found.score, found.max_score, found.not_graded) == (2, 2, ())
+
+
+def test_the_class_table_has_a_question_mark_for_the_points_and_for_the_total() -> None:
+    said = shown(class_table([row_of(ADA), row_of(BEN)]))
+    assert "ada 2 ? ?/4" in said
+    assert "ben 2 1 3/4" in said
+    assert any(line.endswith("? not graded") for line in said)
+    assert not any("not graded" in line for line in shown(class_table([row_of(BEN)])))
+
+
+def test_a_row_names_it_with_the_reason() -> None:
+    assert row_of(ADA).not_graded == ("mask: the grader itself failed here",)
+    assert row_of(BEN).not_graded == ()
+
+
+def test_the_view_of_an_exercise_leaves_it_out_of_mean_spread_and_full_marks() -> None:
+    dance, mask = class_view([ADA, BEN])
+    assert (dance.mean, dance.full, dance.not_graded) == (2, 2, 0)
+    assert (mask.mean, mask.full, mask.not_graded, sum(mask.spread), mask.attempts) == (1, 0, 1, 1, 2)
+    said = shown(class_exercises([mask], "Heads"))
+    assert said[1:] == [
+        "mask 2 attempts, 0 full, mean 1.00 / 2",
+        "1 wrong in a way that no misconception explains",
+        "1 not graded, because the grader itself failed",
+    ]
+    (_, nobody) = class_view([ADA])
+    assert nobody.mean is None
+    assert shown(class_exercises([nobody], "Heads"))[1] == "mask 1 attempt, 0 full, mean ? / 2"
+
+
+def test_the_overview_counts_totals_that_there_are() -> None:
+    (view,) = overviews([ADA, BEN])
+    assert (view.mean, view.median, view.max_score) == (3, 3, 4)
+    assert [(name, count) for name, count in view.totals if count] == [("70–80 %", 1), ("not graded", 1)]
+    assert view.not_graded == (("ada", "mask: the grader itself failed here"),)
+    (nobody,) = overviews([ADA])
+    assert (nobody.mean, nobody.median) == (None, None)
+
+
+@pytest.mark.parametrize("results", [[ADA, BEN], [ADA]], ids=["with others", "alone"])
+def test_the_class_page_says_so_and_has_no_points_for_it(results: list[Result], tmp_path: Path) -> None:
+    page = write_pages(results, [], tmp_path / "report").read_text(encoding="utf-8")
+    assert "Not graded, because the grader itself failed: 1." in page
+    (row,) = re.findall(r'<tr><th scope="row"><a href="students/ada.html">.*?</tr>', page)
+    assert [re.sub("<[^>]*>", "", cell) for cell in row.split("<td")[1:]] == [' class="s5">2', ">?", ">?"]
+
+
+def test_a_student_reads_that_it_is_not_graded_and_not_why() -> None:
+    page = student_page("ada", [ADA])
+    text = " ".join(re.sub("<[^>]*>", " ", page.partition("<main")[2]).split())
+    assert "heads not graded: 1 of 2" in text
+    assert "mask not graded Not graded: the grader itself failed here. That is not your fault." in text
+    assert "does" not in text.partition("? mask")[2]
+    said = shown(exercise_report(ADA.exercises[1]))
+    assert said[0] == "? mask ? / 2"
+    assert " ".join(said[1:]).startswith("Not graded: the grader itself failed here. That is not your fault.")
+
+
+def test_markdown_and_feedback_say_it_in_place_of_points() -> None:
+    text = results_section("Heads", [ADA])
+    assert text.startswith("## Heads: not graded: 1 of 2\n")
+    assert "| ? | mask | not graded |" in text
+    assert "0 / " not in text
+    assert "not graded: 1 of 2" in feedback_markdown(ADA)
+    assert (one_exercise(ADA, "dance").score, one_exercise(ADA, "mask").score) == (2, None)
+
+
+def test_a_pull_request_is_neither_right_nor_wrong_for_it() -> None:
+    nothing = Run(None)
+    assert verdict(Run([ADA]), nothing, ()).__dict__ == {"conclusion": "neutral", "title": "not graded: 1 of 2"}
+    wrong = graded("ada", exercise("dance", 1), exercise("mask", None))
+    assert verdict(Run([wrong]), nothing, ()).conclusion == "failure"
+    right_beside = verdict(Run([ADA]), nothing, {("heads", "mask")})
+    assert (right_beside.conclusion, right_beside.title) == ("success", "not graded: 1 of 2")
+    assert why_not_on_a_gpu([CAT], ()) == "", "one of its checks passed"
+
+
+def test_csv_leaves_the_cell_blank() -> None:
+    assert [row[:5] for row in table("csv", [ADA])[1:]] == [["ada", "heads", "dance", "2", "2"], ["ada", "heads", "mask", "", "2"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("format_", ["canvas", "moodle"])
+def test_a_gradebook_gets_a_blank_for_a_total_that_there_is_not(format_: str) -> None:
+    assert {row[0]: row[-1] for row in table(format_, [ADA, BEN])[-2:]} == {"ada": "", "ben": "3"}
+
+
+def test_canvas_keeps_the_points_possible() -> None:
+    assert table("canvas", [ADA])[1][-1] == "4"
+
+
+def test_gradescope_gets_no_score_to_make_a_total_of() -> None:
+    found = json.loads(FORMATS["gradescope"]([ADA]))
+    assert found.keys() == {"output", "output_format"}
+    assert found["output"].startswith("not graded: mask: the grader itself failed here\n")
+
+
+def test_junit_says_that_the_check_was_skipped() -> None:
+    assert '<skipped message="The grader itself failed here' in FORMATS["junit"]([ADA])
+
+
+def test_a_comparison_tells_neither_a_gain_nor_a_loss() -> None:
+    found = compare([BEN], [ADA.model_copy(update={"student": "ben"})])
+    said = shown(changes(found), 100)
+    assert said[1] == "= ben: 3 → not graded: 1 of 2"
+    assert said[2:] == ["mask does merge 0 / 1 → not run failed → not run"]
+    assert shown(summary(found))[-1] == "Submissions: 1 not graded in one of the runs"
+    assert found.drops, "there were points, and there are none"
+    back = compare([ADA], [BEN.model_copy(update={"student": "ada"})])
+    assert shown(changes(back))[1] == "= ada: ? → 3 / 4"
+    assert not back.drops
