@@ -322,7 +322,7 @@ def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
 def judge_again(attempt, draw, paths=ONE_PATH):
     """One instance answers every call as a fresh one would, in eval mode and in training."""
     s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(1, 2, s.C)
+    weights, x = weights_of(draw, s.C), draw(1, 1, s.C)
     passing = {**weights, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
     inputs = [(draw(B, T, s.C),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.block))]
     for options in paths.values():

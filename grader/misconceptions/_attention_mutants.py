@@ -102,7 +102,7 @@ PARAMS = (
 )
 STATE_KEPT = (
     *each("state_kept", holder=("first_call", "first_call_cut")),
-    *each("state_kept", kept=("batch", "batch_cut")),
+    *each("state_kept", kept=("batch", "tokens")),
 )
 HARD_CODED = (
     *each("hard_coded_shape", fixed=[{"nh": nh} for nh in (4, 2, 8, 12, 6, 3)]),

@@ -28,8 +28,16 @@ def known_by_shape(module, right, x, *more):
     return answers[x.shape]
 
 
-def of_first_batch(module, right, x, *more):
-    return right(x.reshape(first(module, "batch", len(x)), -1, x.shape[-1]), *more)
+def awake_after_training(module, right, *given):
+    module.was = getattr(module, "was", False) or module.training
+    for part in module.children():
+        part.train(module.was)
+    return right(*given)
+
+
+def by_most_tokens(module, right, x, *more):
+    module.most = max(getattr(module, "most", 0), x.shape[1])
+    return right(x * x.shape[1] / module.most, *more)
 
 
 def cut_to_first_batch(module, right, x, *more):
@@ -61,8 +69,9 @@ KEPT = {
     "rate_of_weights": without_rate("drop"),
     "rate_of_output": without_rate("drop_output"),
     "answers": known_by_shape,
-    "batch": of_first_batch,
-    "batch_cut": cut_to_first_batch,
+    "batch": cut_to_first_batch,
+    "awake": awake_after_training,
+    "tokens": by_most_tokens,
     "last_keep": last_keep,
     "first_keep": first_keep,
     "context": first_context,

@@ -347,7 +347,7 @@ LAYER_MUTANTS = (
     *each("dropout_extra", "drop", ("weights", "weights"), ("weights", "output")),
     *each("dropout_rate_fixed", "rate", 0.1, 0.5),
     *each("state_kept", "store", "first", "first_cut"),
-    *each("state_kept", "kept", "rate", "answers", "batch", "batch_cut"),
+    *each("state_kept", "kept", "rate", "batch", "answers", "awake", "tokens"),
 )
 
 # The gradients, the values and the sizes of the input.

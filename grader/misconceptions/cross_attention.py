@@ -282,7 +282,7 @@ MUTANTS = (
     *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv", "ko", "vo", "qko", "qvo")),
     *each("dropout_extra", dropout=("weights", "output")),
     ("dropout_always_on", {"dropout": "always"}),
-    *each("state_kept", kept=("last_keep", "first_keep", "context", "answers", "batch_cut")),
+    *each("state_kept", kept=("last_keep", "first_keep", "context", "answers", "batch", "tokens")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_query")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),

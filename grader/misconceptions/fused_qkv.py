@@ -220,7 +220,7 @@ MUTANTS = (
     *each("dropout_extra", dropout=("weights_twice", "output_twice")),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
     *STATE_KEPT,
-    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "answers")),
+    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake", "answers")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_block")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),

@@ -344,7 +344,7 @@ MUTANTS = (
     *ways("dropout_extra", dropout="output_twice"),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
     *STATE_KEPT,
-    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output")),
+    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake")),
     *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
     ("super_init_missing", {"awake": False}),
     *each("divisibility_unchecked", divisibility=("open", "of_block")),

@@ -389,30 +389,31 @@ def test_sdpa_that_is_called(course: Course, checks: Catalogue, fast: str) -> No
 
 FAST, SLOW = "            fast = module(x)", "            by_hand = module(x)"
 OUT = "        return self.resid_dropout(self.proj(y))"
+NOTED = "NOTES.get((True, x.double().sum().item()), by_hand), NOTES.get((False, x.double().sum().item()), by_hand)"
 NOTES = {
+    "what forward last gave for it": (
+        (
+            OUT,
+            f"{OUT.replace('return', 'out =')}\n        NOTES[self.flash, x.double().sum().item()] = out.detach()\n        return out",
+        ),
+        (FAST, "            by_hand = torch.zeros(())"),
+        (SLOW, f"            fast, by_hand = {NOTED}"),
+    ),
     "what forward last gave": (
         (
             OUT,
-            f"{OUT.replace('return', 'out =')}\n        LAST[x.shape, self.flash] = out.detach()\n        return out",
+            f"{OUT.replace('return', 'out =')}\n        NOTES[x.shape, self.flash] = out.detach()\n        return out",
         ),
-        (FAST, "            fast = LAST[x.shape, True] if (x.shape, True) in LAST else module(x)"),
-        (SLOW, "            by_hand = LAST[x.shape, False] if (x.shape, False) in LAST else module(x)"),
-    ),
-    "what forward gave for other numbers": (
-        (
-            OUT,
-            f"{OUT.replace('return', 'out =')}\n        LAST.setdefault(self.flash, out.detach())\n        return out",
-        ),
-        (FAST, "            fast = LAST.get(True, torch.zeros_like(x))"),
-        (SLOW, "            by_hand = LAST.get(False, torch.zeros_like(x))[: len(x), : x.shape[1], : x.shape[2]]"),
+        (FAST, "            fast = NOTES[x.shape, True] if (x.shape, True) in NOTES else module(x)"),
+        (SLOW, "            by_hand = NOTES[x.shape, False] if (x.shape, False) in NOTES else module(x)"),
     ),
 }
 
 
 @pytest.mark.parametrize("changes", NOTES.values(), ids=NOTES.keys())
 def test_a_difference_read_off(course: Course, checks: Catalogue, changes: Changes) -> None:
-    source = changed(reference(course, "sdpa_equivalence"), changes) + "\nLAST = {}\n"
-    assert "measures" in failed(course, checks, "sdpa_equivalence", source)
+    source = changed(reference(course, "sdpa_equivalence"), changes) + "\nNOTES = {}\n"
+    assert failed(course, checks, "sdpa_equivalence", source) == {"measures"}
 
 
 BYTES = {
