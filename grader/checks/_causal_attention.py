@@ -22,6 +22,7 @@ from manyheads.checks import (
     weights_without_effect,
 )
 
+from . import _again
 from ._dropout import copies_of, is_dropped
 from ._modules import expect_dtype_and_argument, expect_moved
 
@@ -316,6 +317,17 @@ def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
         expect(torch.equal(awake, output(2, training=True, **options)), on(path, own_rate), "dropout_rate_fixed")
         differs = "eval mode with dropout differs from training without: eval should do nothing at all"
         assert_same(awake, first, on(path, differs))
+
+
+def judge_again(attempt, draw, paths=ONE_PATH):
+    """One instance answers every call as a fresh one would, in eval mode and in training."""
+    s = sizes_of(draw)
+    weights, x = weights_of(draw, s.C), draw(1, 1, s.C)
+    passing = {**weights, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
+    inputs = [(draw(B, T, s.C),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.block))]
+    for options in paths.values():
+        _again.judge_again(module(attempt, s, weights, **options), *inputs)
+        _again.judge_modes_again(module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
 
 
 DROP = 0.25

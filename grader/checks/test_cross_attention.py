@@ -16,6 +16,7 @@ from manyheads.checks import (
     moved,
 )
 
+from . import _again
 from . import _undropped as shared
 
 
@@ -161,7 +162,7 @@ def test_hears_all(attempt, draw):
                 expect(not queries, f"{told} queries {queries} stay as they were")
 
 
-@check(points=0.5, layer=Layer.CAUSALITY, hint="Does any step mix the first axis, or two queries?")
+@check(points=0.25, layer=Layer.CAUSALITY, hint="Does any step mix the first axis, or two queries?")
 def test_independent(attempt, draw):
     """keeps sequences apart, and queries apart"""
     s = sizes_of(draw)
@@ -284,6 +285,16 @@ def test_dtype_and_argument(attempt, draw):
     """follows the dtype of its input, and leaves its arguments as they were"""
     s = sizes_of(draw)
     shared.judge_dtype_and_argument(CROSS, attempt, s, *drawn(draw, s))
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def test_again(attempt, draw):
+    """answers every call as a fresh instance would, with keep and without"""
+    s = sizes_of(draw)
+    weights, with_keep = drawn(draw, s)
+    _, (*without, _) = drawn(draw, s)
+    _, others = drawn(draw, SimpleNamespace(**{**vars(s), "B": 3, "T_q": 13, "T_k": 9}))
+    _again.judge_again(CROSS.module(attempt, s, weights), with_keep, without, others)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="Is there a dropout, or a layer that is made anew in forward?")

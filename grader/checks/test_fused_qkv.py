@@ -16,6 +16,7 @@ from manyheads.checks import (
 )
 from manyheads.checks.asserts import TOLERANCE, difference
 
+from . import _again
 from ._causal_attention import (
     COPIES,
     DROP,
@@ -26,6 +27,7 @@ from ._causal_attention import (
     expect_unrounded,
     expect_weights_dropped,
     expect_written_out,
+    judge_again,
     judge_causal,
     judge_dtype_and_argument,
     judge_eval_is_calm,
@@ -67,7 +69,7 @@ def test_finite(attempt, draw):
 
 
 @check(
-    points=0.5, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
+    points=0.25, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
 )
 def test_causal(attempt, draw):
     """does not see the future"""
@@ -186,6 +188,12 @@ def test_dtype_and_argument(attempt, draw):
 def test_eval_is_calm(attempt, draw):
     """drops nothing in eval mode, and nothing where dropout is not given"""
     judge_eval_is_calm(attempt, draw)
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def test_again(attempt, draw):
+    """answers every call as a fresh instance would"""
+    judge_again(attempt, draw)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensor loses entries: scores, weights or output?")

@@ -15,6 +15,7 @@ from manyheads.checks import (
     expect,
 )
 
+from . import _again
 from . import _undropped as shared
 
 
@@ -97,7 +98,7 @@ def test_finite(attempt, draw):
 
 
 @check(
-    points=0.5, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
+    points=0.25, layer=Layer.CAUSALITY, hint="Print the weights for T = 4. Every row should end in zeros but the last."
 )
 def test_causal(attempt, draw):
     """does not see the future"""
@@ -172,8 +173,8 @@ def test_single_token(attempt, reference, draw):
 )
 def test_both_ends(attempt, reference, draw):
     """is multi-head attention with n_kv_head = n_head, and multi-query attention with 1"""
-    for nkv in (15, 1):
-        s = sizes_of(draw, nkv=nkv)
+    for nkv, hd in ((15, 4), (1, 6)):  # two widths of a head: some wrong scales are right for 4 channels
+        s = sizes_of(draw, nkv=nkv, hd=hd)
         weights, x = drawn(draw, s, scale=1.5)
         got, want = both(attempt, reference, s, weights, x)
         assert_matches(got, want, f"with n_kv_head = {nkv} of {s.nh}, the output")
@@ -260,6 +261,14 @@ def test_dtype_and_argument(attempt, draw):
     shared.judge_dtype_and_argument(GQA, attempt, s, weights, (x,))
 
 
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def test_again(attempt, draw):
+    """answers every call as a fresh instance would"""
+    s = sizes_of(draw)
+    inputs = [(draw(B, T, s.C),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.block))]
+    _again.judge_again(GQA.module(attempt, s, GQA.weights(draw, s)), *inputs)
+
+
 @check(points=0.25, layer=Layer.HYGIENE, hint="Is there a dropout, or a layer that is made anew in forward?")
 def test_steady(attempt, draw):
     """gives the same at every call, in training too"""
@@ -273,17 +282,21 @@ def test_cache_bytes(attempt, draw):
     """counts the bytes of keys and values, in all layers"""
     s = draw.sizes(n_layer=[7, 9], nh=[15], nkv=[5], hd=[6], T=[11, 13])
     sizes = (s.n_layer, s.nh, s.nkv, s.hd, s.T)
-    numbers = 2 * s.n_layer * s.nkv * s.hd * s.T
-    for args, options, due, asked in (
-        (sizes, {}, 2 * numbers, "two bytes for a number"),
-        ((*sizes, 4), {}, 4 * numbers, "four bytes for a number"),
-        (sizes, {"bytes_per_number": 1}, numbers, "one byte for a number"),
+    for args, options, each, asked in (
+        (sizes, {}, 2, "two bytes for a number"),
+        ((*sizes, 4), {}, 4, "four bytes for a number"),
+        (sizes, {"bytes_per_number": 1}, 1, "one byte for a number"),
+        ((5, 14, 2, 9, 17), {}, 2, "two bytes for a number"),
+        ((4, 10, 1, 22, 19), {"bytes_per_number": 3}, 3, "three bytes for a number"),
+        ((3, 21, 21, 64, 16, 8), {}, 8, "eight bytes for a number"),
     ):
+        n_layer, _, nkv, hd, T = args[:5]
+        due = each * 2 * n_layer * nkv * hd * T
         answer = attempt.call("kv_cache_bytes", *args, **options)
         given = answer.output
         expect(given.numel() == 1, "one number is expected")
         times = float(given) / due
-        told = f"with {asked} it gives {times:.4g} times the bytes of keys and values in {s.n_layer} layers"
+        told = f"with {asked} it gives {times:.4g} times the bytes of keys and values in {n_layer} layers"
         expect(times == 1, told, "cache_bytes")  # any other count is one, whatever it counts
         expect(
             answer.kind in ("int", "int64"),

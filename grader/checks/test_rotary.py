@@ -124,7 +124,7 @@ def test_positions(attempt, reference, draw):
 def test_base(attempt, reference, draw):
     """takes the base that it is given"""
     s = sizes_of(draw)
-    base = 1000.0 * draw.integer(2, 5)
+    base = 1000.0 * draw.integer(2, 5) + 7
     calls = {name: list(kwargs.values()) for name, kwargs in calls_of(draw, s).items() if name != "pairs_to_halves"}
     for name, args in calls.items():
         got, want = (c.call(name, *args, base) for c in (attempt, reference))
@@ -208,10 +208,11 @@ def test_decoding(attempt, reference, draw):
 def test_pairs_to_halves(attempt, reference, draw):
     """moves the rows of each head, and keeps what stands in them"""
     s = sizes_of(draw)
-    for n_head, hd in ((s.nh, s.hd), (1, s.hd), (s.hd, s.nh), (s.nh, 2)):
-        weight = draw(n_head * hd, s.C_in)
+    square = (3, 4, 12)
+    for n_head, hd, C_in in ((s.nh, s.hd, s.C_in), (1, s.hd, s.C_in), (s.hd, s.nh, s.C_in), (s.nh, 2, s.C_in), square):
+        weight = draw(n_head * hd, C_in)
         got, want = (c.call("pairs_to_halves", weight, n_head) for c in (attempt, reference))
-        what = f"for {n_head} heads of {hd} channels"
+        what = f"for {n_head} heads of {hd} channels{' and as many inputs' * (C_in == n_head * hd)}"
         assert_shape(got, weight.shape, f"{what}, the output of pairs_to_halves")
         if hd > 2:
             expect(not same(got.output, weight), f"{what}, the rows are where they were")

@@ -1,5 +1,7 @@
 """Hidden checks of the sliding window: a band that ends in the lower right corner, and attention behind it."""
 
+from types import SimpleNamespace
+
 import torch
 
 from manyheads.box.worker.messages import DeviceArgument
@@ -197,13 +199,14 @@ def test_reach(attempt, draw):
 def test_local_attention(attempt, reference, draw):
     """answers each query from what it sees"""
     s = sizes_of(draw)
+    wide = SimpleNamespace(**{**vars(s), "hd": 10})
     calls = {
         "the answers": (*qkv(draw, s, s.T, s.T), s.W),
         "the answers to low scores": (*deep_qkv(draw, s, s.T, s.T), s.W + 1),
         "the answers beside louder keys that slid out": (*deep_qkv(draw, s, 2, s.T, s.T - s.W - 2), s.W),
         "the answers under a window of 1": (*qkv(draw, s, s.U, s.U), 1),
         "the answers under a window wider than the text": (*qkv(draw, s, s.U, s.U), s.T + 5),
-        "the answers in a long text": (*qkv(draw, s, 53, 53), 23),
+        "the answers of wider heads in a long text": (*qkv(draw, wide, 53, 53), 37),
     }
     for what, args in calls.items():
         assert_matches(attempt.call("local_attention", *args), reference.call("local_attention", *args), what)

@@ -26,10 +26,10 @@ UNSEEN = "no operation was seen that makes a tensor: it is computed where nobody
 B, NH, HD, HD_V = 3, 5, 6, 7  # of T, and of all block sizes here, none is equal to another in its call
 
 
-def drawn(draw, T, *before, scale=1.5):
+def drawn(draw, T, *before, scale=1.5, hd=HD):
     """Queries, keys and values."""
     before = before or (B, NH)
-    return draw(*before, T, HD, scale=scale), draw(*before, T, HD, scale=scale), draw(*before, T, HD_V)
+    return draw(*before, T, hd, scale=scale), draw(*before, T, hd, scale=scale), draw(*before, T, HD_V)
 
 
 def asked(implementation, qkv, block_q, block_k):
@@ -39,6 +39,11 @@ def asked(implementation, qkv, block_q, block_k):
 def rising(T):
     """Scores that grow along the row: each block has a new maximum."""
     return torch.linspace(-9, 9, T, dtype=torch.float64)
+
+
+def far(scores):
+    """The scores to whole 64ths within 1: float32 holds them exactly, also beside 1,000."""
+    return (scores.clamp(-1, 1) * 64).round() / 64
 
 
 @check(points=0.25, layer=Layer.SHAPE, hint="There is a weight for every score, also in the last block.")
@@ -142,6 +147,9 @@ def test_online_values(attempt, reference, draw):
         "of random scores": draw(B, NH, 24, scale=3.0),
         "of low scores": draw(B, 24) - 40,
         "of high scores": draw(B, 24) + 40,
+        "of scores near −1,000": far(draw(B, 24)) - 1000,
+        "of scores that fall from 1,000 to −1,000": far(draw(B, 24)) - torch.linspace(-999, 999, 24).round(),
+        "of scores that rise from −1,000 to 1,000": far(draw(B, 24)) + torch.linspace(-999, 999, 24).round(),
     }
     for what, scores in rows.items():
         for block in (8, 4, 1):
@@ -167,8 +175,8 @@ def test_online_ragged(attempt, reference, draw):
 )
 def test_one_tile(attempt, reference, draw):
     """attends right where all is one tile"""
-    for T, block_q, block_k in ((13, 13, 13), (11, 16, 19)):
-        qkv = drawn(draw, T)
+    for T, block_q, block_k, hd in ((13, 13, 13, HD), (11, 16, 19, 9)):
+        qkv = drawn(draw, T, hd=hd)
         got, want = (asked(each, qkv, block_q, block_k)["y"] for each in (attempt, reference))
         assert_matches(got, want, "in a single tile, y")
 

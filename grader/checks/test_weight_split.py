@@ -8,6 +8,7 @@ import torch
 
 from manyheads.checks import HALF_PRECISION, Layer, assert_near, assert_refused, assert_shape, check, expect, moved
 
+from . import _again
 from . import _separate_qkv as shared
 
 FAMILIAR = [(B, T, 10, 30, 3) for B, T in itertools.product((1, 2, 4, 8), (2, 4, 5, 6, 7)) if B != T]
@@ -90,7 +91,7 @@ def test_hidden_for_good(attempt, draw):
     shared.judge_hidden_for_good(LAYER, attempt, draw)
 
 
-@check(points=0.5, layer=Layer.CAUSALITY, hint="Which rows of W_query belong to head 0? Follow them into the output.")
+@check(points=0.25, layer=Layer.CAUSALITY, hint="Which rows of W_query belong to head 0? Follow them into the output.")
 def test_heads_apart(attempt, draw):
     """gives head h the channels h·hd … (h+1)·hd − 1, and lets no head see another"""
     s = sizes_of(draw)
@@ -218,6 +219,17 @@ def test_dropout_on_weights(attempt, draw):
     # 192 coins a head: a right attempt is 0.154 away once in 7e10 runs.
     expect(abs(share - shared.P) <= 0.154, f"with dropout = {shared.P} a share of {share:.2f} is dropped")
     shared.judge_mean(*two)
+
+
+@check(points=0.25, layer=Layer.HYGIENE, hint=_again.HINT)
+def test_again(attempt, draw):
+    """answers every call as a fresh instance would"""
+    s = sizes_of(draw)
+    state = LAYER.weights(draw, s)
+    inputs = (draw(B, T, s.d_in) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.ctx)))
+    _again.judge_again(LAYER.module(attempt, s, state), *((x,) for x in inputs))
+    dropping = LAYER.module(attempt, s, passing_through(state, s), dropout=_again.P)
+    _again.judge_modes_again(dropping, draw(1, 1, s.d_in), s.nh)
 
 
 @check(

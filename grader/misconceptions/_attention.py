@@ -6,6 +6,8 @@ from itertools import permutations
 import torch
 import torch.nn.functional as F
 
+from ._masking import PRECEDENCE
+
 INF = math.inf
 
 # What the scores are multiplied by, (s: sizes); a number stands for itself.
@@ -31,6 +33,7 @@ SCALES = {
     "rounded": lambda s: 1 / round(math.sqrt(s.hd)),
     "rounded_up": lambda s: 1 / math.ceil(math.sqrt(s.hd)),
 }
+SCALES |= {way: lambda s, way=way: PRECEDENCE[way](s.hd, s.C, s.nh) for way in PRECEDENCE}
 
 # What is done to the scores once they are scaled.
 SCORES = {

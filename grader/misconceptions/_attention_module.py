@@ -7,9 +7,17 @@ import torch.nn.functional as F
 from torch import nn
 
 from ._attention import CUTS, LATE_MASKS, MASKS, MERGES, MIXES, PROJS, SCALES, SCORES, SOFTMAXES, SOURCES, SPLITS, lower
+from ._kept import first
 
 # The right value of each knob: of those that __init__ reads, and of those that forward reads.
-OF_INIT = {"params": "right", "divisibility": "checked", "holder": "buffer", "awake": True, "rate": "given"}
+OF_INIT = {
+    "params": "right",
+    "divisibility": "checked",
+    "holder": "buffer",
+    "awake": True,
+    "rate": "given",
+    "kept": "nothing",
+}
 OF_FORWARD = {
     "scale": "sqrt_hd", "scale_place": "scores", "mask": "causal", "late_mask": "none", "softmax": "keys",
     "softmax_of": "queries_by_keys", "scores": "as_they_are", "cut": "qkv", "split": "heads", "split_of": "qkv", "merge": "heads",
@@ -89,6 +97,9 @@ class Attention(nn.Module):
     def mask_for(self, x, holder, s):
         """The mask for x: scores, or queries."""
         T = x.shape[2]
+        if holder in ("first_call", "first_call_cut"):
+            seen = first(self, "seen_first", lower(T).to(x.device))
+            return seen if holder == "first_call" else seen[:T, :T]
         if holder == "cut_to_tokens":
             return self.seen[: s.T, : s.T]
         if holder == "cut_to_batch":

@@ -100,6 +100,10 @@ PARAMS = (
     *each("params_extra", params=("renamed", "separate", "bare", "temperature", "layer_norm", "positions")),
     ("params_extra", {"params": "extra_layer"}),
 )
+STATE_KEPT = (
+    *each("state_kept", holder=("first_call", "first_call_cut")),
+    *each("state_kept", kept=("batch", "tokens")),
+)
 HARD_CODED = (
     *each("hard_coded_shape", fixed=[{"nh": nh} for nh in (4, 2, 8, 12, 6, 3)]),
     *each("hard_coded_shape", fixed=[{"hd": hd} for hd in (64, 16, 8, 4)]),

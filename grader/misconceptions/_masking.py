@@ -102,6 +102,18 @@ def hidden(scores, seen, how):
 
 LOW_FILLS = ("below_all", "below_all_fixed", "below_row", "lowest", "minus_largest")
 
+# What brackets that are missing make of the scale, (hd, C, nh).
+PRECEDENCE = {
+    "half_of_one_over_hd": lambda hd, C, nh: 1 / hd / 2,  # / hd ** 1 / 2
+    "one_over_half_hd": lambda hd, C, nh: 2 / hd,  # / (hd ** 1 / 2)
+    "one_over_half_hd_floored": lambda hd, C, nh: 1 / max(hd // 2, 1),
+    "times_half_hd": lambda hd, C, nh: hd / 2,  # * hd ** 1 / 2
+    "c_over_root_nh": lambda hd, C, nh: nh**0.5 / C,  # / (C / nh ** 0.5)
+    "c_over_root_nh_floored": lambda hd, C, nh: 1 / (C // nh**0.5),
+    "root_of_c_over_root_nh": lambda hd, C, nh: (C // nh**0.5) ** -0.5,
+}
+PRECEDENCE_OF_HD = tuple(way for way in PRECEDENCE if way.endswith(("hd", "hd_floored")))
+
 # What is done to the root of head_dim, and to the scores that are divided by it.
 ROUNDED_ROOTS = {"down": math.floor, "nearest": round, "up": math.ceil}
 ROUNDED_SCORES = {

@@ -8,10 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from ._kept import first
 from ._masking import (
     FILLS_TRIED,
     INF,
     LOW_FILLS,
+    PRECEDENCE,
+    PRECEDENCE_OF_HD,
     ROUNDED_ROOTS,
     ROUNDED_SCORES,
     SCALES_TRIED,
@@ -29,6 +32,7 @@ class Knobs:
     divide_by: str = "hd"  # hd, d_in, d_out, nh, T, context, B, B_nh
     power: float = -0.5
     constant: float | None = None
+    precedence: str = ""  # of PRECEDENCE
     rounded: str = "no"  # a root of ROUNDED_ROOTS; or ROUNDED_SCORES
     decimals: int | None = None  # to which the output is rounded
     scaled: str = "scores"  # scores, weights, hidden: once they are hidden
@@ -37,7 +41,8 @@ class Knobs:
     how: object = -INF
     sliced: object = "both"  # both, rows, no, fit: as the scores are, batch, or a number of tokens
     stretched: bool = False  # the mask is expanded to the shape of the scores
-    store: str = "buffer"  # buffer, attribute, parameter, trained_parameter, cpu, for_batch, for_heads
+    # buffer, attribute, parameter, trained_parameter, cpu, for_batch, for_heads; first, first_cut: that of the first call
+    store: str = "buffer"
     mask_size: int | None = None
     checked: bool = True
     order: str = "qkv"
@@ -54,6 +59,7 @@ class Knobs:
     dtype: str = ""  # input, weights, output, half
     registered: str = "yes"  # yes, list, tensor, hidden, forward, anew; proj_anew, proj_hidden: out_proj alone
     names: tuple[str, ...] = ("W_query", "W_key", "W_value")
+    kept: str = "nothing"  # of KEPT
     extra: str = ""  # out_proj, norm, temperature, layer; no_layer: without out_proj
     super_init: bool = True
     interface: str = ""
@@ -199,6 +205,8 @@ class OneHead(nn.Module):
         sizes = {"hd": q.shape[-1], "nh": self.num_heads, "d_in": d_in, "d_out": self.d_out}
         sizes |= {"T": T, "context": self.context_length, "B": len(x), "B_nh": len(x) * self.num_heads}
         scale = float(sizes[knobs.divide_by]) ** knobs.power if knobs.constant is None else knobs.constant
+        if knobs.precedence:
+            scale = PRECEDENCE[knobs.precedence](q.shape[-1], self.d_out, self.num_heads)
         if knobs.rounded in ROUNDED_ROOTS:
             scale = 1 / ROUNDED_ROOTS[knobs.rounded](1 / scale)
         rounded = ROUNDED_SCORES.get(knobs.rounded, ROUNDED_SCORES["no"])
@@ -224,6 +232,9 @@ class OneHead(nn.Module):
         knobs = self.knobs
         if knobs.store in ("for_batch", "for_heads"):
             return visible(knobs.mask, len(scores) if knobs.store == "for_batch" else self.num_heads, scores.device)
+        if knobs.store in ("first", "first_cut"):
+            seen = first(self, "seen_first", visible(knobs.mask, T, scores.device))
+            return seen if knobs.store == "first" else seen[:T, :T]
         if knobs.store == "cpu" or not knobs.checked:
             return visible(knobs.mask, T, "cpu" if knobs.store == "cpu" else scores.device)
         cuts = {
@@ -271,6 +282,7 @@ def attention_mutants(too_wide, wrong_axes, sqrt_heads=()):
         ("scale_no_sqrt", {"power": -1}),
         ("scale_twice", {"power": -1}),
         ("scale_multiplied", {"power": 0.5}),
+        *each("scale_precedence", "precedence", *(PRECEDENCE if sqrt_heads else PRECEDENCE_OF_HD)),
         ("scale_after_softmax", {"scaled": "weights"}),
         *each("scale_sqrt_heads", "divide_by", *sqrt_heads),
         *each("scale_sqrt_tokens", "divide_by", "T", "context"),
@@ -334,6 +346,8 @@ LAYER_MUTANTS = (
     ("dropout_on_output_only", {"drop": ("output",)}),
     *each("dropout_extra", "drop", ("weights", "weights"), ("weights", "output")),
     *each("dropout_rate_fixed", "rate", 0.1, 0.5),
+    *each("state_kept", "store", "first", "first_cut"),
+    *each("state_kept", "kept", "rate", "batch", "answers", "awake", "tokens"),
 )
 
 # The gradients, the values and the sizes of the input.

@@ -76,6 +76,15 @@ NO_RESCALE = (
         ONLINE_HIGHER: "higher = piece.amax(-1, keepdim=True)"}),
 )  # fmt: skip
 
+# What large scores are held against: zero or more, nothing, the first block, the first score, or the largest size.
+OVERFLOWS = (
+    edit(HIGHEST, "highest = torch.zeros_like(scores[..., :1])"),
+    edit(ONLINE_HIGHER, "higher = torch.zeros_like(highest)", {HIGHEST: "highest = torch.zeros_like(scores[..., :1])"}),
+    edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :block].amax(-1, keepdim=True)"}),
+    edit(ONLINE_HIGHER, "higher = highest", {HIGHEST: "highest = scores[..., :1]"}),
+    edit(ONLINE_HIGHER, ONLINE_HIGHER.replace("piece.amax", "piece.abs().amax")),
+)
+
 # What a block holds is measured from its own maximum, and the factor that leads to the new one is missing.
 BLOCKS_OWN = (
     "own = tile.amax(-1, keepdim=True)\n"

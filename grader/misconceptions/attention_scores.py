@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ._masking import ROUNDED_SCORES, SCALES_TRIED
+from ._masking import PRECEDENCE, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED
 
 # What q kᵀ is multiplied by, for each way to get the scale wrong. A number stands for itself.
 SCALES = {
@@ -27,6 +27,7 @@ SCALES = {
     "sqrt_queries": lambda q, k: q.shape[-2] ** -0.5,
     "sqrt_keys": lambda q, k: k.shape[-2] ** -0.5,
 }
+SCALES |= {way: lambda q, k, way=way: PRECEDENCE[way](q.shape[-1], None, None) for way in PRECEDENCE_OF_HD}
 
 # How the scores are normalised. A number is the axis of a softmax.
 SHARES = {
@@ -287,6 +288,7 @@ MUTANTS = (
     ("scale_twice", {"scale_again": "sqrt_hd"}),
     ("scale_twice", {"scale": "hd"}),
     ("scale_twice", {"scale": "hd", "scale_attend": "sqrt_hd"}),
+    *(mutant for way in PRECEDENCE_OF_HD for mutant in _scales("scale_precedence", way)),
     *_scales("scale_sqrt_tokens", "sqrt_keys"),
     *_scales("scale_sqrt_tokens", "sqrt_queries"),
     *_each(

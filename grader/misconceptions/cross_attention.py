@@ -9,7 +9,8 @@ from torch import nn
 from ._attention import FILLS, LATE_MASKS, MASKS, MERGES, SCALES, SCORES, SOFTMAXES, SPLITS, WEAK, lower
 from ._attention_module import CUTTERS, ENTRANCES, EXITS, RETURNS, Weight, known
 from ._attention_mutants import AXES, CONSTANTS, LOW_FILLS, WRONG_VIEWS, each, named
-from ._masking import FILLS_TRIED, SCALES_TRIED
+from ._kept import Keeping
+from ._masking import FILLS_TRIED, PRECEDENCE, SCALES_TRIED
 
 # What is seen, from keep (B, T_k) and the scores (B, nh, T_q, T_k).
 SEEN = {
@@ -79,7 +80,7 @@ RIGHT = {
     "split_of": "qkv", "merge": "heads", "lengths": "own", "attend_over": "tokens", "layers": "qkv", "transposed": "",
     "proj": "linear", "params": "right", "biased": "o", "divisibility": "checked", "awake": True, "dropout": "no",
     "cut_gradient": "no", "cut_context": False, "entrance": "plain", "of_context": False, "returned": "tensor", "fixed": None,
-    "keep_on_cpu": False,
+    "keep_on_cpu": False, "kept": "nothing",
 }  # fmt: skip
 
 
@@ -189,7 +190,7 @@ class Cross(nn.Module):
 
 def make(**knobs):
     """The exercise's names, with these faults."""
-    return {"CrossAttention": type("CrossAttention", (Cross,), {"knobs": known(knobs, RIGHT)})}
+    return {"CrossAttention": type("CrossAttention", (Keeping, Cross), {"knobs": known(knobs, RIGHT)})}
 
 
 SOME = ("q", "k", "v", "qk", "qv", "kv", "qkv")
@@ -235,6 +236,7 @@ MUTANTS = (
     ("context_ignored", {"sides": "joined"}),
     ("interface", {"none": "fails"}),
     *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
+    *each("scale_precedence", scale=list(PRECEDENCE)),
     *each("scale_sqrt_heads", scale=("sqrt_heads", "heads")),
     *each("scale_sqrt_tokens", scale=("sqrt_queries", "sqrt_keys", "tokens")),
     *each("scale_sqrt_c", scale=("sqrt_d_query", "sqrt_d_context")),
@@ -280,6 +282,7 @@ MUTANTS = (
     *each("proj_bias", biased=("", "qkvo", "kvo", "qo", "qkv", "ko", "vo", "qko", "qvo")),
     *each("dropout_extra", dropout=("weights", "output")),
     ("dropout_always_on", {"dropout": "always"}),
+    *each("state_kept", kept=("last_keep", "first_keep", "context", "answers", "batch", "tokens")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_query")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),

@@ -19,6 +19,7 @@ from ._attention_mutants import (
     PARAMS,
     PARTS,
     ROUNDED,
+    STATE_KEPT,
     WHOLE_VALUES,
     WITH_THE_BATCH,
     WRONG_AXES,
@@ -28,6 +29,8 @@ from ._attention_mutants import (
     WRONG_VIEWS,
     each,
 )
+from ._kept import Keeping
+from ._masking import PRECEDENCE
 
 
 class Delegating(Attention):
@@ -117,7 +120,7 @@ def make(**knobs):
     """The exercise's names, with these faults."""
     k = known(knobs, OF_INIT | OF_FORWARD | OWN)
     k.holder_in_use = k.holder
-    cls = type("CausalSelfAttention", (Delegating,), {"knobs": k})
+    cls = type("CausalSelfAttention", (Keeping, Delegating), {"knobs": k})
     if not k.awake:
         cls = late_super(cls)
     return {"CausalSelfAttention": cls, "gpt2_attention": factory(cls, k.gpt2, k.gpt2_block, k.gpt2_unknown)}
@@ -145,6 +148,7 @@ MUTANTS = (
     ("view_not_contiguous", {"merge": "view"}),
     ("super_init_missing", {"awake": False}),
     *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
+    *each("scale_precedence", scale=list(PRECEDENCE)),
     ("scale_sqrt_heads", {"scale": "sqrt_heads"}),
     *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block")),
     ("scale_sqrt_c", {"scale": "sqrt_3c"}),
@@ -215,6 +219,8 @@ MUTANTS = (
     ("dropout_output_missing", {"dropout": "output_missing"}),
     *each("dropout_extra", dropout=("weights_twice", "output_twice")),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
+    *STATE_KEPT,
+    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake", "answers")),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_block")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),

@@ -15,12 +15,15 @@ from ._attention_mutants import (
     NO_SOFTMAX,
     NOT_SLICED,
     ROUNDED,
+    STATE_KEPT,
     WRONG_AXES,
     WRONG_AXES_FINITE,
     WRONG_SIZES,
     each,
 )
 from ._groups import BYTES, GROUPS, MORE_SCALES, OVER, PACKS, REGROUPS
+from ._kept import Keeping
+from ._masking import PRECEDENCE
 
 NUMBERS = {"int": int, "float": float, "tensor": torch.tensor, "text": str, "none": lambda count: None}
 
@@ -124,7 +127,7 @@ def make(**knobs):
 
     methods = {"knobs": k} | ({} if k.awake else {"__init__": late_super})
     return {
-        "GroupedQueryAttention": type("GroupedQueryAttention", (Grouped,), methods),
+        "GroupedQueryAttention": type("GroupedQueryAttention", (Keeping, Grouped), methods),
         "kv_cache_bytes": kv_cache_bytes,
     }
 
@@ -170,6 +173,7 @@ MUTANTS = (
     *each("wrong_view", pack=("straight", "sets_before_tokens", "along_tokens")),
     *each("qkv_mix_batch", pack=("pair_outermost", "along_batch")),
     *each("scale_multiplied", scale=("times_sqrt_hd", "times_hd")),
+    *each("scale_precedence", scale=list(PRECEDENCE)),
     *each("scale_sqrt_heads", scale=("sqrt_heads", "sqrt_sets", "sqrt_group", "heads")),
     *each("scale_sqrt_tokens", scale=("sqrt_tokens", "sqrt_block", "tokens")),
     *each("scale_sqrt_c", scale=("sqrt_kv_width", "sqrt_c_over_sets", "sqrt_3c")),
@@ -219,6 +223,8 @@ MUTANTS = (
     *each("proj_bias", params=("both_biases", "q_bias", "kv_bias", "proj_bias")),
     *each("dropout_extra", dropout=("weights_missing", "output_missing")),
     *each("dropout_always_on", dropout=("functional", "weights_functional")),
+    *STATE_KEPT,
+    ("state_kept", {"kept": "answers"}),
     *each("view_not_contiguous", merge=("view_after_permute", "contiguous_too_early")),
     *each("divisibility_unchecked", divisibility=("open", "of_heads", "of_sets", "sets_of_width")),
     *each("hard_coded_dtype", entrance=("float32", "float64", "half")),

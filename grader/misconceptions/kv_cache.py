@@ -158,6 +158,10 @@ CACHE = (
         PAST: "past = 0",
         JOINED_IF: "if False:",
         RETURNED: "return self.proj(y)[:, -new:], cache"})),
+    # Kept on the module: the mask of the first call, and its batch.
+    ("state_kept", edit(MASK, ".masked_fill(self.hidden, -math.inf)", {
+        KEY: KEY + "\n        self.hidden = getattr(self, \"hidden\", key > query)"})),
+    ("state_kept", edit(SIZES, "x = x[: getattr(self, \"size\", len(x))]\n        self.size = len(x)\n        " + SIZES)),
     # Changed in place.
     ("cache_changed", edit(PAST, "cache = [] if cache is None else cache\n        past = cache[0].shape[2] if cache else 0", {
         JOINED_IF: "if cache:",
@@ -188,6 +192,13 @@ MUTANTS = (
         ("scale_sqrt_tokens", "/ math.sqrt(T)"),
         ("scale_sqrt_tokens", "/ math.sqrt(past + T)"),
         ("scale_sqrt_tokens", "/ math.sqrt(self.block_size)"),
+        ("scale_precedence", "/ self.head_dim ** 1 / 2"),
+        ("scale_precedence", "/ (self.head_dim ** 1 / 2)"),
+        ("scale_precedence", "/ (self.head_dim ** 1 // 2)"),
+        ("scale_precedence", "* self.head_dim ** 1 / 2"),
+        ("scale_precedence", "/ (C / self.n_head ** 0.5)"),
+        ("scale_precedence", "/ (C // self.n_head ** 0.5)"),
+        ("scale_precedence", "/ math.sqrt(C // self.n_head ** 0.5)"),
         ("scale_constant", "/ 8"),
         ("scale_constant", "/ 64"),
         ("scale_constant", "/ 4"),

@@ -9,7 +9,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ._masking import FILLS_TRIED, INF, LOW_FILLS, ROUNDED_SCORES, SCALES_TRIED, each, hidden, visible, weighed
+from ._masking import (
+    FILLS_TRIED,
+    INF,
+    LOW_FILLS,
+    PRECEDENCE,
+    ROUNDED_SCORES,
+    SCALES_TRIED,
+    each,
+    hidden,
+    visible,
+    weighed,
+)
 
 # What the scores are divided by, from the sizes
 SCALES = {
@@ -30,6 +41,7 @@ SCALES = {
     "rounded_up": lambda n: math.ceil(math.sqrt(n.hd)),
     "after_softmax": lambda n: 1.0,
 }
+SCALES |= {way: lambda n, way=way: 1 / PRECEDENCE[way](n.hd, n.C, n.nh) for way in PRECEDENCE}
 
 # The stacked weight as w_q, w_k, w_v, each (out, in)
 CUTS = {
@@ -308,6 +320,7 @@ MUTANTS = (
     ("scale_missing", {"scale": "missing"}),
     ("scale_no_sqrt", {"scale": "no_sqrt"}),
     ("scale_twice", {"scale": "no_sqrt"}),
+    *each("scale_precedence", "scale", *PRECEDENCE),
     ("mask_missing", {"mask": _NO_MASK}),
     ("proj_missing", {"proj": "missing"}),
     ("proj_transposed", {"proj": "transposed"}),

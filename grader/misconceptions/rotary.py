@@ -2,7 +2,7 @@
 
 import torch
 
-from ._masking import SCALES_TRIED, each
+from ._masking import PRECEDENCE_OF_HD, SCALES_TRIED, each
 from ._rotation import SPEEDS, turned
 from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
 
@@ -199,6 +199,7 @@ MUTANTS = (
     *each("scale_no_sqrt", "scale", "hd"),
     *each("scale_twice", "scale", "hd"),
     *each("scale_multiplied", "scale", "times_sqrt_hd"),
+    *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
     *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
     *each("scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_axis_1"),
     *each("scale_sqrt_c", "scale", "sqrt_c"),

@@ -22,6 +22,7 @@ from ._attention_mutants import (
     PARAMS,
     PARTS,
     ROUNDED,
+    STATE_KEPT,
     WITH_THE_BATCH,
     WRONG_AXES,
     WRONG_AXES_FINITE,
@@ -31,19 +32,19 @@ from ._attention_mutants import (
     each,
     named,
 )
-from ._masking import SCALES_TRIED
+from ._kept import Keeping
+from ._masking import PRECEDENCE, SCALES_TRIED
 
 
 def filled(hidden, value):
     return torch.zeros(hidden.shape, device=hidden.device).masked_fill(hidden, value)
 
 
-# Masks for the fused function: seen (T, T), True for the present and the past -> attn_mask. "causal" is its own flag.
+# Masks for the fused function: seen (T, T), True for the present and the past -> attn_mask. There are "causal", its own
+# flag, and "missing" besides.
 FAST_MASKS = {
-    "causal": lambda seen: None,
     "given": lambda seen: seen,
     "made": lambda seen: seen.clone(),
-    "missing": lambda seen: None,
     "inverted": lambda seen: ~seen,
     "reversed_keeps_self": lambda seen: seen.mT,
     "excludes_self": lambda seen: seen.tril(-1),
@@ -83,7 +84,8 @@ class TwoPaths(Attention):
             return torch.cat([self.weigh_row(q, key, v, t) for t in range(q.shape[2])], dim=2)
         if k.fast == "square_too":
             (q @ key.mT).softmax(-1)
-        mask = FAST_MASKS[k.fast_mask](self.mask_for(q, k.holder_in_use, s))
+        unmasked = k.fast_mask in ("causal", "missing")
+        mask = None if unmasked else FAST_MASKS[k.fast_mask](self.mask_for(q, k.holder_in_use, s))
         if mask is not None and mask.dtype != torch.bool:
             mask = mask.to(q.dtype)
         p = {"ungated": self.p, "missing": 0.0, "weights_missing": 0.0}.get(k.dropout, self.p if self.training else 0.0)
@@ -197,7 +199,7 @@ def make(**knobs):
         if k.holder not in ("buffer", "parameter", "float_parameter", "bool_parameter", "attribute"):
             own.holder_in_use = k.holder
         paths[f"{path}_knobs"] = own
-    cls = type("CausalSelfAttention", (TwoPaths,), {"knobs": k, **paths})
+    cls = type("CausalSelfAttention", (Keeping, TwoPaths), {"knobs": k, **paths})
     compare = comparison(k.measure, k.compared, k.trace)
     return {"CausalSelfAttention": cls if k.awake else late_super(cls), "max_path_difference": compare}
 
@@ -223,6 +225,8 @@ SCALE_IDS = {
     "tokens": "scale_sqrt_tokens",
     "sqrt_block": "scale_sqrt_tokens",
     "three_times": "scale_twice",
+    "half_of_one_over_hd": "scale_precedence",
+    "one_over_half_hd": "scale_precedence",
 }
 
 FAST_WEAK = (*WEAK[:5], -20.0, -50.0)
@@ -234,6 +238,7 @@ MUTANTS = (
     ("scale_twice", {"scale": "hd"}),
     *(mutant for way, id_ in SCALE_IDS.items() for mutant in ways(id_, scale=way)),
     ("scale_twice", {"flash_scale": "sqrt_c_and_hd"}),
+    *each("scale_precedence", manual_scale=list(PRECEDENCE)[2:]),
     ("mask_missing", {"flash_fast_mask": "missing"}),
     ("mask_missing", {"manual_mask": "missing"}),
     ("mask_missing", {"mask": "missing", "fast_mask": "missing"}),
@@ -338,6 +343,8 @@ MUTANTS = (
     *ways("dropout_output_missing", output_dropout="missing"),
     *ways("dropout_extra", dropout="output_twice"),
     *each("dropout_rate_fixed", rate=("fixed", "fixed_weights", "fixed_output")),
+    *STATE_KEPT,
+    *each("state_kept", kept=("rate", "rate_of_weights", "rate_of_output", "awake")),
     *ways("view_not_contiguous", merge=("view", "view_after_permute", "contiguous_too_early")),
     ("super_init_missing", {"awake": False}),
     *each("divisibility_unchecked", divisibility=("open", "of_block")),

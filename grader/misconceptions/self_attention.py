@@ -1,5 +1,6 @@
 """Wrong attempts at one causal head."""
 
+from ._kept import Keeping
 from ._masking import each
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
@@ -17,7 +18,7 @@ from ._separate_qkv import (
 def make(**faults):
     """The exercise's names, with these faults; the defaults are right."""
 
-    class CausalAttention(OneHead):
+    class CausalAttention(Keeping, OneHead):
         knobs = Knobs(**faults)
 
     class Required(CausalAttention):

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ._masking import FILLS_TRIED, INF, LOW_FILLS, ROUNDED_SCORES, SCALES_TRIED, each, hidden, weighed
+from ._masking import FILLS_TRIED, INF, LOW_FILLS, PRECEDENCE_OF_HD, ROUNDED_SCORES, SCALES_TRIED, each, hidden, weighed
 from ._scores import ANSWERS, CONSTANTS, PRODUCTS, scaled
 
 # Which keys are not too far behind, and which not ahead, from (behind: query − key, window).
@@ -224,6 +224,7 @@ MUTANTS = (
     *each("scale_no_sqrt", "scale", "hd"),
     *each("scale_twice", "scale", "hd"),
     *each("scale_multiplied", "scale", "times_sqrt_hd"),
+    *each("scale_precedence", "scale", *PRECEDENCE_OF_HD),
     ("scale_after_softmax", {"scale_after": True}),
     *each("scale_sqrt_tokens", "scale", "sqrt_keys", "sqrt_queries"),
     *each("scale_sqrt_heads", "scale", "sqrt_heads", "sqrt_axis_1"),

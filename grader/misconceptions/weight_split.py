@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from ._kept import Keeping
 from ._masking import each
 from ._separate_qkv import (
     ATTENTION_FAMILIES,
@@ -140,7 +141,7 @@ class Heads(OneHead):
 def make(**faults):
     """The exercise's names, with these faults; the defaults are right."""
 
-    class MultiHeadAttention(Heads):
+    class MultiHeadAttention(Keeping, Heads):
         knobs = HeadKnobs(**faults)
 
     class Required(MultiHeadAttention):

@@ -40,11 +40,18 @@ class CallSequence:
         """call: without arguments."""
         self._call, self._execute = call, execute
         self._steps: list[FollowUp] = []
+        self._mode: bool | None = None
+
+    def train(self, mode: bool = True) -> None:
+        """Put the instance in training mode, or in eval mode, before the next call. Raises ValueError before the first one."""
+        if not self._steps:
+            raise ValueError("the mode of the first call is that of the module: module(…).training().sequence()")
+        self._mode = mode
 
     def __call__(self, *args: Any, **kwargs: Any) -> Part:
         """List one more call."""
-        made = FollowUp(tuple(map(_handed, args)), {name: _handed(value) for name, value in kwargs.items()})
-        self._steps.append(made)
+        self._steps.append(FollowUp(args, kwargs, self._mode).map(_handed))
+        self._mode = None
         return Part(len(self._steps) - 1, self._call.form)
 
     def ask(self) -> list[Answer]:

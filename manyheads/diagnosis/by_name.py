@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
-from ..box.worker.messages import Build, Call, FollowUp
+from ..box.worker.messages import Build, Call
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.recording import BatchRunner, Exchange, Question, replies_of
 from .agree import agree
@@ -80,7 +80,8 @@ def by_name(call: Call, namespace: Mapping[str, object]) -> Call | None:
         return call if built else None
     called = target if build is None else getattr(target, "forward", None)
     names = [_names(called, step.args, bound=build is None) for step in call.steps]
-    steps = (FollowUp((), {**n, **s.kwargs}) if n else s for n, s in zip(names, call.steps, strict=True))
+    named_by_step = zip(names, call.steps, strict=True)
+    steps = (dataclasses.replace(s, args=(), kwargs={**n, **s.kwargs}) if n else s for n, s in named_by_step)
     return call.with_steps(tuple(steps)) if built or any(names) else None
 
 

@@ -15,8 +15,11 @@ from manyheads.box.worker import wire
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.form import OPAQUE, Form, misfit, read_misfit
-from manyheads.box.worker.messages import Call, FollowUp, Returned
+from manyheads.box.worker.messages import Build, Call, FollowUp, Returned
 from manyheads.box.worker.structure import outputs_of
+from manyheads.checks.cast import cast
+from manyheads.checks.implementation import Implementation, LocalRunner
+from manyheads.diagnosis.by_name import by_name
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
 DICT = Form("dict", ("mean", "last"), (Form(), Form()))
@@ -156,6 +159,40 @@ def test_a_sequence_is_watched_as_one_call() -> None:
     reply = steps(Counter(), (torch.ones(7),), (ONE, Returned(0, (1,))), watch=True)
     assert reply.operations is not None
     assert reply.operations.made == (1, 2)  # totals and outputs: nothing that reading them made is any larger
+
+
+class Doubles(torch.nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * x if self.training else x
+
+
+TURNS = (FollowUp((ONE,), training=True), FollowUp((ONE,)), FollowUp((), {"x": ONE}, training=False))
+
+
+def test_a_step_puts_the_instance_in_a_mode_in_which_it_stays() -> None:
+    reply = execute({"Doubles": Doubles}, Call(Build("Doubles"), (ONE,), then=TURNS), "")
+    assert [float(output.tensor) for output in reply.outputs] == [1, 2, 2, 1]
+
+
+def test_a_step_keeps_its_mode_on_the_wire_in_another_dtype_and_by_name() -> None:
+    call = Call(Build("Doubles"), (ONE,), then=TURNS)
+    sent = wire.decode(wire.encode(cast(call, "float32")))
+    named = by_name(Call(Build("Pair"), (ONE, ONE), then=(FollowUp((ONE, ONE), training=True),)), {"Pair": Counter})
+    assert isinstance(sent, Call)
+    assert named is not None
+    assert [step.training for step in sent.steps] == [None, True, None, False]
+    assert (list(named.steps[1].kwargs), named.steps[1].training) == (["x", "state"], True)
+
+
+def test_a_sequence_changes_the_mode_before_its_next_call() -> None:
+    calls = Implementation(LocalRunner({"Doubles": Doubles})).module("Doubles").training().sequence()
+    with pytest.raises(ValueError, match="first call"):
+        calls.train()
+    calls(ONE)
+    calls.train(False)
+    calls(ONE)
+    calls(ONE)
+    assert [float(answer.output) for answer in calls.ask()] == [2, 1, 1]
 
 
 def test_a_call_with_steps_survives_the_wire() -> None:

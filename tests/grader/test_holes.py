@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.course import Course
+from manyheads.course import Course, Exercise
 from manyheads.judge.catalogue import Catalogue
 
 Changes = tuple[tuple[str, str], ...]  # what stands in the reference once, and what stands there instead
@@ -20,8 +20,7 @@ def checks(course: Course) -> Catalogue:
 
 def failed(course: Course, checks: Catalogue, exercise: str, source: str) -> set[str]:
     """The checks of the exercise that this attempt does not pass."""
-    assignment = course.assignments[0]
-    found = next(e for e in assignment.exercises if e.id == exercise)
+    found = the(course, exercise)
     module = ModuleType("attempt")
     exec(compile(source, "attempt.py", "exec"), vars(module))
     subject = LocalRecordingRunner(vars(module))
@@ -30,10 +29,12 @@ def failed(course: Course, checks: Catalogue, exercise: str, source: str) -> set
     return {outcome.id for outcome in outcomes if outcome.outcome != "passed"}
 
 
+def the(course: Course, exercise: str) -> Exercise:
+    return next(e for assignment in course.assignments for e in assignment.exercises if e.id == exercise)
+
+
 def reference(course: Course, exercise: str) -> str:
-    assignment = course.assignments[0]
-    found = next(e for e in assignment.exercises if e.id == exercise)
-    return found.solution.read_text(encoding="utf-8")
+    return the(course, exercise).solution.read_text(encoding="utf-8")
 
 
 def changed(source: str, changes: Changes) -> str:
@@ -242,3 +243,226 @@ def test_right_up_to_seven_heads(course: Course, checks: Catalogue, exercise: st
     name, count = HEADS[exercise]
     source = reference(course, exercise) + BEYOND + f"\n{name} = right_up_to(7, {count}, {name})\n"
     assert failed(course, checks, exercise, source)
+
+
+NEW_MASK = "torch.ones(T, T, device=x.device).triu(1).bool()"
+CAUSAL = {  # where forward begins to work, the mask that it reads, and a dropout
+    "self_attention": ("        if self.context_length < T:", "~self.mask[:T, :T]", "self.dropout"),
+    "weight_split": ("        if self.context_length < T:", "self.future[:T, :T]", "self.dropout"),
+    "fused_qkv": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.attn_dropout"),
+    "sdpa_equivalence": ("        if self.block_size < T:", "~self.visible[:T, :T]", "self.resid_dropout"),
+    "grouped_query_attention": ("        if self.block_size < T:", "~self.visible[:T, :T]", ""),
+}
+
+
+def before(line: str, *lines: str) -> tuple[str, str]:
+    return line, "".join(f"        {each}\n" for each in lines) + line
+
+
+def keeping(exercise: str) -> dict[str, Changes]:
+    start, mask, dropout = CAUSAL[exercise]
+    made = f"self.kept = getattr(self, 'kept', {NEW_MASK})"
+    of_first = made if exercise != "sdpa_equivalence" else f"if not self.flash: {made}"
+    found: dict[str, Changes] = {
+        "the mask of the first call": (before(start, of_first), (mask, "self.kept")),
+        "the mask of the first call, cut where fewer tokens come": (
+            before(start, of_first),
+            (mask, "self.kept[:T, :T]"),
+        ),
+        "the batch of the first call": (before(start, "self.B = getattr(self, 'B', len(x))", "x = x[: self.B]"),),
+        "the batch of the first call, viewed": (
+            before(start, "self.B = getattr(self, 'B', len(x))", "x = x.view(self.B, -1, x.shape[-1])"),
+        ),
+        "a count of its calls": (
+            before(start, "self.calls = getattr(self, 'calls', 0) + 1", "x = x if self.calls < 3 else 0.5 * x"),
+        ),
+        "the most tokens so far": (
+            before(start, "self.most = max(getattr(self, 'most', 0), x.shape[1])", "x = x * x.shape[1] / self.most"),
+        ),
+        "whether it was ever in training": (
+            before(
+                start,
+                "self.was = getattr(self, 'was', False) or self.training",
+                "x = x if self.training or not self.was else 2 * x",
+            ),
+        ),
+    }
+    if dropout:
+        found |= {
+            "a rate of 0 in eval mode": (before(start, f"{dropout}.p = {dropout}.p if self.training else 0.0"),),
+            "a fifth of the rate in eval mode": (before(start, f"{dropout}.p *= 1.0 if self.training else 0.2"),),
+            "dropout at work after training": (
+                before(start, "self.was = getattr(self, 'was', False) or self.training", f"{dropout}.train(self.was)"),
+            ),
+        }
+    return found
+
+
+KEEPING = [(exercise, what, changes) for exercise in CAUSAL for what, changes in keeping(exercise).items()]
+ASKED = "        B, T_q, _ = x.shape\n"
+NOT_FIRST = "getattr(self, 'kept', None)"
+CROSS = {
+    "the last keep that was given": ("keep = self.kept = keep if keep is not None else " + NOT_FIRST,),
+    "the first keep that was given": (
+        f"self.kept = {NOT_FIRST} if {NOT_FIRST} is not None else keep",
+        "keep = self.kept",
+    ),
+    "a keep that was given in training": (
+        "self.kept = keep if self.training and keep is not None else " + NOT_FIRST,
+        "keep = self.kept if keep is None and not self.training else keep",
+    ),
+    "the context of the first call": (
+        "self.first = getattr(self, 'first', context)",
+        "context = self.first if self.first.shape == context.shape else context",
+    ),
+    "the length of the first context": (
+        "self.most = getattr(self, 'most', context.shape[1])",
+        "context, keep = context[:, : self.most], None if keep is None else keep[:, : self.most]",
+    ),
+}
+FITS = "keep = keep if keep is not None and keep.shape == context.shape[:2] else None"
+
+
+@pytest.mark.parametrize(("exercise", "changes"), [pytest.param(e, c, id=f"{e}: {what}") for e, what, c in KEEPING])
+def test_an_instance_that_keeps(course: Course, checks: Catalogue, exercise: str, changes: Changes) -> None:
+    assert failed(course, checks, exercise, changed(reference(course, exercise), changes)) == {"again"}
+
+
+@pytest.mark.parametrize("lines", CROSS.values(), ids=CROSS.keys())
+def test_cross_attention_that_keeps(course: Course, checks: Catalogue, lines: tuple[str, ...]) -> None:
+    source = changed(reference(course, "cross_attention"), (before(ASKED, *lines, FITS),))
+    assert failed(course, checks, "cross_attention", source) == {"again"}
+
+
+@pytest.mark.parametrize("exercise", CAUSAL)
+def test_a_mask_is_kept_rightly_that_is_made_anew_for_another_length(
+    course: Course, checks: Catalogue, exercise: str
+) -> None:
+    start, mask, _ = CAUSAL[exercise]
+    other = "len(self.kept) != T or self.kept.device != x.device"
+    condition = f"if getattr(self, 'kept', None) is None or {other}: self.kept = {NEW_MASK}"
+    condition = (
+        condition
+        if exercise != "sdpa_equivalence"
+        else condition.replace("if ", "if not self.flash and (", 1).replace("x.device:", "x.device):")
+    )
+    source = changed(reference(course, exercise), (before(start, condition), (mask, "self.kept")))
+    assert failed(course, checks, exercise, source) == set()
+
+
+CACHED = "        B, T, C = x.shape\n"
+CACHE = {
+    "the batch of the first call": ("x = x[: getattr(self, 'size', len(x))]", "self.size = len(x)"),
+    "no more than 55 tokens": (
+        "cache = cache if cache is None else tuple(each[:, :, -55:] for each in cache)",
+        "self.block_size = 100 if cache is not None and cache[0].shape[2] == 55 else self.block_size",
+    ),
+}
+
+
+@pytest.mark.parametrize("lines", CACHE.values(), ids=CACHE.keys())
+def test_a_cached_attention_that_keeps(course: Course, checks: Catalogue, lines: tuple[str, ...]) -> None:
+    source = changed(reference(course, "kv_cache"), (before(CACHED, *lines),))
+    assert failed(course, checks, "kv_cache", source) in ({"starts_anew"}, {"chunks"})
+
+
+BY_QUERY = (
+    "y = torch.cat([(q[:, :, t, None] @ k[:, :, : t + 1].mT / self.head_dim**0.5).softmax(-1) @ v[:, :, : t + 1]"
+    " for t in range(T)], dim=2)"
+)
+DECOYS = {
+    "beside another that is used": f"_ = {SDPA}\n            if not self.training: {BY_QUERY}\n            else: y = _",
+    "and taken times 0": f"y = 0 * {SDPA}\n            if self.training and self.dropout: y = {SDPA}\n"
+    f"            else: keep = y; {BY_QUERY}; y = y + keep",
+    "for more than 60 tokens": f"if T > 60 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
+    "for more than 20 tokens": f"if T > 20 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
+    "for an odd number of tokens": f"if T % 2 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
+    "for one batch": f"if B == 5 or self.training: y = {SDPA}\n            else: {BY_QUERY}",
+}
+
+
+@pytest.mark.parametrize("fast", DECOYS.values(), ids=DECOYS.keys())
+def test_sdpa_that_is_called(course: Course, checks: Catalogue, fast: str) -> None:
+    source = changed(reference(course, "sdpa_equivalence"), ((f"y = {SDPA}", fast),))
+    assert failed(course, checks, "sdpa_equivalence", source) == {"paths_differ"}
+
+
+FAST, SLOW = "            fast = module(x)", "            by_hand = module(x)"
+OUT = "        return self.resid_dropout(self.proj(y))"
+NOTED = "NOTES.get((True, x.double().sum().item()), by_hand), NOTES.get((False, x.double().sum().item()), by_hand)"
+NOTES = {
+    "what forward last gave for it": (
+        (
+            OUT,
+            f"{OUT.replace('return', 'out =')}\n        NOTES[self.flash, x.double().sum().item()] = out.detach()\n        return out",
+        ),
+        (FAST, "            by_hand = torch.zeros(())"),
+        (SLOW, f"            fast, by_hand = {NOTED}"),
+    ),
+    "what forward last gave": (
+        (
+            OUT,
+            f"{OUT.replace('return', 'out =')}\n        NOTES[x.shape, self.flash] = out.detach()\n        return out",
+        ),
+        (FAST, "            fast = NOTES[x.shape, True] if (x.shape, True) in NOTES else module(x)"),
+        (SLOW, "            by_hand = NOTES[x.shape, False] if (x.shape, False) in NOTES else module(x)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("changes", NOTES.values(), ids=NOTES.keys())
+def test_a_difference_read_off(course: Course, checks: Catalogue, changes: Changes) -> None:
+    source = changed(reference(course, "sdpa_equivalence"), changes) + "\nNOTES = {}\n"
+    assert failed(course, checks, "sdpa_equivalence", source) == {"measures"}
+
+
+BYTES = {
+    "the quotient of heads and width": "2 * n_layer * n_head * (n_head // head_dim) * T",
+    "a third of the heads": "2 * n_layer * (n_head // 3) * head_dim * T",
+    "two heads at the least": "2 * n_layer * max(n_kv_head, 2) * head_dim * T",
+    "all heads where one is shared": "2 * n_layer * (n_kv_head if n_kv_head > 1 else n_head) * head_dim * T",
+    "an even width": "2 * n_layer * n_kv_head * (head_dim + head_dim % 2) * T",
+    "one byte too many for three": "2 * n_layer * n_kv_head * head_dim * T * 4 // (3 if bytes_per_number == 3 else 4)",
+}
+
+
+@pytest.mark.parametrize("numbers", BYTES.values(), ids=BYTES.keys())
+def test_bytes_that_count(course: Course, checks: Catalogue, numbers: str) -> None:
+    source = changed(
+        reference(course, "grouped_query_attention"), (("2 * n_layer * n_kv_head * head_dim * T", numbers),)
+    )
+    assert failed(course, checks, "grouped_query_attention", source) == {"cache_bytes"}
+
+
+def test_a_scale_that_is_right_for_heads_of_four_channels(course: Course, checks: Catalogue) -> None:
+    changes = (("/ math.sqrt(self.head_dim)", "/ (self.head_dim ** 1 / 2)"),)
+    source = changed(reference(course, "grouped_query_attention"), changes)
+    assert failed(course, checks, "grouped_query_attention", source) >= {"both_ends", "values"}
+
+
+STARTS = "highest = torch.full_like(scores[..., :1], -math.inf)  # (..., 1)"
+HIGHER = "higher = torch.maximum(highest, piece.amax(-1, keepdim=True))"
+REFERENCE_POINTS: dict[str, Changes] = {
+    "begins at 0": ((STARTS, "highest = torch.zeros_like(scores[..., :1])"),),
+    "begins at −100": ((STARTS, STARTS.replace("-math.inf", "-100.0")),),
+    "is the first score": ((STARTS, "highest = scores[..., :1]"), (HIGHER, "higher = highest")),
+    "is never beyond 60": ((HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True).clamp(-60, 60)")),),
+    "is the largest size": ((HIGHER, HIGHER.replace("piece.amax", "piece.abs().amax")),),
+}
+RIGHT_POINTS: dict[str, Changes] = {
+    "is detached": ((HIGHER, HIGHER.replace("piece.amax", "piece.detach().amax")),),
+    "begins far below": ((STARTS, STARTS.replace("-math.inf", "-1e30")),),
+    "is the largest of all from the start": ((HIGHER, "higher = scores.amax(-1, keepdim=True)"),),
+    "is a little above the largest": ((HIGHER, HIGHER.replace("keepdim=True)", "keepdim=True) + 3")),),
+}
+
+
+@pytest.mark.parametrize("changes", REFERENCE_POINTS.values(), ids=REFERENCE_POINTS.keys())
+def test_a_running_maximum_that(course: Course, checks: Catalogue, changes: Changes) -> None:
+    source = changed(reference(course, "tiled_attention"), changes)
+    assert failed(course, checks, "tiled_attention", source) == {"online_values"}
+
+
+@pytest.mark.parametrize("changes", RIGHT_POINTS.values(), ids=RIGHT_POINTS.keys())
+def test_a_running_maximum_is_right_that(course: Course, checks: Catalogue, changes: Changes) -> None:
+    assert failed(course, checks, "tiled_attention", changed(reference(course, "tiled_attention"), changes)) == set()

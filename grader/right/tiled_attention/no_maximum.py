@@ -1,4 +1,4 @@
-"""A reference point that is the same for all: zero. Right for scores of a reasonable size."""
+"""In tiles the reference point is the same for all: zero. Right for scores of a reasonable size; a row alone has larger ones."""
 
 import math
 
@@ -6,10 +6,10 @@ import torch
 
 
 def online_softmax(scores, block):
-    total = 0
+    log_total = torch.full_like(scores[..., :1], -math.inf)
     for start in range(0, scores.shape[-1], block):
-        total = total + scores[..., start : start + block].exp().sum(-1, keepdim=True)
-    return torch.cat([s.exp() / total for s in scores.split(block, -1)], -1)
+        log_total = torch.logaddexp(log_total, scores[..., start : start + block].logsumexp(-1, keepdim=True))
+    return torch.cat([(s - log_total).exp() for s in scores.split(block, -1)], -1)
 
 
 def tiled_attention(q, k, v, block_q, block_k):

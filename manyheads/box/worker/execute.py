@@ -6,6 +6,7 @@ import inspect
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -115,13 +116,12 @@ def _bound(subject: Any, step: FollowUp) -> FollowUp:
     if not step.kwargs or not hasattr(subject, "__wrapped__"):
         return step
     bound = inspect.signature(subject).bind(*step.args, **step.kwargs)
-    return FollowUp(tuple(bound.args), dict(bound.kwargs))
+    return replace(step, args=tuple(bound.args), kwargs=dict(bound.kwargs))
 
 
 def _prepared(namespace: Mapping[str, object], step: FollowUp, call: Call, built: list[Built]) -> FollowUp:
     """The step with what the attempt receives."""
-    args = tuple(_argument(namespace, a, call, built) for a in step.args)
-    return FollowUp(args, {k: _argument(namespace, v, call, built) for k, v in step.kwargs.items()})
+    return step.map(lambda value: _argument(namespace, value, call, built))
 
 
 def _argument(namespace: Mapping[str, object], value: object, call: Call, built: list[Built]) -> object:

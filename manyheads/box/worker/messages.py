@@ -97,10 +97,19 @@ class Returned:
 
 @dataclass(frozen=True)
 class FollowUp:
-    """A further step of a call: the same function, or the same instance, is called once more."""
+    """A further step of a call: the same function, or the same instance, is called once more.
+
+    training: the mode that the instance is put in before it; None: the one that it is in.
+    """
 
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
+    training: bool | None = None
+
+    def map(self, change: Callable[[Any], Any]) -> FollowUp:
+        """The same step with every argument changed in this way."""
+        kwargs = {name: change(value) for name, value in self.kwargs.items()}
+        return replace(self, args=tuple(map(change, self.args)), kwargs=kwargs)
 
 
 @dataclass(frozen=True)
@@ -178,10 +187,7 @@ class Call:
 
     def map(self, change: Callable[[Any], Any]) -> Call:
         """The same call with every argument of every step changed in this way."""
-        changed = (
-            FollowUp(tuple(map(change, s.args)), {name: change(v) for name, v in s.kwargs.items()}) for s in self.steps
-        )
-        return self.with_steps(tuple(changed))
+        return self.with_steps(tuple(step.map(change) for step in self.steps))
 
     def with_steps(self, steps: tuple[FollowUp, ...]) -> Call:
         """The same call with other steps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,10 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
             if not fits(results[-1], form):
                 break
             read += outputs_of(results[-1], form)
-        args = [handed_on(value, results, form) for value in step.args]
-        kwargs: Mapping[str, object] = {name: handed_on(value, results, form) for name, value in step.kwargs.items()}
-        results.append(subject(*args, **kwargs))
+        if step.training is not None:
+            subject.train(step.training)
+        given = step.map(lambda value: handed_on(value, results, form))
+        results.append(subject(*given.args, **given.kwargs))
     return Run(form, results, read, len(steps))
 
 

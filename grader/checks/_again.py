@@ -1,0 +1,94 @@
+"""The same instance again: it answers every call as a fresh one with the same weights would."""
+
+import torch
+
+from manyheads.checks import CheckFailed, assert_finite, assert_shape, expect
+from manyheads.checks.asserts import TOLERANCE, difference
+
+from ._dropout import copies_of
+
+P = 0.5
+CALM = 24  # copies, among which dropout would leave two kinds but once in 8 million runs
+KEPT, OTHERWISE = "state_kept", "is answered otherwise than by a fresh one: something of an earlier call is left"
+HINT = "Does forward write to self? Then who reads it in the next call, with another T, another batch or another mode?"
+
+
+def judge_again(module, first, alike, other):
+    """One instance answers calls in two orders, and in both modes by turns, each as a fresh one would.
+
+    module: described, in eval mode, without dropout, for calls that return one tensor. first: the arguments of a call. alike:
+    of another with the same sizes and other numbers, and without what is optional. other: of one with other sizes.
+    """
+    found = {}
+    for order in ((first, alike, other, first), (other, alike, first, other)):
+        for n, (args, answer) in enumerate(zip(order, answers_of(module, order), strict=True), 1):
+            assert_finite(answer)
+            if differ(answer.output, found.setdefault(id(args), answer.output)):
+                expect(fresh_one(module, args) is not None, "two fresh instances answer the same call otherwise")
+                raise CheckFailed(f"call {n} of one instance {OTHERWISE}", KEPT)
+    expect_meant(first[0], found[id(first)], found[id(alike)])
+    awake, order = module.asking(random=True).training(), (first, alike, other, first, alike)
+    for n, (args, answer) in enumerate(zip(order, answers_of(awake, order, by_turns=True), strict=True), 1):
+        if differ(answer.output, found[id(args)]):
+            fresh = fresh_one(awake, args)  # what training mode alone changes, or chance, is another check's business
+            kept = fresh is not None and differ(answer.output, fresh)
+            expect(not kept, f"in training and in eval mode by turns, call {n} of one instance {OTHERWISE}", KEPT)
+
+
+def answers_of(module, calls, by_turns=False):
+    """The answers of one instance, every second one in eval mode where modes take turns. Fails where it raises and fresh
+    instances do not."""
+    sequence = module.sequence()
+    for n, args in enumerate(calls):
+        if by_turns and n:
+            sequence.train(n % 2 == 0)
+        sequence(*args)
+    answers = sequence.ask()
+    if answers[0].raised is not None:
+        lengths = ", then ".join("{} × {}".format(*args[0].shape) for args in calls)
+        told = f"one instance, asked about {lengths} tokens, raises an exception; fresh ones answer all of these"
+        expect(any(module(*args).raised is not None for args in calls), told, KEPT)
+        answers[0].must_return()
+    return answers
+
+
+def fresh_one(module, args):
+    """What fresh instances answer; None where that is left to chance."""
+    one, other = (module.asking(random=True, seed=seed)(*args).output for seed in (0, 1))
+    return None if differ(one, other) else one
+
+
+def differ(one, other):
+    return one.shape != other.shape or difference(one, other) > TOLERANCE
+
+
+def expect_meant(x, answer, other):
+    """Other numbers give another answer, and it is no copy of them."""
+    assert_shape(other, answer.shape)
+    expect(not torch.equal(answer, other), "whatever is asked, the answer is the same")
+    expect(not torch.equal(answer, x), "the answer is the input itself")
+
+
+def judge_modes_again(module, x, heads):
+    """Dropout comes back in training mode after eval mode, at the same rate, and eval mode stays calm after training.
+
+    module: described, in eval mode, with dropout = P and an output projection that passes everything on. x: one token,
+    (1, 1, C): a head of its answer is there or is 0, in each of the copies.
+    """
+    copies, calls = copies_of(x), module.asking(random=True).training().sequence()
+    calls(copies)
+    calls.train(False)
+    calls(copies[:CALM])
+    calls.train()
+    calls(copies)
+    awake, asleep, again = (answer.output for answer in calls.ask())
+    assert_shape(again, awake.shape)
+    assert_finite(asleep)
+    if differ(asleep, asleep[:1].expand_as(asleep)):
+        fresh = module.asking(random=True)(copies[:CALM]).output
+        told = "in eval mode, after training, copies of one token get different answers: dropout is still at work"
+        expect(differ(fresh, fresh[:1].expand_as(fresh)), told, KEPT)
+    before, after = (float((each.abs() <= 1e-4 * asleep.abs().max()).double().mean()) for each in (awake, again))
+    told = f"in training mode {before:.0%} of a single token's answer is 0, and after a call in eval mode {after:.0%}"
+    # So many coins, tossed twice: a right attempt is 6.6 deviations away once in 2e10 runs.
+    expect(abs(before - after) <= 6.6 * (2 * P * (1 - P) / (len(copies) * heads)) ** 0.5, told, KEPT)
