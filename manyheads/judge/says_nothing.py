@@ -27,7 +27,7 @@ FEW = 10  # numbers: of so few, chance may bring some near each other
 CHANCE, CHANCE_OF_FEW = 2.0, 10.0  # times: by so much more than chance must the input change an answer; noise has 0.7
 HUGE, INFINITE = 1e6, 1e3  # from HUGE on a number is as good as infinite
 MOVED = "moved"  # numbers of an argument in other places: the work of some functions
-CONSTANT = "constant"
+CONSTANT, UNCHANGED = "constant", "unchanged"
 SINGLE = "single"  # one number in a tensor, which is constant and a part of much
 TELLING = ("", MOVED)
 TRIED = 3  # inputs, until other numbers change the reference's answer
@@ -188,17 +188,19 @@ def _emptiness(answer: Tensor, call: Call) -> tuple[str, str]:
     if numbers.numel() == 1:
         return SINGLE if numbers.dim() else "", ""
     first = numbers.flatten()[0]
-    if bool((numbers == first).all()):
-        return CONSTANT, f"gives {float(first):g} in every place"
-    if numbers.dim() > 1 and torch.equal(numbers, torch.eye(*numbers.shape[-2:]).double().expand(numbers.shape)):
-        return CONSTANT, "gives 1 on the diagonal and 0 elsewhere"
+    is_one = bool((numbers == first).all())
     for name, given in call.arguments.items():
         if isinstance(given, Tensor) and given.is_floating_point() and not given.is_meta:
             single = given.float()  # the attempt may have been asked in it
             if given.shape == numbers.shape and torch.equal(single, numbers.float()):
-                return "unchanged", f"gives back {label(name)}, unchanged"
+                return UNCHANGED, f"gives back {label(name)}, unchanged"
             if bool((single == first.float()).any()) and _are_of(numbers.float(), single):
-                return MOVED, f"gives back numbers of {label(name)}, and has computed nothing"
+                said = f"gives back numbers of {label(name)}, and has computed nothing"
+                return UNCHANGED if is_one else MOVED, said
+    if is_one:
+        return CONSTANT, f"gives {float(first):g} in every place"
+    if numbers.dim() > 1 and torch.equal(numbers, torch.eye(*numbers.shape[-2:]).double().expand(numbers.shape)):
+        return CONSTANT, "gives 1 on the diagonal and 0 elsewhere"
     return "", ""
 
 

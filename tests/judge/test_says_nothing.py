@@ -27,6 +27,7 @@ def test_answers(attempt, draw):
             attempt.call(name, *each).must_return()
 '''
 OF_NUMBERS = 'ASKED = {"f": lambda draw: [(draw(5, 1),), (draw(5, 7),)]}\n'
+OF_ONES = 'ASKED = {"f": lambda draw: [(torch.ones(5, 7),), (draw(5, 7),)]}\n'
 OF_SIZES = 'ASKED = {"mask": lambda draw: [(1,), (30,)]}\n'
 OF_COUNTS = 'ASKED = {"count": lambda draw: [(2, 3), (4, 5)]}\n'
 BOTH = 'ASKED = {"f": lambda draw: [(draw(5, 7),)], "g": lambda draw: [(draw(5, 7),)]}\n'
@@ -116,6 +117,11 @@ def test_an_answer_that_says_nothing_does_not_pass(judged: Judged, f: object, sa
 )
 def test_a_wrong_answer_keeps_its_points_of_form(judged: Judged, f: object) -> None:
     assert judged(OF_NUMBERS, {"f": cumulated}, {"f": f}).outcome == "passed"
+
+
+def test_a_copy_of_ones_is_a_copy(judged: Judged) -> None:
+    for copy in (lambda x: x, lambda x: x.flatten()[:3]):
+        assert judged(OF_ONES, {"f": cumulated}, {"f": copy}).outcome == "failed"
 
 
 def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> None:
