@@ -12,9 +12,9 @@ from itertools import cycle
 
 from ..box.worker.answers import Output
 from ..box.worker.form import OPAQUE
-from ..box.worker.messages import Call
+from ..box.worker.messages import Build, Call
 from ..checks.answer import Answer, answers_of
-from ..checks.asserts import NONE
+from ..checks.asserts import NONE, assert_finite
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.implementation import Runner
 from ..checks.recording import Exchange, target_of
@@ -46,12 +46,15 @@ def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
     return tuple(map(frozenset, found)) if any(found) else None
 
 
-def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds]) -> CheckFailed | AsksNothingError | None:
+def unanswered(
+    exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds], reference: Runner
+) -> CheckFailed | AsksNothingError | None:
     """Why a check that passed does not count; None if it counts.
 
     Args:
         exchanges: the calls of this check, with their replies.
         kinds: what the reference returns, by the name of the function or class.
+        reference: of whose finite answers an attempt's must be finite, too.
     """
     if not exchanges:
         return AsksNothingError("it asks the attempt nothing")
@@ -78,6 +81,26 @@ def unanswered(exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds]) -> Che
         if target_of(exchange.call) not in answered:
             raised = exchange.reply.raised
             return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
+    return next(filter(None, (_not_finite(exchange, reference) for exchange in exchanges)), None)
+
+
+def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
+    """Say where an answer is NaN, or infinite, and nothing in the reference's is so. In training chance may bring it about."""
+    call, outputs = exchange.call, exchange.reply.outputs
+    in_training = isinstance(call.subject, Build) and call.subject.training
+    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in outputs):
+        return None
+    rights = reference.execute(call).outputs
+    for mine, right, answer in zip(outputs, rights, answers_of(call, exchange.reply), strict=False):
+        if mine.tensor is None or right.tensor is None or bool(right.tensor.isnan().any()):
+            continue
+        # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
+        masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
+        numbers = mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor
+        try:
+            assert_finite(numbers, answer.label)
+        except CheckFailed as failed:
+            return failed
     return None
 
 

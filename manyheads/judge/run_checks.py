@@ -19,6 +19,7 @@ from .check_run import Check, CheckRun
 from .collect import collect_checks
 from .compare_with_reference import compare_with_reference
 from .run_concurrently import run_concurrently
+from .says_nothing import says_nothing
 from .watchdog import HANG_SECONDS, watchdog
 from .withhold import withhold
 
@@ -71,9 +72,23 @@ def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> li
     kinds: what is known of the reference's return values; it is completed here.
     """
     outcomes = run_concurrently(checks, run, lambda check, error: _judged(check, error, run, kinds))
+    outcomes = _of_what_says_something(outcomes, run)
     order = {check.id: place for place, check in enumerate(checks)}
     run.attempt.transcript.sort(key=lambda exchange: order.get(exchange.check, -1))
     return outcomes
+
+
+def _of_what_says_something(outcomes: Sequence[CheckOutcome], run: CheckRun) -> list[CheckOutcome]:
+    """The outcomes, without the passes of checks that ask a function of which no answer says anything."""
+    passed = {outcome.id for outcome in outcomes if outcome.outcome == "passed"}
+    asked: dict[str, list[str]] = {}  # the functions of each check
+    for exchange in run.attempt.transcript:
+        if exchange.check in passed:
+            asked.setdefault(exchange.check, []).append(target_of(exchange.call))
+    targets = [target for each in asked.values() for target in each]
+    empty = says_nothing(list(dict.fromkeys(targets)), run.attempt, run.reference)
+    told = {check: empty[target] for check, each in asked.items() for target in reversed(each) if target in empty}
+    return [replace(o, outcome="failed", evidence=told[o.id]) if o.id in told else o for o in outcomes]
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None) -> CheckOutcome:
@@ -101,7 +116,7 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun, kinds: Ret
     failed = (
         compare_with_reference(asked, run.reference)
         if outcome.fault
-        else unanswered(asked, _return_kinds(check.id, asked, run, kinds))
+        else unanswered(asked, _return_kinds(check.id, asked, run, kinds), run.reference)
     )
     return outcome if failed is None else _told(outcome_of(check.unattempted, failed), failed, asked)
 

@@ -11,6 +11,7 @@ from manyheads.authoring.release import write_release
 from manyheads.authoring.strip import SourceError
 from manyheads.authoring.verify.attempts import verify_attempts, verify_watched
 from manyheads.authoring.verify.claim import Claim
+from manyheads.authoring.verify.empty import verify_empty
 from manyheads.authoring.verify.lessons import LINKS, PREDICTIONS
 from manyheads.authoring.verify.lines import verify_lines
 from manyheads.authoring.verify.mutants import verify_mutants
@@ -43,6 +44,8 @@ WRONG_AT_HOME = "an unlisted wrong attempt fails `course check` and gets no diag
 RIGHT = "every right attempt scores full"
 CHECKED = "every right attempt passes `course check`"
 SILENT = "an attempt that gives no answer passes no check"
+EMPTY = "an attempt whose answers say nothing passes no check"
+FORM = "an attempt with wrong numbers keeps its points of form"
 LINE = "the line of a small fault is found"
 NO_LINE = "no line is told where nothing is wrong"
 
@@ -69,7 +72,7 @@ def verify(box: Box) -> Verify:
 
 
 def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
-    """The claim about attempts that give no answer is about the checks alone: where those are as they were, it holds."""
+    """The claims about attempts that give no answer, or say nothing, are about the checks: where those stay, they hold."""
     course = load_course(folder)
     exercise = course.exercises[0]
     catalogue = Catalogue(course)
@@ -79,6 +82,7 @@ def claims_of(folder: Path, box: Box, pairs: int | None) -> Iterator[Claim]:
     yield verify_watched(catalogue, exercise)
     if pairs is None or (folder / CHECKS).read_bytes() != (TINY / CHECKS).read_bytes():
         yield from verify_silent(course, box, [exercise])
+        yield from verify_empty(course, catalogue, box, [exercise])
     if pairs is None:
         yield from verify_lines(course, box, [exercise])
 
@@ -152,6 +156,8 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         WRONG_AT_HOME: (1, 1),
         CHECKED: (3, 3),
         f"{SILENT} (11 ways)": (11, 11),
+        f"{EMPTY} (16 ways)": (16, 16),
+        f"{FORM} (2 ways)": (2, 2),
         LINE: (10, 10),
         NO_LINE: (10, 10),
         f"{RIGHT} (3 attempts, 1 seeds, float64)": (3, 3),

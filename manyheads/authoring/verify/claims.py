@@ -10,6 +10,7 @@ from ...course import Course, Exercise
 from ...judge.catalogue import Catalogue
 from .attempts import verify_attempts, verify_watched
 from .claim import Claim
+from .empty import verify_empty
 from .lines import verify_lines
 from .mutants import verify_mutants
 from .silent import verify_silent
@@ -42,4 +43,5 @@ def verify_course(course: Course, box: Box, exercises: Sequence[Exercise], effor
     yield from verify_attempts(course, box, exercises, effort.seeds)
     yield from (verify_watched(catalogue, exercise) for exercise in exercises)
     yield from verify_silent(course, box, exercises)
+    yield from verify_empty(course, catalogue, box, exercises)
     yield from verify_lines(course, box, exercises)

@@ -13,7 +13,6 @@ from ...box.level import Box
 from ...course import Course, Exercise
 from ...judge.grade import Judge, Settings
 from ...report.words import score_words
-from ...result import ExerciseResult
 from ...submission import AttemptSource
 from .claim import SECRET, Claim
 
@@ -31,11 +30,7 @@ WAYS = {
     "is a generator": "yield right(*args, **kwargs)",
 }
 SECONDS_PER_CALL, SECONDS = 0.2, 1.0  # short limits, because some of these attempts never end
-_ENDING = """
-
-import os
-
-
+EQUAL = """
 class Equal:
     def __eq__(self, other):
         return True
@@ -45,7 +40,15 @@ class Equal:
 
     def __call__(self, *args, **kwargs):
         return self
+"""
+_ENDING = """
 
+theirs = dict(globals())
+
+import os
+
+import torch
+{helpers}
 
 def instead_of(right):
     def answer(*args, **kwargs):
@@ -54,12 +57,12 @@ def instead_of(right):
     return answer
 
 
-for name, value in list(globals().items()):
-    if getattr(value, "__module__", None) != __name__ or name in ("Equal", "instead_of"):
+for name, value in theirs.items():
+    if getattr(value, "__module__", None) != __name__:
         continue
     if isinstance(value, type):
-        if "{forward}" in vars(value):
-            setattr(value, "{forward}", instead_of(getattr(value, "{forward}")))
+        if "{method}" in vars(value):
+            setattr(value, "{method}", instead_of(getattr(value, "{method}")))
     elif callable(value):
         globals()[name] = instead_of(value)
 """
@@ -71,30 +74,27 @@ def verify_silent(course: Course, box: Box, exercises: Sequence[Exercise]) -> It
     with_short_limits = replace(course, file=course.file.model_copy(update={"limits": limits}))
     judge = Judge(with_short_limits, box, Settings(SECRET, exercises=tuple(e.id for e in exercises), diagnoses=False))
     for exercise in exercises:
-        reference = exercise.solution.read_text(encoding="utf-8")
-        methods = ("forward", "__init__") if "def forward(" in reference else ("forward",)
-        tried = [
-            (way, _grade(judge, exercise, reference + _ending(body, method)))
-            for method in methods
-            for way, body in WAYS.items()
-        ]
-        failures = tuple(
-            f"an attempt that {way} earns {score_words(result.score)} with {_passed(result)}"
-            for way, result in tried
-            if result.score or any(check.outcome == "passed" for check in result.checks)
-        )
+        methods = ("forward", "__init__") if "def forward(" in exercise.solution.read_text("utf-8") else ("forward",)
+        tried = [(way, replaced(exercise, body, EQUAL, method)) for method in methods for way, body in WAYS.items()]
         says = f"an attempt that gives no answer passes no check ({len(tried)} ways)"
         ask = "let these checks ask every function for an answer"
-        yield Claim(exercise.id, says, len(tried) - len(failures), len(tried), failures, next=ask)
+        yield earns_nothing(judge, exercise, says, tried, ask)
 
 
-def _ending(body: str, method: str) -> str:
-    return _ENDING.replace("{body}", body).replace("{forward}", method)
+def replaced(exercise: Exercise, body: str, helpers: str, method: str = "forward") -> str:
+    """Return the text of the reference in which `body` stands for every function and every module's `method`.
+
+    The body is given `right`, what it stands for, with `args` and `kwargs`. helpers: what it needs.
+    """
+    ending = _ENDING.replace("{helpers}", helpers).replace("{body}", body).replace("{method}", method)
+    return exercise.solution.read_text("utf-8") + ending
 
 
-def _grade(judge: Judge, exercise: Exercise, text: str) -> ExerciseResult:
-    return judge.grade_attempt("silent", exercise, AttemptSource(f"{exercise.id}.py", text))
-
-
-def _passed(result: ExerciseResult) -> str:
-    return ", ".join(check.id for check in result.checks if check.outcome == "passed")
+def earns_nothing(judge: Judge, exercise: Exercise, says: str, tried: Sequence[tuple[str, str]], next_: str) -> Claim:
+    """Return the claim that none of these attempts, each with its way, passes a check."""
+    failures = []
+    for way, text in tried:
+        result = judge.grade_attempt("silent", exercise, AttemptSource(f"{exercise.id}.py", text))
+        if passed := ", ".join(check.id for check in result.checks if check.outcome == "passed"):
+            failures.append(f"an attempt that {way} earns {score_words(result.score)} with {passed}")
+    return Claim(exercise.id, says, len(tried) - len(failures), len(tried), tuple(failures), next=next_)
