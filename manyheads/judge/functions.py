@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ..box.worker.answers import Raised
-from ..box.worker.messages import Call
+from ..box.worker.messages import Build, Call
 from ..checks.explain import is_undefined, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
@@ -20,7 +20,7 @@ from ..diagnosis.agree import comparable
 from ..result import FunctionResult, State
 from ..submission.unwritten import stub_still_ends, unwritten_methods, unwritten_names
 from ..submission.uses import named_in, uses
-from .advice import advice
+from .advice import advice, of_another_kind
 
 IsRight = Callable[[Exchange], bool]
 STUB_ENDS = "raise NotImplementedError() still stands in your code: take it out once the rest is written"
@@ -40,6 +40,7 @@ class Seen:
     check: str = ""
     evidence: str = ""
     raised: Raised | None = None
+    is_class: bool = False  # it is asked for as one
 
 
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -72,7 +73,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
 def _evidence(seen: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         return _of_the_stub(seen.name, source) if state == "unwritten" else ""
-    said = advice(source, seen.raised) if seen.raised else ""
+    said = of_another_kind(source, seen.name, seen.is_class) or (advice(source, seen.raised) if seen.raised else "")
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 
 
@@ -93,7 +94,8 @@ def _undefined_name(seen: Seen) -> str:
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
     """A function of the file that may be meant, "" where none is called nearly so."""
     others = [each for each in named_in(source) if each not in asked]
-    return next(iter(get_close_matches(name, others, 1)), "")
+    same = [each for each in others if each.lower() == name.lower()]
+    return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")
 
 
 def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
@@ -169,6 +171,7 @@ def seen_by_checks(
             failed.setdefault(name, outcome)
     unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
     asked = {target_of(e.call) for e in transcript}
+    built = {e.call.subject.target for e in transcript if isinstance(e.call.subject, Build)}
     undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
     empty = {
         name for name in asked if all(says_unwritten(e.reply.raised) for e in transcript if target_of(e.call) == name)
@@ -176,6 +179,7 @@ def seen_by_checks(
     return [
         Seen(
             name,
+            is_class=name in built,
             is_asked=name in asked,
             is_undefined=name in undefined,
             is_empty=name in empty,

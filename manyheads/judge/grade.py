@@ -25,7 +25,7 @@ from ..errors import CourseFault
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome, ProvedLine, Result
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
-from ..submission.lines import told_in_cells
+from ..submission.standing import told_of_file
 from .attempt import AttemptRunner
 from .by_function import Conversation, by_function
 from .check_run import CheckRun
@@ -118,7 +118,7 @@ class Judge:
             unattempted = self._checks.unattempted(exercise.checks)
             verdict = Verdict(all_ended(unattempted, "skipped", FAILED_ITSELF))
         self.seconds += time.perf_counter() - started
-        return told_in_cells(verdict.result(exercise, source.note), source)
+        return told_of_file(verdict.result(exercise, source.note), source)
 
     def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
         """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""

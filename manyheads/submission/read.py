@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .conflict import conflict_line
 from .digest import code_digest
-from .notebook import NotebookError, NotebookSource, read_notebook, without_engine
+from .notebook import Aside, NotebookError, NotebookSource, read_notebook, without_engine
 from .statements import statements_of
 from .text import decoded, with_newlines
 
@@ -30,6 +30,7 @@ class AttemptSource:
     missing: whether there is no file.
     note: what the student should know about which file was read.
     cells: of a notebook, the line at which each cell begins; a cell that fails does not stop the others.
+    aside: of a notebook, the cells that would define something if they were code.
     """
 
     name: str
@@ -38,11 +39,12 @@ class AttemptSource:
     missing: bool = False
     note: str = ""
     cells: tuple[int, ...] = ()
+    aside: tuple[Aside, ...] = ()
 
     @property
     def digest(self) -> str:
         """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
-        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
+        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells), *map(str, self.aside))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -90,7 +92,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
         if path.suffix == ".ipynb":
             notebook = _read_notebook(path, text)
             _refuse_many_lines(path, notebook.source)
-            return AttemptSource(path.name, notebook.source, cells=notebook.cells)
+            return AttemptSource(path.name, notebook.source, cells=notebook.cells, aside=notebook.aside)
         _refuse_many_lines(path, text)
         if conflict_line(text) is not None and not statements_of(text):  # most texts need not be parsed here
             _refuse_conflict(path, text)

@@ -9,7 +9,7 @@ from .statements import statements_of
 
 UNTOUCHED = "stub_untouched"  # the misconception's id
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes that bring nothing
 
 
@@ -24,7 +24,7 @@ def is_unwritten(source: str) -> bool:
     nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
         return False
-    definitions = [node for node in nodes if isinstance(node, _DEFINITIONS)]
+    definitions = [node for node in nodes if isinstance(node, DEFINITIONS)]
     return bool(definitions) and all(_is_empty(definition) for definition in definitions)
 
 
@@ -34,13 +34,13 @@ def unwritten_names(source: str) -> frozenset[str]:
 
     Where a name is defined twice the last definition counts.
     """
-    last = {part.name: part for part in statements_of(source) if isinstance(part, _DEFINITIONS)}
-    return frozenset(name for name, definition in last.items() if _has_no_content(definition))
+    last = {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
+    return frozenset(name for name, definition in last.items() if has_no_content(definition))
 
 
 def stub_still_ends(source: str, name: str) -> bool:
     """Whether something is written in the function, or in a method of the class, and the stub's `raise` stands beside it."""
-    last = [part for part in statements_of(source) if isinstance(part, _DEFINITIONS) and part.name == name][-1:]
+    last = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name][-1:]
     bodies = [node.body for part in last for node in ast.walk(part) if isinstance(node, ast.FunctionDef)]
     return any(any(map(_is_stub, body)) and not all(map(_does_nothing, body)) for body in bodies)
 
@@ -49,15 +49,16 @@ def unwritten_methods(source: str, name: str) -> list[str]:
     """The methods of this class that have no content, where others have some."""
     last = [part for part in statements_of(source) if isinstance(part, ast.ClassDef) and part.name == name][-1:]
     methods = [node for part in last for node in part.body if isinstance(node, ast.FunctionDef)]
-    empty = [method.name for method in methods if _has_no_content(method)]
+    empty = [method.name for method in methods if has_no_content(method)]
     return empty if len(empty) < len(methods) else []
 
 
-def _has_no_content(definition: _Definition) -> bool:
+def has_no_content(definition: _Definition) -> bool:
+    """Return whether a function or class is as empty as the stub's, and so is all that stands in it."""
     if not _is_empty(definition):  # as most are not: this spares looking at all that stands in it
         return False
     return not any(
-        isinstance(node, ast.Lambda) or (isinstance(node, _DEFINITIONS) and not _is_empty(node))
+        isinstance(node, ast.Lambda) or (isinstance(node, DEFINITIONS) and not _is_empty(node))
         for node in ast.walk(definition)
     )
 
