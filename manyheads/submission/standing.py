@@ -194,7 +194,8 @@ def _not_reached(source: AttemptSource, place: _Place) -> str:
 def _as_text(source: AttemptSource, statements: Sequence[ast.stmt], name: str) -> str:
     """Where a definition of this name stands that is no code; "" where none does."""
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b", re.MULTILINE)
-    for node in (node for statement in statements for node in ast.walk(statement)):
+    is_mentioned = re.search(rf"(?:def|class)[ \t]+{re.escape(name)}\b", source.source)
+    for node in (node for statement in statements if is_mentioned for node in ast.walk(statement)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and header.search(node.value):
             return (
                 f"stands inside the string that begins on {_line(source, node)}: that is text, not code. "
