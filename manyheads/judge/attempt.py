@@ -15,7 +15,7 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.recording import Exchange, Question
 from ..submission import AttemptSource
 from .memory import Memory
-from .validate_reply import validate_reply, without_impossible_lines
+from .validate_reply import as_the_text_says, validate_reply, without_impossible_lines
 
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
@@ -152,7 +152,7 @@ class AttemptRunner:
             self._one_by_one = True
             return none
         self._spent += time.monotonic() - started
-        return [without_impossible_lines(reply, self._lines) for reply in replies]
+        return [self._read(reply) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
         if self._connection is None:
@@ -187,7 +187,7 @@ class AttemptRunner:
         connection = self._connection
         assert connection is not None
         try:
-            return without_impossible_lines(connection.ask(message, allowed + extra), self._lines)
+            return self._read(connection.ask(message, allowed + extra))
         except AttemptEnded:
             self._connection = None
             self._ends += 1
@@ -195,6 +195,9 @@ class AttemptRunner:
         finally:
             self._spent += max(0.0, time.monotonic() - started - extra)
             self._count(connection)
+
+    def _read(self, reply: Reply) -> Reply:
+        return as_the_text_says(without_impossible_lines(reply, self._lines), self._source.source)
 
     def _count(self, connection: Connection) -> None:
         self._received, connection.received = self._received + connection.received, 0

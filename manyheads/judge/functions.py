@@ -12,18 +12,19 @@ from difflib import get_close_matches
 
 from ..box.worker.answers import Raised
 from ..box.worker.messages import Build, Call
-from ..checks.explain import is_undefined, says_unwritten
+from ..checks.explain import is_left_open, is_undefined, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import sanitize
 from ..diagnosis.agree import comparable
 from ..result import FunctionResult, State
-from ..submission.unwritten import stub_still_ends, unwritten_methods, unwritten_names
+from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from ..submission.uses import named_in, uses
 from .advice import advice, of_another_kind
+from .did_you_mean import did_you_mean
 
 IsRight = Callable[[Exchange], bool]
-STUB_ENDS = "raise NotImplementedError() still stands in your code: take it out once the rest is written"
+STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 _NOT_ASKED = ("timeout", "crashed", "skipped")  # of the rest: what came before may have used up the attempt's time
 
 
@@ -52,6 +53,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
     """
     in_question = any(each.is_wrong or not each.is_asked for each in seen)  # else the text need not be read
     unwritten = unwritten_names(source) if in_question else frozenset[str]()
+    unwritten |= {e.name for e in seen if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)}
     found: dict[str, FunctionResult] = {}
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
@@ -73,16 +75,18 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
 def _evidence(seen: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         return _of_the_stub(seen.name, source) if state == "unwritten" else ""
-    said = of_another_kind(source, seen.name, seen.is_class) or (advice(source, seen.raised) if seen.raised else "")
+    said = of_another_kind(source, seen.name, seen.is_class)
+    said = said or (advice(source, seen.raised) or did_you_mean(source, seen.raised) if seen.raised else "")
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 
 
 def _of_the_stub(name: str, source: str) -> str:
     """What the stub has left of a function or class that is begun; "" where nothing is."""
-    if stub_still_ends(source, name):
-        return STUB_ENDS
-    left = unwritten_methods(source, name)
-    return f"its {' and '.join(left)} {'are' if len(left) > 1 else 'is'} not written yet" if left else ""
+    if left := left_over_raise(source, name):
+        where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
+        return f"{STUB_ENDS} {where}: take that line out once the rest is written"
+    methods = unwritten_methods(source, name)
+    return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
 
 
 def _undefined_name(seen: Seen) -> str:

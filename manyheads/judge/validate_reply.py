@@ -8,6 +8,7 @@ from itertools import cycle
 from ..box.worker.answers import Output, Raised, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.messages import Build, Call, StandIn
+from ..submission.unwritten import is_beside_code
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
@@ -47,6 +48,16 @@ def without_impossible_lines(reply: Reply, lines: int) -> Reply:
         return reply
     raised = None if reply.raised is None else _within(reply.raised, lines)
     return dataclasses.replace(reply, raised=raised, stopped=tuple(_within(each, lines) for each in reply.stopped))
+
+
+def as_the_text_says(reply: Reply, source: str) -> Reply:
+    """Return the reply, in which a NotImplementedError says whether the function that raises it has something in it."""
+    raised = reply.raised
+    if raised is None or raised.type != "NotImplementedError" or not raised.line:
+        return reply
+    return dataclasses.replace(
+        reply, raised=dataclasses.replace(raised, in_written=is_beside_code(source, raised.line))
+    )
 
 
 def _within(raised: Raised, lines: int) -> Raised:

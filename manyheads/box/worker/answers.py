@@ -24,6 +24,8 @@ class Raised:
 
     stage: "load", "build", "call" or "gradient".
     line: the innermost line of the student's own file in the traceback, None if there is none.
+    in_written: of a NotImplementedError, whether the function that raises it has something written in it. The worker does not
+    say so: it is read from the text.
     """
 
     type: str
@@ -31,6 +33,7 @@ class Raised:
     message: str
     stage: str
     line: int | None
+    in_written: bool = False
 
 
 @dataclass(frozen=True)
