@@ -120,6 +120,15 @@ def test_exceptions_while_importing_are_told_in_the_same_way(box):
     assert (reply.raised.message, reply.raised.line) == (r"caf\udce9", 1)
 
 
+def test_what_python_says_of_a_text_names_no_line_of_joined_cells(box):
+    connection = box.attempt(LIMITS)
+    try:
+        reply = connection.ask(Load("x = 1\ny = (\n", "a.ipynb", (1, 2)), 20.0)
+    finally:
+        connection.close()
+    assert [(each.message, each.line) for each in reply.stopped] == [("'(' was never closed", 2)]
+
+
 MODULE = (
     HOSTILE_STR
     + """

@@ -104,12 +104,14 @@ def raised_by(error: BaseException, stage: str, source: str) -> Raised:
     """Return the exception as data, whatever its class says of itself. Raises nothing."""
     bases = [base for base in _BASES(type(error)) if base is not object]
     names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))  # Python's own stand last
-    return Raised(names[0], names, _message(error), stage, _line(error, source))
+    return Raised(names[0], names, _message(error, source), stage, _line(error, source))
 
 
-def _message(error: BaseException) -> str:
+def _message(error: BaseException, source: str) -> str:
     """Return its text; "" where a __str__ of the attempt's own raises, in whatever way."""
     try:
+        if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
+            return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]  # without a line of joined cells
         return plain(str(error), MESSAGE_LIMIT)
     except BaseException:
         return ""
