@@ -64,7 +64,7 @@ class FunctionResult(_Model):
     "unrun" where the notebook's cell has not run; "unseen" where no check has asked it.
     waits_for: of one that is waiting or right so far, that other function.
     check, evidence: of one that is wrong, the title of the first check that saw it, and what it saw; of one that is unwritten,
-    what the stub has left beside what is written there.
+    what the stub has left beside what is written there; of one that is undefined, where it stands and why it is not seen.
     near: of one that is undefined, a name of the file that may be meant.
     own_check: what the file's own visible check says of it.
     """

@@ -16,6 +16,8 @@ from torch import Tensor
 
 from .worker import answers
 from .worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
+from .worker.execute import BASES_LIMIT
+from .worker.text import NAME_LIMIT, WORDS_LIMIT
 from .worker.wire import LENGTH
 
 HEADER_LIMIT = 1 << 20  # bytes of JSON
@@ -29,8 +31,8 @@ class BadReply(Exception):
 
 M = TypeVar("M")
 Answer = TypeVar("Answer")
-Name = Annotated[str, Field(max_length=200)]
-Words = Annotated[str, Field(max_length=4000)]
+Name = Annotated[str, Field(max_length=NAME_LIMIT)]
+Words = Annotated[str, Field(max_length=WORDS_LIMIT)]
 
 
 def _one_of(words: frozenset[str]) -> AfterValidator:
@@ -67,7 +69,7 @@ class TensorRef(Model):
 class _Raised(Model):
     kind: Literal["Raised"] = Field(alias="$")
     type: Name
-    bases: list[Name] = Field(max_length=50)
+    bases: list[Name] = Field(max_length=BASES_LIMIT)
     message: Words
     stage: Literal["load", "build", "call", "gradient"]
     line: Size | None

@@ -38,6 +38,7 @@ def _kind(type_: str, pattern: str, meaning: str, misconception: str | None = No
 
 # What says nothing of the functions that are written.
 _UNWRITTEN = _kind("NotImplementedError", "", "nothing is written here yet", "stub_untouched")
+_LEFT_OPEN = _kind("NotImplementedError", r"(?!)", "the case that comes to this line is not written yet")
 _UNDEFINED = _kind(
     "AttributeError",
     r"is not defined in this file",
@@ -204,6 +205,7 @@ KINDS = (
     _kind("RecursionError", "", "a function calls itself without end"),
     _kind("EOFError", r"reading a line", "input() waits for somebody to type, and nobody does while a file is checked"),
     *_OF_PYTORCH,  # last, for a release records the place of a kind here
+    _LEFT_OPEN,
 )
 _IN_ORDER = (_NUMBERS_AS_MASK, *_OF_PYTORCH, *KINDS)
 
@@ -222,7 +224,12 @@ def says_unwritten(raised: Raised | None) -> bool:
 
 def is_unfinished(raised: Raised) -> bool:
     """Whether what was called is not written or not there yet, which says nothing of the functions that are."""
-    return kind_of(raised) in (_UNWRITTEN, _UNDEFINED)
+    return kind_of(raised) in (_UNWRITTEN, _LEFT_OPEN, _UNDEFINED)
+
+
+def is_left_open(raised: Raised | None) -> bool:
+    """Return whether a function that has something in it says that a part of it is not written yet."""
+    return raised is not None and kind_of(raised) is _LEFT_OPEN
 
 
 def is_undefined(raised: Raised) -> bool:
@@ -245,7 +252,7 @@ def kind_of(raised: Raised) -> Kind | None:
     """The first kind that matches; None if none does."""
     for kind in _IN_ORDER:
         if kind.type in raised.bases and kind.pattern.search(raised.message) and not (kind.at_call and raised.line):
-            return kind
+            return _LEFT_OPEN if kind is _UNWRITTEN and raised.in_written else kind
     return None
 
 

@@ -142,7 +142,7 @@ def diagnose(
         if not caused and not _answers_by_chance(subject, exchanges):
             exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
-    order = [*exceptions, *named, *suspects, *(proven[o.id] for o in unfinished)]
+    order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
     return Diagnosis(
         tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
         tuple(_diagnosed(bank, id_, ()) for id_ in dict.fromkeys(also)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ..box.worker.answers import Raised
 from ..checks.explain import is_refusal
@@ -22,6 +23,10 @@ _LIMITS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _METHODS = ("__init__", "forward")
 _ASKED = ("size", "dim", "numel", "is_integer")
 _COUNTED = ("len", "int", "min", "max", "abs", "divmod", "isinstance")
+_GIVEN, _COMPUTED, _OTHER = range(
+    3
+)  # made of arguments and their sizes; of sizes of what was computed, too; of anything
+PLACES = 16  # at which guards are looked for: of one attempt's calls hundreds raise, and each may raise at another line
 _PARTS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple, ast.List, ast.Slice, ast.Starred)
 
 
@@ -55,7 +60,7 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
     function that calls another one meets the other's guard.
     """
     places = {(target, each.line): each for target, each in raised.values()}  # hundreds of calls raise at one place
-    own = (guard_of(source, target, each) for (target, _), each in places.items())
+    own = (guard_of(source, target, each) for (target, _), each in islice(places.items(), PLACES))
     guards = {guard.line: guard for guard in own if guard is not None}
     return {
         i: guards[each.line]
@@ -114,8 +119,10 @@ def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
 
 
 def _divides(test: ast.expr) -> bool:
-    operators = (node.op for node in ast.walk(test) if isinstance(node, ast.BinOp))
-    return any(isinstance(each, ast.Mod | ast.FloorDiv) for each in operators) or "divmod" in ast.dump(test)
+    nodes = list(ast.walk(test))
+    operators = (node.op for node in nodes if isinstance(node, ast.BinOp))
+    named = any(isinstance(node, ast.Name) and node.id == "divmod" for node in nodes)
+    return named or any(isinstance(each, ast.Mod | ast.FloorDiv) for each in operators)
 
 
 class _Sizes:
@@ -127,58 +134,51 @@ class _Sizes:
 
     def __init__(self, function: ast.FunctionDef, line: int) -> None:
         given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-        self._names = {argument.arg for argument in given}
-        self._computed = set[str]()  # names of sizes of what was computed
-        self._may_be_computed = False
+        self._names = {argument.arg: _GIVEN for argument in given}
         for node in _in_order(function.body, line):
-            self._bind(node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            self._bind(targets, _OTHER if node.value is None else self._made_of(node.value))
 
     def decide(self, test: ast.expr) -> bool:
         """Whether sizes alone decide this test."""
         operators = [op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops]
         limits = bool(operators) and all(isinstance(op, _LIMITS) for op in operators)
-        return self._are_all_of(test, may_be_computed=limits)
+        return self._made_of(test) <= (_COMPUTED if limits else _GIVEN)
 
-    def _are_all_of(self, node: ast.expr, may_be_computed: bool) -> bool:
-        before, self._may_be_computed = self._may_be_computed, may_be_computed
-        try:
-            return self.are_all_of(node)
-        finally:
-            self._may_be_computed = before
-
-    def are_all_of(self, node: ast.expr) -> bool:
-        """Whether this is made of sizes alone."""
-        if isinstance(node, ast.Constant):
-            return True
-        if isinstance(node, ast.Name):
-            return node.id in self._names or (self._may_be_computed and node.id in self._computed)
-        if isinstance(node, ast.Attribute):
-            return (self._may_be_computed and node.attr == "shape") or self.are_all_of(node.value)
-        if isinstance(node, ast.Subscript):
-            return self.are_all_of(node.value) and self.are_all_of(node.slice)
-        if isinstance(node, ast.Call):
-            return self._asks_sizes(node.func) and all(map(self.are_all_of, node.args))
-        if isinstance(node, ast.NamedExpr):
-            self._bind([node.target], node.value)
-            return self.are_all_of(node.value)
+    def _made_of(self, node: ast.expr) -> int:
+        """Return what a value is made of. Each node is looked at once: a student chooses how deep the text is nested."""
+        match node:
+            case ast.Constant():
+                return _GIVEN
+            case ast.Name():
+                return self._names.get(node.id, _OTHER)
+            case ast.Attribute():
+                return _size_of(self._made_of(node.value)) if node.attr == "shape" else self._made_of(node.value)
+            case ast.Subscript():
+                return max(self._made_of(node.value), self._made_of(node.slice))
+            case ast.Call():
+                return max([self._made_by(node.func), *map(self._made_of, node.args)])
+            case ast.NamedExpr():
+                made_of = self._made_of(node.value)
+                self._bind([node.target], made_of)
+                return made_of
         if isinstance(node, _PARTS):
-            return all(self.are_all_of(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-        return False
+            parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+            return max(map(self._made_of, parts), default=_GIVEN)
+        return _OTHER
 
-    def _asks_sizes(self, func: ast.expr) -> bool:
+    def _made_by(self, func: ast.expr) -> int:
         if isinstance(func, ast.Attribute) and func.attr in _ASKED:
-            return self._may_be_computed or self.are_all_of(func.value)
-        return isinstance(func, ast.Name) and func.id in _COUNTED
+            return _size_of(self._made_of(func.value))
+        return _GIVEN if isinstance(func, ast.Name) and func.id in _COUNTED else _OTHER
 
-    def _bind(self, targets: Iterable[ast.expr], value: ast.expr | None) -> None:
+    def _bind(self, targets: Iterable[ast.expr], made_of: int) -> None:
         names = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
-        names.discard("self")
-        self._names -= names
-        self._computed -= names
-        if value is not None and self._are_all_of(value, may_be_computed=False):
-            self._names |= names
-        elif value is not None and self._are_all_of(value, may_be_computed=True):
-            self._computed |= names
+        self._names.update(dict.fromkeys(names - {"self"}, made_of))
+
+
+def _size_of(made_of: int) -> int:
+    return min(made_of, _COMPUTED)
 
 
 def _in_order(body: Sequence[ast.stmt], line: int) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:

@@ -9,6 +9,7 @@ from itertools import islice
 from ..box.worker.answers import Raised
 from ..checks.explain import is_shape_fault
 from ..submission.statements import statements_of
+from ..submission.unwritten import DEFINITIONS
 
 TRANSPOSED = "`.T` turns all the axes around, not the last two alone: .transpose(-2, -1) does."
 AXIS_LOST = "A sum or a maximum over an axis loses that axis: with keepdim=True it stays, with size 1."
@@ -30,6 +31,37 @@ def advice(source: str, raised: Raised) -> str:
     if any(_loses_its_axis(n) or (isinstance(n, ast.Name) and n.id in lost) for n in divided):
         return AXIS_LOST
     return ""
+
+
+def of_another_kind(source: str, name: str, is_class: bool) -> str:
+    """Return a sentence where what has the name is no plain function, or no class, where one is asked for; else "".
+
+    is_class: whether a class is asked for.
+    """
+    found = [each for each in statements_of(source) if isinstance(each, DEFINITIONS) and each.name == name]
+    match found[-1:]:
+        case [ast.AsyncFunctionDef() as last] if not is_class:
+            return f"It is an `async def`, written on line {last.lineno}, so that a call gives a coroutine: take `async` away"
+        case [ast.ClassDef() as last] if not is_class:
+            return f"It is a class, written on line {last.lineno}, and a function is asked for"
+        case [ast.FunctionDef() as last] if not is_class and (yields := _yields_in(last)):
+            return f"A `yield` makes it a generator, written on line {yields}: return the answer"
+        case [ast.FunctionDef() | ast.AsyncFunctionDef() as last] if is_class:
+            return f"It is a function, written on line {last.lineno}, and a class is asked for"
+    return ""
+
+
+def _yields_in(function: ast.FunctionDef) -> int:
+    """Return the line of the first `yield` that is the function's own, 0 where it has none."""
+    left: list[ast.AST] = list(function.body)
+    lines = []
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            lines.append(node.lineno)
+        if not isinstance(node, (*DEFINITIONS, ast.Lambda, ast.GeneratorExp)):
+            left += ast.iter_child_nodes(node)
+    return min(lines, default=0)
 
 
 def _covers(node: ast.stmt | ast.expr, line: int) -> bool:

@@ -18,7 +18,7 @@ from ..checks.explain import is_dtype_fault, is_refusal
 from ..checks.recording import Exchange, Question
 from ..submission import AttemptSource
 from .memory import Memory
-from .validate_reply import validate_reply
+from .validate_reply import as_the_text_says, validate_reply
 
 SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
 FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
@@ -167,7 +167,7 @@ class AttemptRunner:
             self._one_by_one = True
             return none
         self._spent += time.monotonic() - started
-        return [within_file(reply, self._lines) for reply in replies]
+        return [self._read(reply) for reply in replies]
 
     def _execute_as(self, call: Call, dtype: str) -> Reply:
         if self._connection is None:
@@ -210,7 +210,7 @@ class AttemptRunner:
         connection = self._connection
         assert connection is not None
         try:
-            return within_file(connection.ask(message, allowed), self._lines)
+            return self._read(connection.ask(message, allowed))
         except AttemptEnded:
             self._connection = None
             self._ends += 1
@@ -218,6 +218,9 @@ class AttemptRunner:
         finally:
             self._spent += time.monotonic() - started
             self._count(connection)
+
+    def _read(self, reply: Reply) -> Reply:
+        return as_the_text_says(within_file(reply, self._lines), self.source.source)
 
     def _count(self, connection: Connection) -> None:
         self._received, connection.received = self._received + connection.received, 0

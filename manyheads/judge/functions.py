@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from ..box.worker.answers import Raised
-from ..box.worker.messages import Call
-from ..checks.explain import is_undefined, says_unwritten
+from ..box.worker.messages import Build, Call
+from ..checks.explain import is_left_open, is_undefined, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import sanitize
 from ..diagnosis.agree import comparable
 from ..result import FunctionResult, State
-from ..submission.unwritten import stub_still_ends, unwritten_methods, unwritten_names
+from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from ..submission.uses import named_in, uses
-from .advice import advice
+from .advice import advice, of_another_kind
+from .did_you_mean import did_you_mean
 
 IsRight = Callable[[Exchange], bool]
-STUB_ENDS = "raise NotImplementedError() still stands in your code: take it out once the rest is written"
+STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
 _NOT_ASKED = ("timeout", "crashed", "skipped")  # of the rest: what came before may have used up the attempt's time
 
 
@@ -40,6 +41,7 @@ class Seen:
     check: str = ""
     evidence: str = ""
     raised: Raised | None = None
+    is_class: bool = False  # it is asked for as one
 
 
 def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
@@ -51,6 +53,7 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
     """
     in_question = any(each.is_wrong or not each.is_asked for each in seen)  # else the text need not be read
     unwritten = unwritten_names(source) if in_question else frozenset[str]()
+    unwritten |= {e.name for e in seen if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)}
     found: dict[str, FunctionResult] = {}
     for each in seen:
         used = uses(source, each.name) if in_question else frozenset[str]()
@@ -72,16 +75,18 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
 def _evidence(seen: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         return _of_the_stub(seen.name, source) if state == "unwritten" else ""
-    said = advice(source, seen.raised) if seen.raised else ""
+    said = of_another_kind(source, seen.name, seen.is_class)
+    said = said or (advice(source, seen.raised) or did_you_mean(source, seen.raised) if seen.raised else "")
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 
 
 def _of_the_stub(name: str, source: str) -> str:
     """What the stub has left of a function or class that is begun; "" where nothing is."""
-    if stub_still_ends(source, name):
-        return STUB_ENDS
-    left = unwritten_methods(source, name)
-    return f"its {' and '.join(left)} {'are' if len(left) > 1 else 'is'} not written yet" if left else ""
+    if left := left_over_raise(source, name):
+        where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
+        return f"{STUB_ENDS} {where}: take that line out once the rest is written"
+    methods = unwritten_methods(source, name)
+    return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
 
 
 def _undefined_name(seen: Seen) -> str:
@@ -93,7 +98,8 @@ def _undefined_name(seen: Seen) -> str:
 def _near(name: str, source: str, asked: Sequence[str]) -> str:
     """A function of the file that may be meant, "" where none is called nearly so."""
     others = [each for each in named_in(source) if each not in asked]
-    return next(iter(get_close_matches(name, others, 1)), "")
+    same = [each for each in others if each.lower() == name.lower()]
+    return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")
 
 
 def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
@@ -169,6 +175,7 @@ def seen_by_checks(
             failed.setdefault(name, outcome)
     unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
     asked = {target_of(e.call) for e in transcript}
+    built = {e.call.subject.target for e in transcript if isinstance(e.call.subject, Build)}
     undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
     empty = {
         name for name in asked if all(says_unwritten(e.reply.raised) for e in transcript if target_of(e.call) == name)
@@ -176,6 +183,7 @@ def seen_by_checks(
     return [
         Seen(
             name,
+            is_class=name in built,
             is_asked=name in asked,
             is_undefined=name in undefined,
             is_empty=name in empty,

@@ -25,7 +25,7 @@ from ..errors import CourseFault
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
 from ..submission import AttemptSource, Submission, code_digest, read_attempt
-from ..submission.lines import told_in_cells
+from ..submission.standing import told_of_file
 from .attempt import AttemptRunner
 from .by_function import Conversation, by_function
 from .check_run import CheckRun
@@ -132,7 +132,7 @@ class Judge:
             self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
             verdict = self._not_graded(exercise, FAILED_ITSELF)
         self.seconds += time.perf_counter() - started
-        return told_in_cells(verdict.result(exercise, source.note), source)
+        return told_of_file(verdict.result(exercise, source.note), source)
 
     def _not_graded(self, exercise: Exercise, sentence: str) -> Verdict:
         """Return the verdict on an attempt that the grader could not judge."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call
-from ..checks.explain import says_unwritten
+from ..checks.explain import is_left_open, says_unwritten
 from ..checks.implementation import Runner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
@@ -85,7 +85,8 @@ def prove_lines(
 
 def something_is_unwritten(source: str, transcript: Sequence[Exchange]) -> bool:
     """Whether the attempt is a stub still, or a part of it is."""
-    return any(says_unwritten(e.reply.raised) for e in transcript) or is_unwritten(source)
+    raised = [e.reply.raised for e in transcript]
+    return any(says_unwritten(each) or is_left_open(each) for each in raised) or is_unwritten(source)
 
 
 def lines_of_exceptions(asked: Sequence[Exchange]) -> set[int]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import cycle
 
 from ..box.worker.answers import Output, Reply
 from ..box.worker.form import OPAQUE, Form, read_misfit
 from ..box.worker.messages import Build, Call, StandIn
+from ..submission.unwritten import is_beside_code
 
 
 def validate_reply(call: Call, reply: Reply) -> str:
@@ -38,6 +40,14 @@ def _is_of_form(output: Output, form: Form) -> bool:
     if is_opaque or is_misfit:
         return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
     return form.kind != "opaque"
+
+
+def as_the_text_says(reply: Reply, source: str) -> Reply:
+    """Return the reply, in which a NotImplementedError says whether the function that raises it has something in it."""
+    raised = reply.raised
+    if raised is None or raised.type != "NotImplementedError" or not raised.line:
+        return reply
+    return replace(reply, raised=replace(raised, in_written=is_beside_code(source, raised.line)))
 
 
 def _is_argument(call: Call, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import permutations
 
 from .kinds import kinds_of
 from .part import Part, is_of_self
@@ -12,12 +13,12 @@ from .text import Edit
 
 def edits(part: Part) -> Iterator[Edit]:
     """Each name and each attribute, with others in its place: those of its kind first."""
-    together, kinds = _bound_together(part), kinds_of(part)
+    pairs, kinds = _bound_together(part), kinds_of(part)
     for node in part.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in part.names:
             for other in part.names:
                 if other != node.id and kinds.get(other, kinds.get(node.id)) == kinds.get(node.id, kinds.get(other)):
-                    near = any({node.id, other} <= names for names in together) or _look_alike(node.id, other)
+                    near = (node.id, other) in pairs or _look_alike(node.id, other)
                     yield part.replace("name", 2 if near else 4, (node, other))
             if kinds.get(node.id) != "tensor":
                 yield from _attributes_for(part, node)
@@ -46,14 +47,15 @@ def _attributes_for(part: Part, node: ast.Name) -> Iterator[Edit]:
                 yield part.replace("attribute", 2 if is_root else 4, (node, f"self.{name}"))
 
 
-def _bound_together(part: Part) -> list[set[str]]:
-    """Names that get their values in one statement, and the parameters of one function."""
-    found = []
+def _bound_together(part: Part) -> set[tuple[str, str]]:
+    """Return the pairs of names that get their values in one statement, or are parameters of one function."""
+    names = frozenset(part.names)  # few, while a text may have thousands of such statements
+    found: set[tuple[str, str]] = set()
     for node in part.nodes:
         if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
-            found.append({e.id for e in node.elts if isinstance(e, ast.Name)})
+            found.update(permutations(names & {e.id for e in node.elts if isinstance(e, ast.Name)}, 2))
         elif isinstance(node, ast.FunctionDef | ast.Lambda):
-            found.append({a.arg for a in node.args.args if a.arg != "self"})
+            found.update(permutations(names & {a.arg for a in node.args.args}, 2))
     return found
 
 

@@ -138,12 +138,13 @@ def _reached(statements: Sequence[ast.stmt], targets: Collection[str]) -> set[st
                         bodies.setdefault(target.id, []).append(each)
     waiting = [t for t in targets if t in bodies] or list(bodies)
     reached: set[str] = set()
+    looked_at: set[int] = set()  # a statement may have thousands of names: a = b = c = …
     while waiting:
         name = waiting.pop()
-        if name not in reached:
-            reached.add(name)
-            used = {u for body in bodies[name] for u in _used(body)}
-            waiting += sorted(used & bodies.keys())
+        bodies_of_it = [] if name in reached else [body for body in bodies[name] if id(body) not in looked_at]
+        reached.add(name)
+        looked_at.update(map(id, bodies_of_it))
+        waiting += [used for body in bodies_of_it for used in _used(body) if used in bodies]
     return reached
 
 

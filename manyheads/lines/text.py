@@ -77,8 +77,15 @@ class Text:
 
 
 def _same(a: bytes, b: bytes) -> int:
-    """How many bytes both begin with."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    """Return how many bytes both begin with. Halves are compared, for thousands of edits may have a long beginning."""
+    same, different = 0, min(len(a), len(b)) + 1
+    while different - same > 1:
+        middle = (same + different) // 2
+        if a[same:middle] == b[same:middle]:
+            same = middle
+        else:
+            different = middle
+    return same
 
 
 def _changed(text: str, other: str) -> str:

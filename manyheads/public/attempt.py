@@ -11,7 +11,7 @@ from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome
 from ..submission import AttemptSource
-from ..submission.lines import told_in_cells
+from ..submission.standing import told_of_file
 from .check import check_attempt, told_of, unloadable
 from .describe_exception import describe_exception
 from .endless import with_endless_line
@@ -33,7 +33,7 @@ def check_source(
     bounds: of the search for its line. exercise: its row of course.yaml.
     """
     result = _checked(fingerprints, source, box, limits, bounds)
-    return told_in_cells(told_of(fingerprints, result, exercise), source)
+    return told_of_file(told_of(fingerprints, result, exercise), source)
 
 
 def _checked(

@@ -83,6 +83,7 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         raised = {i: name for i, name in raised.items() if i not in following}
         proven = {**kept, **shown, **{i: name for i, name in proven.items() if i not in following}}
     last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
+    last = [each for each in last if each]
     ids = list(dict.fromkeys(proven.values()))
     others: dict[str, tuple[str, ...]] = {}
     for name, same in explained:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ..box.worker.answers import Raised
+from ..box.worker.messages import Build
 from ..checks.explain import is_undefined, kind_of, says_unwritten
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
@@ -118,9 +119,11 @@ def _shows(
 
 
 def _seen(name: str, seen: Mapping[int, Compared], *, is_wrong: bool) -> Seen:
-    raised = [e.reply.raised for e in seen.values() if target_of(e.call) == name]
+    asked = [e for e in seen.values() if target_of(e.call) == name]
+    raised = [e.reply.raised for e in asked]
     return Seen(
         name,
+        is_class=any(isinstance(e.call.subject, Build) for e in asked),
         is_asked=bool(raised),
         is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
         is_empty=bool(raised) and all(map(says_unwritten, raised)),

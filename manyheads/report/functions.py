@@ -117,7 +117,9 @@ def _unless_wrong(each: FunctionResult, states: dict[str, str]) -> tuple[str, st
             return LATER, each.evidence or "not written yet"
         case "undefined":
             near = f"; is {each.near} meant?" if each.near else ". Was it renamed, or deleted?"
-            return WRONG, f"the file has no such name{near}"
+            near += " Capital letters count." if each.near.lower() == each.name.lower() else ""
+            stands = each.evidence.removeprefix(each.name)
+            return WRONG, f"it{stands}" if stands else f"the file has no such name{near}"
         case "unrun":
             return LATER, "its cell has not run yet"
         case "unseen":

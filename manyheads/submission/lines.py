@@ -9,7 +9,7 @@ from ..result import ExerciseResult, ProvedLine
 from .read import AttemptSource
 
 _NAMED = re.compile(
-    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop) on|come back from) line ([1-9]\d{0,6})\b"
+    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
 )
 
 

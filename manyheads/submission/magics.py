@@ -12,6 +12,7 @@ _OTHER_LANGUAGES = frozenset(
     "bash cmd file html javascript js latex markdown perl ruby script sh svg sx system writefile".split()
 )
 _MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # `%` followed by a blank or a number is arithmetic
+_CELL_MAGIC = re.compile(r"\s*%%(\w+)(?!\S)")
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
 _ONE_BY_ONE = 20  # magics of a cell: each takes Python a look at the cell
 _LOOKED_AT = 200_000  # characters, in all looks at one cell: a long cell of many magics took 6 s
@@ -22,12 +23,18 @@ def without_magics(source: str) -> str:
     if _stumbles_at(source) is None:
         return source
     lines = _flush_left(lines_of(source))
+    if other_language(source):
+        return "\n" * (len(lines) - 1)
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines and lines[first].startswith("%%"):
-        if lines[first][2:].split(" ")[0].strip() in _OTHER_LANGUAGES:
-            return "\n" * (len(lines) - 1)
         lines[first] = ""
     return "\n".join(_one_by_one(lines) or _every(lines))
+
+
+def other_language(source: str) -> str:
+    """Return the magic that makes the cell another language than Python: "writefile", "html"; "" where none does."""
+    magic = _CELL_MAGIC.match(source)
+    return magic[1] if magic and magic[1] in _OTHER_LANGUAGES else ""
 
 
 def _flush_left(lines: list[str]) -> list[str]:

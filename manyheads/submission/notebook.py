@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
+from typing import Any
 
-from .magics import without_magics
+from .magics import other_language, without_magics
 from .parsed import parsed
 from .text import with_newlines
 
 CELL_LIMIT = 2000
 CODE_LIMIT = 200_000  # characters in all cells together: parsing takes about a thousand bytes of memory for each
+NAMES = 1000  # that are remembered of cells which are not run as Python
+_HEADER = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+([A-Za-z_][A-Za-z0-9_]{,99})\b", re.MULTILINE)
 METADATA_KEY = "manyheads"  # marks the cells that a release adds to the lesson's
 PACKAGE, _IN_JUPYTER = "manyheads", "get_ipython"
 
@@ -22,11 +27,28 @@ class NotebookError(Exception):
 
 
 @dataclass(frozen=True)
+class Aside:
+    """A cell that is not run as Python, and the functions and classes that it would define.
+
+    kind: "markdown", "raw", "check" for the cell of a visible check, or the magic that makes it another language. after: how
+    many code cells stand above it.
+    """
+
+    kind: str
+    after: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NotebookSource:
-    """A notebook's code cells, joined. cells: the line, from 1, at which each cell begins that is not empty."""
+    """A notebook's code cells, joined. cells: the line, from 1, at which each cell begins that is not empty.
+
+    aside: the cells beside them that would define something.
+    """
 
     source: str
     cells: tuple[int, ...]
+    aside: tuple[Aside, ...] = ()
 
 
 def read_notebook(text: str) -> NotebookSource:
@@ -49,7 +71,23 @@ def read_notebook(text: str) -> NotebookSource:
     parts = [without_engine(without_magics(source)) for source in sources]
     starts = accumulate((part.count("\n") + 2 for part in parts), initial=1)
     cells_with_code = tuple(start for part, start in zip(parts, starts, strict=False) if part.strip())
-    return NotebookSource("\n\n".join(parts) + "\n", cells_with_code)
+    return NotebookSource("\n\n".join(parts) + "\n", cells_with_code, tuple(_asides(cells, parts)))
+
+
+def _asides(cells: Sequence[dict[str, Any]], parts: Sequence[str]) -> Iterator[Aside]:
+    """Yield the cells that would define something. parts: the code cells as Python, of those that count."""
+    after, left, code = 0, NAMES, iter(parts)
+    for cell in cells:
+        text = _text_of(cell)
+        kind = "markdown" if cell["cell_type"] == "markdown" else "raw"
+        if cell["cell_type"] == "code":
+            is_python = not _is_visible_check(cell) and bool(next(code).strip())
+            after += is_python
+            kind = "" if is_python else "check" if _is_visible_check(cell) else other_language(text)
+        names = tuple(islice((header[1] for header in _HEADER.finditer(text)), left)) if kind else ()
+        if names:
+            left -= len(names)
+            yield Aside(kind, after, names)
 
 
 def without_engine(source: str) -> str:
@@ -91,6 +129,14 @@ def _is_visible_check(cell: dict[str, object]) -> bool:
     metadata = cell.get("metadata")
     ours = metadata.get(METADATA_KEY) if isinstance(metadata, dict) else None
     return isinstance(ours, dict) and ours.get("visible") is True
+
+
+def _text_of(cell: dict[str, Any]) -> str:
+    """Return the text of any cell, "" where it has none."""
+    try:
+        return _text(cell.get("source"))
+    except TypeError:
+        return ""
 
 
 def _text(source: object) -> str:

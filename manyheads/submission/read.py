@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .conflict import conflict_line
 from .digest import code_digest
-from .notebook import NotebookError, NotebookSource, read_notebook, without_engine
+from .notebook import Aside, NotebookError, NotebookSource, read_notebook, without_engine
 from .statements import statements_of
 from .text import decoded, with_newlines
 
@@ -35,6 +35,7 @@ class AttemptSource:
     note: what the student should know about which file was read.
     cells: of a notebook, the line at which each cell begins.
     skipped: the numbers of the parts of it that ended the process that ran them, and are left out since.
+    aside: of a notebook, the cells that would define something if they were code.
     """
 
     name: str
@@ -44,6 +45,7 @@ class AttemptSource:
     note: str = ""
     cells: tuple[int, ...] = ()
     skipped: tuple[int, ...] = ()
+    aside: tuple[Aside, ...] = ()
 
     def load(self, prints: bool = False) -> Load:
         """Return the message that has a box load it."""
@@ -54,7 +56,7 @@ class AttemptSource:
     @property
     def digest(self) -> str:
         """A hash of everything that the verdict depends on: attempts with the same digest are the same."""
-        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells))
+        parts = (self.name, self.source, self.problem, str(self.missing), *map(str, self.cells), *map(str, self.aside))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -102,7 +104,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
         if path.suffix == ".ipynb":
             notebook = _read_notebook(path, text)
             _refuse_many_lines(path, notebook.source)
-            return AttemptSource(path.name, notebook.source, cells=notebook.cells)
+            return AttemptSource(path.name, notebook.source, cells=notebook.cells, aside=notebook.aside)
         _refuse_many_lines(path, text)
         if conflict_line(text) is not None and not statements_of(text):  # most texts need not be parsed here
             _refuse_conflict(path, text)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from functools import lru_cache
 
 from .statements import statements_of
 
 UNTOUCHED = "stub_untouched"  # the misconception's id
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes that bring nothing
 
 
@@ -24,7 +25,7 @@ def is_unwritten(source: str) -> bool:
     nodes = [node for part in statements_of(source) for node in ast.walk(part)]
     if any(isinstance(node, ast.Lambda) or _sets_an_attribute(node) for node in nodes):
         return False
-    definitions = [node for node in nodes if isinstance(node, _DEFINITIONS)]
+    definitions = [node for node in nodes if isinstance(node, DEFINITIONS)]
     return bool(definitions) and all(_is_empty(definition) for definition in definitions)
 
 
@@ -34,30 +35,62 @@ def unwritten_names(source: str) -> frozenset[str]:
 
     Where a name is defined twice the last definition counts.
     """
-    last = {part.name: part for part in statements_of(source) if isinstance(part, _DEFINITIONS)}
-    return frozenset(name for name, definition in last.items() if _has_no_content(definition))
+    last = {part.name: part for part in statements_of(source) if isinstance(part, DEFINITIONS)}
+    return frozenset(name for name, definition in last.items() if has_no_content(definition))
 
 
-def stub_still_ends(source: str, name: str) -> bool:
-    """Whether something is written in the function, or in a method of the class, and the stub's `raise` stands beside it."""
-    last = [part for part in statements_of(source) if isinstance(part, _DEFINITIONS) and part.name == name][-1:]
-    bodies = [node.body for part in last for node in ast.walk(part) if isinstance(node, ast.FunctionDef)]
-    return any(any(map(_is_stub, body)) and not all(map(_does_nothing, body)) for body in bodies)
+@dataclass(frozen=True)
+class LeftOver:
+    """A stub's `raise` beside something that is written. is_below: whether that stands above it."""
+
+    line: int
+    is_below: bool
+
+
+def left_over_raise(source: str, name: str) -> LeftOver | None:
+    """Return the stub's `raise` that stands beside what is written in the function, or in a method of the class."""
+    last = [part for part in statements_of(source) if isinstance(part, DEFINITIONS) and part.name == name][-1:]
+    for body in (node.body for part in last for node in ast.walk(part) if isinstance(node, ast.FunctionDef)):
+        stub = next((i for i, statement in enumerate(body) if _is_stub(statement)), None)
+        if stub is not None and not all(map(_does_nothing, body)):
+            return LeftOver(body[stub].lineno, is_below=not all(map(_does_nothing, body[:stub])))
+    return None
+
+
+def is_beside_code(source: str, line: int) -> bool:
+    """Return whether something is written in the innermost function around this line."""
+    around = [each for each in _functions(source) if each.first <= line <= each.last]
+    return bool(around) and max(around, key=lambda each: each.first).is_written
+
+
+@dataclass(frozen=True)
+class _Function:
+    first: int
+    last: int
+    is_written: bool
+
+
+@lru_cache(maxsize=2)  # hundreds of calls may end at one line, or each at another
+def _functions(source: str) -> tuple[_Function, ...]:
+    nodes = (node for part in statements_of(source) for node in ast.walk(part))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef))
+    return tuple(_Function(each.lineno, each.end_lineno or 0, not has_no_content(each)) for each in functions)
 
 
 def unwritten_methods(source: str, name: str) -> list[str]:
     """The methods of this class that have no content, where others have some."""
     last = [part for part in statements_of(source) if isinstance(part, ast.ClassDef) and part.name == name][-1:]
     methods = [node for part in last for node in part.body if isinstance(node, ast.FunctionDef)]
-    empty = [method.name for method in methods if _has_no_content(method)]
+    empty = [method.name for method in methods if has_no_content(method)]
     return empty if len(empty) < len(methods) else []
 
 
-def _has_no_content(definition: _Definition) -> bool:
+def has_no_content(definition: _Definition) -> bool:
+    """Return whether a function or class is as empty as the stub's, and so is all that stands in it."""
     if not _is_empty(definition):  # as most are not: this spares looking at all that stands in it
         return False
     return not any(
-        isinstance(node, ast.Lambda) or (isinstance(node, _DEFINITIONS) and not _is_empty(node))
+        isinstance(node, ast.Lambda) or (isinstance(node, DEFINITIONS) and not _is_empty(node))
         for node in ast.walk(definition)
     )
 

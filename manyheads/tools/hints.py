@@ -75,7 +75,7 @@ def _steps(content: Content, result: ExerciseResult, start: str) -> tuple[str, s
         return (
             begun.evidence,
             f"{begun.name}: {begun.evidence}",
-            _STUB_ENDS if begun.evidence == STUB_ENDS else (start,),
+            _STUB_ENDS if begun.evidence.startswith(STUB_ENDS) else (start,),
         )
     name = next((each.name for each in result.functions if each.state == "unwritten"), result.unwritten[0])
     return UNTOUCHED, f"{name} is not written yet.", content.words[UNTOUCHED].hints

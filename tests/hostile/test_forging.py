@@ -18,7 +18,12 @@ EARNS = {
     ),
     "daemon_that_rewrites_reports": (0, r"should have shape|values differ", "a number alone; no report is in the box"),
     "eq_that_agrees": (0, r"yours returned an object of another type", "not a tensor"),
-    "exit_inside_the_exceptions_own_text": (0, r"ended its own process", "the process is gone in every check"),
+    "exception_that_lies_about_itself": (
+        0,
+        r"raised an exception of its own on line|raised ValueError on line",
+        "an exception, whatever its class says of itself",
+    ),
+    "exit_inside_the_exceptions_own_text": (0, r"raised Exception on line 11", "an exception without a text"),
     "hooks_found_through_gc": (0, r"should have shape|values differ", "a number alone; pytest is in another process"),
     "os_exit_0_in_a_call": (0, r"ended its own process \(exit status 0\)", "the process is gone in every check"),
     "os_exit_0_while_importing": (0, r"is not defined", "defines nothing"),

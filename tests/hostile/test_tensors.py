@@ -13,6 +13,7 @@ EARNS = {
     "float32_for_float64": (4, r"", "right to rounding, and the dtype is no check of this exercise"),
     "float64_for_float32": (4, r"", "right, and the dtype is no check of this exercise"),
     "float8": (0, r"not an answer|yours returned", "eight bits are read by no check"),
+    "refusal_in_half_a_letter": (4, r"", "right: what no encoding can write is a text like any other"),
     "generator": (0, r"yours returned a generator", "not a tensor"),
     "huge_integer": (0, r"raised OverflowError", "not a float"),
     "list_of_right_numbers": (0, r"yours returned a list", "not a tensor"),

@@ -12,7 +12,7 @@ from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.checks.recording import Exchange
 from manyheads.judge.by_function import to_tell
-from manyheads.judge.functions import STUB_ENDS, Seen, failed_in, function_results
+from manyheads.judge.functions import Seen, failed_in, function_results
 
 RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
 
@@ -70,7 +70,8 @@ def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
     seen = [Seen("scores", True, is_wrong=True, is_empty=True), Seen("weights", True, is_wrong=True)]
     begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
     found = function_results(seen, begun, ())
-    assert [(each.state, each.evidence) for each in found] == [("unwritten", STUB_ENDS), ("unwritten", "")]
+    says = "the stub's raise on line 3 still stands above code of yours: take that line out once the rest is written"
+    assert [(each.state, each.evidence) for each in found] == [("unwritten", says), ("unwritten", "")]
 
 
 def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_named() -> None:

@@ -45,6 +45,18 @@ def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(
     assert len({result.score for result in alone}) > 1
 
 
+def test_a_refusal_keeps_its_points_whatever_its_text(judge_and_box, running_mean: Exercise) -> None:
+    judge, _ = judge_and_box
+    refuses = r"""import os
+def running_mean(x):
+    if not len(x):
+        raise ValueError(os.fsdecode(b"caf\xe9") + "\ud800\0" * 10_000)
+    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
+"""
+    (result,) = graded(judge, running_mean, refuses)
+    assert (result.score, result.functions[0].state) == (result.max_score, "right")
+
+
 def test_who_dies_is_given_another_chance_with_the_next_student(judge_and_box, running_mean: Exercise) -> None:
     judge, box = judge_and_box
     dies = "import os\nos._exit(3)\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.submission.notebook import CODE_LIMIT
-from manyheads.submission.unwritten import is_unwritten, stub_still_ends, unwritten_names
+from manyheads.submission.unwritten import LeftOver, is_unwritten, left_over_raise, unwritten_names
 
 REPOSITORY = Path(__file__).parents[2]
 STUBS = sorted(REPOSITORY.glob("exercises/*/*.py"))
@@ -111,16 +111,16 @@ class Body(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("source", "ends"),
+    ("source", "left"),
     [
-        pytest.param("def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n", True, id="above the code"),
-        pytest.param("def mean(x):\n    y = x.mean()\n    raise NotImplementedError\n", True, id="below it"),
-        pytest.param("class mean:\n    def forward(self, x):\n        raise NotImplementedError\n        return x\n", True, id="in a method"),
-        pytest.param('def mean(x):\n    """The mean."""\n    raise NotImplementedError()\n', False, id="alone"),
-        pytest.param("class mean:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n", False, id="of another method"),
-        pytest.param("def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n    return total(x)\n", False, id="a refusal"),
-        pytest.param("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", False, id="elsewhere"),
+        pytest.param("def mean(x):\n    raise NotImplementedError()\n    return x.mean()\n", LeftOver(2, is_below=False), id="above the code"),
+        pytest.param("def mean(x):\n    y = x.mean()\n    raise NotImplementedError\n", LeftOver(3, is_below=True), id="below it"),
+        pytest.param("class mean:\n    def forward(self, x):\n        raise NotImplementedError\n        return x\n", LeftOver(3, is_below=False), id="in a method"),
+        pytest.param('def mean(x):\n    """The mean."""\n    raise NotImplementedError()\n', None, id="alone"),
+        pytest.param("class mean:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n", None, id="of another method"),
+        pytest.param("def mean(x):\n    if not x.numel():\n        raise NotImplementedError\n    return total(x)\n", None, id="a refusal"),
+        pytest.param("def total(x):\n    raise NotImplementedError\n    return x.sum()\n", None, id="elsewhere"),
     ],
 )  # fmt: skip
-def test_a_stub_that_still_ends_what_is_written_is_told_apart(source: str, ends: bool) -> None:
-    assert stub_still_ends(source, "mean") is ends
+def test_a_stub_that_still_ends_what_is_written_is_told_apart(source: str, left: LeftOver | None) -> None:
+    assert left_over_raise(source, "mean") == left

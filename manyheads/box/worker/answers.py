@@ -26,6 +26,8 @@ class Raised:
     stage: "load", "build", "call" or "gradient".
     line: the innermost line of the student's own file in the traceback, None if there is none.
     part: while a file is loaded, the line at which the part begins that raised it.
+    in_written: of a NotImplementedError, whether the function that raises it has something written in it. The worker does not
+    say so: it is read from the text.
     """
 
     type: str
@@ -34,6 +36,7 @@ class Raised:
     stage: str
     line: int | None
     part: int | None = None
+    in_written: bool = False
 
 
 @dataclass(frozen=True)

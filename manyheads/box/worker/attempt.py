@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import linecache
 import os
 import sys
@@ -104,6 +105,9 @@ def silence() -> None:
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.close(null)
+    for written in (sys.stdout, sys.stderr):  # a print costs nothing, also of what no encoding can write
+        if isinstance(written, io.TextIOWrapper):
+            written.reconfigure(errors="backslashreplace")
 
 
 def hide_descriptors(*descriptors: int) -> tuple[int, ...]:

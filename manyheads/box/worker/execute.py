@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .answers import Output, Raised, Reply
+from .answers import ModuleFacts, Output, Raised, Reply
 from .device import Peak, autocast, on_its_device
 from .gradients import gradients_of
 from .messages import Build, Call, FollowUp, StandIn
@@ -20,8 +20,14 @@ from .modules import Built, build_module, lookup, plain_argument
 from .op_monitor import OpMonitor
 from .planted import Planted
 from .steps import Run, run_steps
+from .text import plain, type_name
 
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
+BASES_LIMIT = 50  # classes of an exception that are sent
+_BASES = type.__dict__["__mro__"].__get__  # past what an attempt's own class says of itself
+_TRACEBACK = BaseException.__dict__["__traceback__"].__get__
+_OF_A_TEXT = (SyntaxError, IndentationError, TabError)  # which Python raises for a text that it cannot parse
+LARGEST_LINE = 2**31 - 1
 
 
 def execute(
@@ -72,12 +78,17 @@ def execute(
                     gradients = _gradients(runs[0], call, steps, built, monitor)
     except BaseException as error:  # a student's SystemExit is an answer too
         raised = raised_by(error, stage, source)
+    modules: tuple[ModuleFacts, ...] = ()
+    try:
+        modules = () if only_values else tuple(b.facts() for b in built)
+    except BaseException as error:  # of an attribute that the attempt computes
+        raised = raised or raised_by(error, "call", source)
     return Reply(
         outputs=tuple(outputs),
         gradients=gradients,
         raised=raised,
         mutated=mutated,
-        modules=() if only_values else tuple(b.facts() for b in built),
+        modules=modules,
         operations=monitor.operations() if monitor else None,
         peak=peak.bytes if peak else None,
     )
@@ -91,17 +102,31 @@ def _seed(seed: int) -> None:
 
 
 def raised_by(error: BaseException, stage: str, source: str) -> Raised:
-    """The exception as data."""
-    line = error.lineno if isinstance(error, SyntaxError) and error.filename == source else None
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_filename == source:
-            line = number
+    """Return the exception as data, whatever its class says of itself. Raises nothing."""
+    bases = [base for base in _BASES(type(error)) if base is not object]
+    names = tuple(map(type_name, (bases[0], *bases[1:][1 - BASES_LIMIT :])))  # Python's own stand last
+    return Raised(names[0], names, _message(error, source), stage, _line(error, source))
+
+
+def _message(error: BaseException, source: str) -> str:
+    """Return its text; "" where a __str__ of the attempt's own raises, in whatever way."""
     try:
-        message = str(error)[:MESSAGE_LIMIT]
-    except Exception:  # the student's own __str__ may raise
-        message = ""
-    bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
-    return Raised(type(error).__name__, bases, message, stage, line)
+        if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
+            return plain(str(error.msg), MESSAGE_LIMIT)  # type: ignore[attr-defined]  # without a line of joined cells
+        return plain(str(error), MESSAGE_LIMIT)
+    except BaseException:
+        return ""
+
+
+def _line(error: BaseException, source: str) -> int | None:
+    """Return the innermost line of the attempt's own file."""
+    line: object = None
+    if type(error) in _OF_A_TEXT and error.filename == source:  # type: ignore[attr-defined]
+        line = error.lineno  # type: ignore[attr-defined]
+    for frame, number in traceback.walk_tb(_TRACEBACK(error)):
+        if str.__eq__(source, frame.f_code.co_filename) is True:
+            line = number
+    return line if type(line) is int and 0 < line <= LARGEST_LINE else None
 
 
 def _subject(namespace: Mapping[str, object], call: Call, built: list[Built]) -> Any:

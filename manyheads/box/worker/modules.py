@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,9 @@ from torch import Tensor, nn
 from .alike import are_alike
 from .answers import Entry, ModuleFacts, dtype_name
 from .messages import Build, DeviceArgument, Entries, StandIn
+from .text import NAME_LIMIT, plain, type_name
 
+LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
 _EVERY_MODULES = frozenset(vars(nn.Module()))  # attributes that every module has: they hold registered tensors or none
 _NUMBERS = (bool, int, float, str, type(None))
@@ -70,7 +73,7 @@ def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
             *(plain_argument(a) for a in build.args), **{k: plain_argument(v) for k, v in build.kwargs.items()}
         )
     if not isinstance(module, nn.Module):
-        raise TypeError(f"{build.target} gave a {type(module).__name__}, not a torch.nn.Module")
+        raise TypeError(f"{build.target} gave a {type_name(type(module))}, not a torch.nn.Module")
     return module
 
 
@@ -168,7 +171,15 @@ def _entry(tensor: Tensor) -> Entry:
 
 
 def _plain(value: object) -> object:
-    return value if isinstance(value, bool | int | float | str) else type(value).__name__
+    """Return a number or a text as it is; of anything else, and of a number that no tensor holds, the name of its type."""
+    kind: Any = type(value)  # isinstance would ask the value's own __class__
+    if kind is bool:
+        return value
+    if issubclass(kind, int) and abs(int.__int__(value)) < LARGEST:  # type: ignore[arg-type]
+        return int.__int__(value)  # type: ignore[arg-type]
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]
+    return plain(value, NAME_LIMIT) if issubclass(kind, str) else type_name(kind)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import contextlib
 import io
 
 from .answers import PRINTED_LIMIT
+from .text import plain
 
 
 class Printed(io.TextIOBase):
@@ -21,7 +22,7 @@ class Printed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Keep what there is room for."""
-        self.text += text[: PRINTED_LIMIT - len(self.text)]
+        self.text += plain(text, PRINTED_LIMIT - len(self.text))
         return len(text)
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .answers import Output, dtype_name
 from .form import OPAQUE, Form, Path, misfit
+from .text import NAME_LIMIT, plain, type_name
 from .wire import bare
 
 LENGTH_LIMIT = 9  # the largest length of a tuple or a list that is told
@@ -24,7 +25,7 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
         return [output_of(result)]
     parts = _parts(result, form)
     if isinstance(parts, str):
-        return [Output(misfit(depth, parts))] * form.count
+        return [Output(plain(misfit(depth, parts), NAME_LIMIT))] * form.count
     pairs = zip(parts, form.parts, strict=True)
     return [output for part, of_part in pairs for output in outputs_of(part, of_part, depth + 1)]
 
@@ -58,8 +59,8 @@ def output_of(result: object) -> Output:
             return Output(f"{str(value.layout).removeprefix('torch.')} {dtype} tensor")
         return Output("tensor", None if value.device.type == "meta" else value.cpu().clone(), dtype, device, shape)
     if isinstance(result, bool | int | float):
-        return Output(type(result).__name__, torch.tensor(float(result), dtype=torch.float64), shape=())
-    return Output(type(result).__name__)
+        return Output(type_name(type(result)), torch.tensor(float(result), dtype=torch.float64), shape=())
+    return Output(type_name(type(result)))
 
 
 def _parts(result: object, form: Form) -> list[object] | str:
@@ -92,7 +93,7 @@ def _came(result: object) -> str:
     if issubclass(kind, tuple | list):
         length = tuple.__len__(result) if issubclass(kind, tuple) else list.__len__(result)  # type: ignore[arg-type]
         return f"{'tuple' if issubclass(kind, tuple) else 'list'} of {min(length, LENGTH_LIMIT)}"
-    return "dict" if issubclass(kind, dict) else kind.__name__
+    return "dict" if issubclass(kind, dict) else type_name(kind)
 
 
 def _fields_of(kind: type) -> tuple[str, ...] | None:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from . import answers, messages, training_messages
+from .text import NAME_LIMIT, plain
 
 READY = b"ready"  # the first message of a zygote on its control socket
 LENGTH = struct.Struct(">Q")
@@ -38,7 +39,7 @@ _DEFAULTS: dict[type, dict[str, object]] = {
     }
     for value in _CLASSES.values()
 }
-_PLAIN, _SEQUENCES = (bool, int, float, str), (tuple, list)
+_NUMBERS, _SEQUENCES = (bool, int, float), (tuple, list)
 _DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
     torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
@@ -89,8 +90,10 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
     """The JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
-    if value is None or isinstance(value, _PLAIN):
+    if value is None or isinstance(value, _NUMBERS):
         return value
+    if isinstance(value, str):
+        return plain(value, len(value))
     if isinstance(value, Tensor) and value.device.type == "meta":
         return {"$": "meta", "shape": list(value.shape), "dtype": answers.dtype_name(value.dtype)}
     if isinstance(value, Tensor):
@@ -107,7 +110,7 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
                 body[name] = to_body(part, tensors)
         return body
     assert isinstance(value, Mapping)
-    return {"$": "map", "items": {key: to_body(item, tensors) for key, item in value.items()}}
+    return {"$": "map", "items": {plain(key, NAME_LIMIT): to_body(item, tensors) for key, item in value.items()}}
 
 
 def bare(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Raises an exception whose str() exits, so that the worker dies while it reports."""
+"""Raises an exception whose str() exits, so that the worker might die while it reports."""
 import sys
 
 

@@ -1,0 +1,205 @@
+"""Texts that are as long as is read, made so that an analysis of them grows faster than they do. Work is counted, not timed."""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from manyheads.box.worker.answers import Raised
+from manyheads.diagnosis.guards import guards_of
+from manyheads.diagnosis.own_sizes import has_written_size, written_sizes
+from manyheads.judge.advice import advice, of_another_kind
+from manyheads.judge.did_you_mean import did_you_mean
+from manyheads.judge.functions import Seen, function_results
+from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
+from manyheads.submission import AttemptSource
+from manyheads.submission.notebook import CODE_LIMIT, without_engine
+from manyheads.submission.read import LINE_LIMIT
+from manyheads.submission.standing import where_it_is_written, where_it_stands
+from manyheads.submission.statements import statements_of, tree_of
+from manyheads.submission.unwritten import (
+    is_beside_code,
+    is_unwritten,
+    left_over_raise,
+    unwritten_methods,
+    unwritten_names,
+)
+from manyheads.submission.uses import named_in
+
+MEMORY = 1500  # bytes for each character: parsing takes up to a thousand
+CALLS = 200  # of one attempt that are refused
+EDITS = 600  # calls for each edit that is tried: a text is copied, and compared, for each
+
+
+def filled(
+    item: Callable[[int], str], sep: str = "\n", longest: int = CODE_LIMIT - 1000, lines: int = LINE_LIMIT - 10
+) -> str:
+    """As many items as a text may hold."""
+    found: list[str] = []
+    left = longest
+    for number in count():
+        found.append(item(number))
+        left -= len(found[-1]) + len(sep)
+        if left < 0 or (len(found) * (1 + found[-1].count("\n")) > lines and "\n" in sep):
+            return sep.join(found[:-1])
+    raise AssertionError
+
+
+def short(item: Callable[[int], str], sep: str = "\n") -> str:
+    """As many as a text may hold that is edited."""
+    return filled(item, sep, LONGEST - 1000, LONGEST_LINES - 10)
+
+
+def walrus(value: str) -> str:
+    return "".join(f"(a{i}:=" for i in range(90)) + value + ")" * 90
+
+
+TEXTS = {
+    "a ring of functions": filled(lambda i: f"def f{i}():f{i + 1}", lines=4900),
+    "functions that name many others": filled(lambda i: f"def f{i}():{','.join(f'f{i * 7 % 900 + j}' for j in range(20))}"),
+    "a ring of methods": "class f:\n" + filled(lambda i: f" def m{i}(s):s.m{i + 1}()"),
+    "a ring of classes": filled(lambda i: f"class C{i}(C{i + 1}):\n def forward(s):raise ValueError"),
+    "one line of 100,000 statements": filled(lambda _: "x", ";"),
+    "a name for each of thousands": filled(lambda i: f"a{i}", "=") + "=f",
+    "a name for each, and a value of all": "".join(f"a{i}=" for i in range(1500)) + f"[{','.join(f'a{i}' for i in range(1500))}]\ndef f():a0",
+    "thousands of main guards": filled(lambda _: "if __name__=='__main__':f()"),
+    "thousands of decorators": filled(lambda _: "@f") + "\ndef f(): pass",
+    "thousands of assignments": "def f(x):\n" + filled(lambda i: f" a{i}=x.size(0)+a{i}") + "\n if a0: raise ValueError",
+    "thousands of guards": "def f(x):\n" + filled(lambda i: f" if x.shape[0]=={i}: raise ValueError"),
+    "thousands of elif": "def f(x):\n if x: pass\n" + filled(lambda _: " elif x: raise ValueError"),
+    "a chain of `or`": "def f(x):\n if x" + filled(lambda _: " or x.size(0)%2", "") + ": raise ValueError",
+    "assignments within assignments": f"def f(x):\n if {walrus('x.foo()')}: raise ValueError",
+    "assignments of sizes within assignments": f"def f(x):\n y={walrus('x.size(0)')}\n if {walrus('x.foo()')}: raise ValueError",
+    "a chain of attributes": "def f(x): return x" + filled(lambda _: ".a", ""),
+    "a chain of calls": "def f(x): return x" + filled(lambda _: ".a()", ""),
+    "a chain of comparisons": "def f(x): return x" + filled(lambda _: "<x", ""),
+    "a sum without end": "def f(x): return x" + filled(lambda _: "+x", ""),
+    "a sum as deep as is read": "def f(x): return x" + "+x" * 300,
+    "a sum of long names": "def f(x): return x" + short(lambda _: f"+{'x' * 60}", ""),
+    "brackets": f"x={'(' * 99_000}{')' * 99_000}",
+    "signs": f"x={'-' * 190_000}1",
+    "lambdas": f"f={'lambda:' * 28_000}0",
+    "functions within functions": "\n".join(" " * i + f"def f{i}(): pass" if i == 98 else " " * i + f"def f{i}():" for i in range(99)),
+    "a string of definitions": f'x="""{filled(lambda _: "def f", chr(10))}"""',
+    "strings of definitions": filled(lambda _: '"""def f"""'),
+    "comments of definitions": filled(lambda _: "# def f"),
+    "a comment of hashes": f"{'#' * 190_000}def f",
+    "a notebook's cells that are no Python": filled(lambda _: "def f(: x"),
+    "pairs of names": "def f(x):\n " + short(lambda i: f"a{i % 40},b{i % 40}=x,x", ";"),
+    "a call of thousands of arguments": f"def f(x): return x.view({short(lambda i: str(i), ',')})",
+    "names alike": filled(lambda i: f"def attent{i:04d}(): 0"),
+}  # fmt: skip
+
+
+LACKS = Raised("AttributeError", ("AttributeError",), "'A' object has no attribute 'm3'", "call", 1)
+UNDEFINED = Raised("NameError", ("NameError",), "name 'f3' is not defined", "call", 1)
+
+
+def refused(line: int, message: str = "") -> Raised:
+    return Raised("ValueError", ("ValueError", "Exception"), message, "call", line)
+
+
+def guards(text: str) -> None:
+    lines = text.count("\n") + 1
+    guards_of(text, {i: ("f", refused(1 + i * 37 % lines)) for i in range(CALLS)})
+
+
+def told(text: str) -> None:
+    shape = Raised("RuntimeError", ("RuntimeError",), "mat1 and mat2 shapes cannot be multiplied", "call", 2)
+    seen = [Seen(name, is_asked=True, is_wrong=True, raised=shape) for name in ("f", "f0")]
+    function_results([*seen, Seen("attended", is_undefined=True)], text, ())
+
+
+def stands(text: str) -> None:
+    for cells in ((), tuple(range(1, text.count("\n") + 2))):
+        source = AttemptSource("a", text, cells=cells)
+        where_it_stands(source, "attend")
+        where_it_is_written(source, "f")
+
+
+# Each with the calls that Python may make for a character of the text.
+ANALYSES: dict[str, tuple[int, Callable[[str], object]]] = {
+    "statements": (4, statements_of),
+    "named": (10, named_in),
+    "nothing written": (40, is_unwritten),
+    "names without content": (10, unwritten_names),
+    "stubs": (30, lambda text: (left_over_raise(text, "f"), unwritten_methods(text, "f"))),
+    "functions": (120, told),
+    "left open": (40, lambda text: [is_beside_code(text, 1 + i * 37 % (text.count("\n") + 1)) for i in range(CALLS)]),
+    "a name that is meant": (120, lambda text: (did_you_mean(text, UNDEFINED), did_you_mean(text, LACKS))),
+    "advice": (25, lambda text: (advice(text, refused(1)), of_another_kind(text, "f", is_class=False))),
+    "sizes": (60, lambda text: (written_sizes(text), has_written_size(text))),
+    "guards": (120, guards),
+    "standing": (100, stands),
+    "the engine's lines": (30, lambda text: without_engine(f"{text}\nimport manyheads")),
+}
+SOON = ("a ring of functions", "assignments within assignments", "a name for each, and a value of all", "brackets")
+EACH = [pytest.param(text, id=name, marks=() if name in SOON else pytest.mark.journey) for name, text in TEXTS.items()]
+
+
+class TooMuch(BaseException):
+    """More calls than agreed."""
+
+
+def calls_of(ask: Callable[[], object], most: int) -> int:
+    """Return how many calls Python makes. Raises TooMuch, so that what would take for ever ends."""
+    made = count()
+    last = 0
+
+    def note(_frame: object, event: str, _of: object) -> None:
+        nonlocal last
+        last = next(made) if event in ("call", "c_call") else last
+        if last > most:
+            raise TooMuch
+
+    sys.setprofile(note)
+    try:
+        ask()
+    finally:
+        sys.setprofile(None)
+    return last
+
+
+@pytest.fixture(autouse=True)
+def forgets() -> None:
+    """Nothing is remembered of a text that was looked at before."""
+    for known in (tree_of, statements_of, named_in, unwritten_names):
+        known.cache_clear()
+
+
+@pytest.mark.parametrize("text", EACH)
+def test_every_analysis_grows_with_the_text_and_no_faster(text: str) -> None:
+    assert len(text) <= CODE_LIMIT
+    assert text.count("\n") < LINE_LIMIT
+    for name, (work, ask) in ANALYSES.items():
+        most = work * max(len(text), 20_000)
+        try:
+            calls_of(lambda ask=ask: ask(text), most)
+        except TooMuch:
+            pytest.fail(f"{name}: more than {most} calls for {len(text)} characters")
+
+
+@pytest.mark.parametrize("text", EACH)
+def test_edits_of_a_text_take_bounded_work_each(text: str) -> None:
+    assert calls_of(lambda: candidates(text, ["f"], [1]), MOST * EDITS) <= MOST * EDITS
+
+
+def test_no_analysis_of_a_ring_takes_more_memory_than_parsing_it() -> None:
+    """All pairs of 4,950 functions took the judge to 1.6 GiB."""
+    text = TEXTS["a ring of functions"]
+    tracemalloc.start()
+    try:
+        for name, (_, ask) in ANALYSES.items():
+            if name not in (
+                "guards",
+                "standing",
+            ):  # which look at one after the other, and take a while under tracemalloc
+                ask(text)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < MEMORY * len(text)
