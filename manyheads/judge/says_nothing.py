@@ -7,7 +7,7 @@ alone, where it is given other numbers. Whoever answers once as the reference do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,11 +41,13 @@ def says_nothing(targets: Sequence[str], attempt: RecordingRunner, reference: Ru
     """
     found: dict[str, str] = {}
     contrasts: list[_Contrast] = []
-    for target in targets:
-        asked = [e for e in attempt.transcript if target_of(e.call) == target]
-        known = [_Known(e, right) for e in asked if (right := _right_reply(e, reference)) is not None]
-        if _is_right_once(known):
+    asked: dict[str, list[Exchange]] = {target: [] for target in targets}
+    for exchange in attempt.transcript:
+        asked.get(target_of(exchange.call), []).append(exchange)
+    for target, exchanges in asked.items():
+        if _is_right_once(_known(exchanges, reference)):
             continue
+        known = list(_known(exchanges, reference))
         said = [(each, says) for each in known if (says := each.emptiness()) is not None]
         telling = [each for each, says in said if not says]
         if said and not telling:
@@ -91,8 +93,8 @@ class _Known:
     def agreed(self) -> Iterator[Tensor]:
         """Yield the parts of the reference's answer that the attempt gives, too, but for those that chance or a copy gives."""
         for mine, wanted in self.parts():
-            tells = _emptiness(wanted, self.exchange.call)[0] in TELLING
-            if tells and mine.shape == wanted.shape and difference(mine, wanted) <= RIGHT:
+            is_right = mine.shape == wanted.shape and difference(mine, wanted) <= RIGHT
+            if is_right and _emptiness(wanted, self.exchange.call)[0] in TELLING:
                 yield wanted
 
     def is_unrelated(self) -> bool:
@@ -162,15 +164,16 @@ def _asked(contrasts: Sequence[_Contrast], attempt: RecordingRunner) -> Iterator
             yield each.target, said
 
 
-def _right_reply(exchange: Exchange, reference: Runner) -> Reply | None:
-    """The reference's reply; None where it or the attempt answers without numbers."""
-    if exchange.reply.raised is not None or all(out.tensor is None for out in exchange.reply.outputs):
-        return None
-    right = reference.execute(exchange.call)
-    return None if right.raised is not None or all(out.tensor is None for out in right.outputs) else right
+def _known(exchanges: Sequence[Exchange], reference: Runner) -> Iterator[_Known]:
+    """Yield these exchanges, with the reference's replies, as far as both answer with numbers."""
+    for exchange in exchanges:
+        if exchange.reply.raised is None and any(out.tensor is not None for out in exchange.reply.outputs):
+            right = reference.execute(exchange.call)
+            if right.raised is None and any(out.tensor is not None for out in right.outputs):
+                yield _Known(exchange, right)
 
 
-def _is_right_once(known: Sequence[_Known]) -> bool:
+def _is_right_once(known: Iterable[_Known]) -> bool:
     """Whether an answer is the reference's. A single number may be so by chance: two different ones are not."""
     single: list[float] = []
     for agreed in (part for each in known for part in each.agreed()):
