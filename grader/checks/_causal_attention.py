@@ -320,13 +320,19 @@ def judge_eval_is_calm(attempt, draw, paths=ONE_PATH):
 
 
 def judge_again(attempt, draw, paths=ONE_PATH):
-    """One instance answers every call as a fresh one would, in eval mode and in training."""
+    """One instance answers every call as a fresh one would."""
     s = sizes_of(draw)
-    weights, x = weights_of(draw, s.C), draw(1, 1, s.C)
-    passing = {**weights, "proj.weight": torch.eye(s.C, dtype=torch.float64)}
+    weights = weights_of(draw, s.C)
     inputs = [(draw(B, T, s.C),) for B, T in ((s.B, s.T), (s.B, s.T), (3, s.block))]
     for options in paths.values():
         _again.judge_again(module(attempt, s, weights, **options), *inputs)
+
+
+def judge_modes_again(attempt, draw, paths=ONE_PATH):
+    """Of one instance dropout comes back after eval mode, and goes after training."""
+    s = sizes_of(draw)
+    passing, x = {**weights_of(draw, s.C), "proj.weight": torch.eye(s.C, dtype=torch.float64)}, draw(1, 1, s.C)
+    for options in paths.values():
         _again.judge_modes_again(module(attempt, s, passing, **options, dropout=_again.P), x, s.nh)
 
 

@@ -33,6 +33,7 @@ from ._causal_attention import (
     judge_eval_is_calm,
     judge_gradients,
     judge_independent,
+    judge_modes_again,
     judge_moves,
     judge_parameters,
     judge_refuses_indivisible,
@@ -198,10 +199,11 @@ def test_again(attempt, draw):
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensor loses entries: scores, weights or output?")
 def test_drops_weights(attempt, draw):
-    """drops attention weights in training"""
+    """drops attention weights in training, also after eval mode"""
     ratio = dropped(attempt, draw, same_values=True)
     expect_weights_dropped(attempt, draw, ratio)
     expect_scaled_up(attempt, draw, 2 if silenced(ratio) else 1)
+    judge_modes_again(attempt, draw)
 
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="There are two dropouts: the second comes last of all.")

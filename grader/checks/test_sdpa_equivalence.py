@@ -35,6 +35,7 @@ from ._causal_attention import (
     judge_eval_is_calm,
     judge_gradients,
     judge_independent,
+    judge_modes_again,
     judge_moves,
     judge_parameters,
     judge_refuses_indivisible,
@@ -168,7 +169,7 @@ def test_again(attempt, draw):
 
 @check(points=0.25, layer=Layer.HYGIENE, hint="In training, which tensors lose entries, on which path? There are two.")
 def test_drops(attempt, draw):
-    """drops attention weights and channels of the output in training, on both paths"""
+    """drops attention weights and channels of the output in training, also after eval mode, on both paths"""
     for path, options in PATHS.items():
         ratio = dropped(attempt, draw, same_values=True, **options)
         expect_weights_dropped(attempt, draw, ratio, path, **options)
@@ -176,6 +177,7 @@ def test_drops(attempt, draw):
         expect(silenced(ratio) > DROP / 4, never, "dropout_output_missing")
         expect_scaled_up(attempt, draw, 2, path, **options)  # first, for it knows a dropout too many
         expect_share_dropped(ratio, path)
+    judge_modes_again(attempt, draw, PATHS)
 
 
 @check(points=0.25, layer=Layer.HYGIENE)
