@@ -91,8 +91,8 @@ def grade(
     """Grade every submission in a folder. What is graded in OUT already, and has not changed, stays as it is.
 
     Due dates of course.yaml and overrides.yaml change what is shown, and what a gradebook gets; OUT holds what was
-    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. So it is where the
-    grader itself fails at an exercise: nobody gets points for that, and the same command tries it again. What a learning
+    found. Whatever lies there and is not graded is named with its reason; then the exit status is 1. The same holds where
+    the grader itself fails at an exercise: that has no points, and the same command tries it again. What a learning
     platform gives is laid out by `course collect` first.
 
     Everybody in a run gets the same inputs, drawn from its seed.

@@ -65,7 +65,7 @@ def name_decisions(console: Console, rows: Sequence[Row]) -> None:
 def name_not_graded(console: Console, rows: Sequence[Row]) -> bool:
     """Name who is not graded in which exercise, because the grader itself failed. Returns whether there is nobody."""
     whose: dict[str, list[str]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row.student):
         for sentence in row.not_graded:
             whose.setdefault(sentence, []).append(row.student)
     for sentence, students in whose.items():
