@@ -1,5 +1,6 @@
 """Hidden checks of causal self-attention that goes on where an earlier call ended."""
 
+from math import prod
 from types import SimpleNamespace
 
 import torch
@@ -110,7 +111,7 @@ def test_one_call(attempt, reference, draw):
 
 
 @check(
-    points=0.75,
+    points=0.5,
     layer=Layer.VALUES,
     hint="A new token sees all that is cached, and itself. What does your mask show it?",
 )
@@ -120,6 +121,23 @@ def test_token_by_token(attempt, reference, draw):
     compare(attempt, reference, s, weights_of(draw, s.C), [draw(s.B, 1, s.C) for _ in range(6)], "token by token")
     chunks = [draw(s.B, T, s.C) for T in (9, 1, 1)]
     compare(attempt, reference, s, weights_of(draw, s.C), chunks, "after a prompt of 9 tokens")
+
+
+@check(
+    points=0.25,
+    layer=Layer.VALUES,
+    hint="How many rows does your table of scores have in a second call? How many new tokens are there?",
+)
+def test_new_queries_alone(attempt, reference, draw):
+    """computes scores for the new tokens alone"""
+    s = sizes_of()
+    weights, chunks, total = weights_of(draw, s.C), [draw(s.B, T, s.C) for T in (9, 4)], 13
+    got, want = (fed(made(each.asking(watch=True), s, weights), *chunks)[-1] for each in (attempt, reference))
+    assert_matches(got["y"], want["y"], "after 9 tokens, y of 4 more")
+    # A mask may be square, which is one for all sequences; fused code shows no scores.
+    squares = [each for each in got.reply.operations.shapes if each[-2:] == (total, total) and prod(each[:-2]) >= s.B]
+    told = f"with 9 tokens in the cache and 4 new ones, a tensor of shape {squares and squares[0]} is made"
+    expect(not squares, f"{told}: the past asks again", "cache_recomputed")
 
 
 @check(

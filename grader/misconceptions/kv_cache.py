@@ -110,6 +110,9 @@ CACHE = (
     ("cache_order", edit(JOINED_V, "v = torch.cat([v, cache[1]], dim=2)")),
     ("cache_order", edit(JOINED_K, "k = torch.cat([k, cache[0]], dim=2)")),
     ("cache_order", edit(JOINED_K, "k = torch.cat([cache[1], k], dim=2)", {JOINED_V: "v = torch.cat([cache[0], v], dim=2)"})),
+    # All tokens are kept, and asked again: right, and as slow as without a cache.
+    ("cache_recomputed", edit(SIZES, "new, cached = x.shape[1], x if cache is None else torch.cat([cache, x], dim=1)\n"
+        "        x, cache = cached, None\n        " + SIZES, {RETURNED: "return self.proj(y)[:, -new:], cached"})),
     ("cache_length_unchecked", edit(TOO_LONG, "if T > self.block_size:")),
     ("cache_length_unchecked", edit(TOO_LONG, "if max(past, T) > self.block_size:")),
     ("context_unchecked", edit(TOO_LONG, "if False:")),
