@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from ..box.connection import End
 from ..box.loading import Stopped
 from ..box.worker.answers import Raised
-from ..checks.explain import explain
+from ..checks.explain import explain, is_undefined
 from ..checks.recording import Exchange
 from ..submission import AttemptSource, proved_line
 from ..submission.statements import statements_of
 from ..submission.text import lines_of
+from ..submission.unwritten import DEFINITIONS
 
 _SHOWN = 3
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
@@ -67,11 +68,21 @@ def _reason(stopped: Stopped, describe: Callable[[Raised], str]) -> str:
 
 
 def are_the_cause(source: AttemptSource, stopped: Sequence[Stopped], transcript: Sequence[Exchange]) -> bool:
-    """Return whether no call was answered, most of them for want of a name in a part that did not run to its end."""
+    """Return whether no call was answered, most of them for want of a name in a part that did not run to its end.
+
+    So are they where the file defines nothing beside them.
+    """
     raised = [exchange.reply.raised for exchange in transcript]
+    if not stopped or None in raised:
+        return False
     words = set[str]().union(*(_words(source, part.line) for part in stopped))
     wanting = [each for each in raised if _missing_name(each) in words]
-    return None not in raised and len(wanting) > len(raised) / 2
+    return len(wanting) > len(raised) / 2 or (all(map(is_undefined, filter(None, raised))) and _defines_nothing(source))
+
+
+def _defines_nothing(source: AttemptSource) -> bool:
+    parts = statements_of(source.source)  # empty where Python cannot parse all of it
+    return bool(parts) and not any(isinstance(part, DEFINITIONS) for part in parts)
 
 
 def _missing_name(raised: Raised | None) -> str:

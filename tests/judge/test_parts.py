@@ -142,6 +142,15 @@ def test_where_every_call_wants_for_what_a_part_did_not_define_the_file_is_to_bl
     assert [d.id for d in result.diagnosis] == ["load_error"]
 
 
+def test_a_file_that_has_nothing_beside_a_part_that_failed_is_to_blame(
+    grade: Callable[[Path], ExerciseResult], tmp_path: Path
+) -> None:
+    (tmp_path / f"{STEM}.py").write_text("import torhc\n", encoding="utf-8")
+    assert [d.id for d in grade(tmp_path / f"{STEM}.py").diagnosis] == ["load_error"]
+    (tmp_path / f"{STEM}.py").write_text("import torhc\ndef running_maen(x):\n    return x\n", encoding="utf-8")
+    assert [d.id for d in grade(tmp_path / f"{STEM}.py").diagnosis] == ["interface"]
+
+
 @pytest.mark.parametrize(
     "source",
     [
