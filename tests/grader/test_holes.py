@@ -377,6 +377,7 @@ BY_QUERY = (
     "y = torch.cat([(q[:, :, t, None] @ k[:, :, : t + 1].mT / self.head_dim**0.5).softmax(-1) @ v[:, :, : t + 1]"
     " for t in range(T)], dim=2)"
 )
+OF_NOTHING = {"measures", "leaves_no_trace"}  # fail where the difference is 0 to rounding, whatever is planted
 DECOYS = {
     "beside another that is used": f"_ = {SDPA}\n            if not self.training: {BY_QUERY}\n            else: y = _",
     "and taken times 0": f"y = 0 * {SDPA}\n            if self.training and self.dropout: y = {SDPA}\n"
@@ -391,7 +392,9 @@ DECOYS = {
 @pytest.mark.parametrize("fast", DECOYS.values(), ids=DECOYS.keys())
 def test_sdpa_that_is_called(course: Course, checks: Catalogue, fast: str) -> None:
     source = changed(reference(course, "sdpa_equivalence"), ((f"y = {SDPA}", fast),))
-    assert failed(course, checks, "sdpa_equivalence", source) == {"paths_differ"}
+    lost = failed(course, checks, "sdpa_equivalence", source)
+    assert "paths_differ" in lost
+    assert lost <= {"paths_differ", *OF_NOTHING}
 
 
 FAST, SLOW = "            fast = module(x)", "            by_hand = module(x)"
@@ -420,7 +423,9 @@ NOTES = {
 @pytest.mark.parametrize("changes", NOTES.values(), ids=NOTES.keys())
 def test_a_difference_read_off(course: Course, checks: Catalogue, changes: Changes) -> None:
     source = changed(reference(course, "sdpa_equivalence"), changes) + "\nNOTES = {}\n"
-    assert failed(course, checks, "sdpa_equivalence", source) == {"measures"}
+    lost = failed(course, checks, "sdpa_equivalence", source)
+    assert "measures" in lost
+    assert lost <= OF_NOTHING
 
 
 BYTES = {

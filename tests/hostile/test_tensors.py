@@ -6,7 +6,7 @@ import pytest
 
 # trick: (points of 4, what a lost check says, why that many)
 EARNS = {
-    "aliased": (1, r"values differ", "zeros of the right shape"),
+    "aliased": (0, r"values differ", "zeros of the right shape"),
     "class_in_place_of_a_function": (0, r"yours returned an object of another type", "not a tensor"),
     "complex": (0, r"yours returned a strided complex128 tensor", "not numbers on a line"),
     "empty_and_enormous": (0, r"something that is not an answer: a tensor's shape is out of bounds", "no numbers"),
@@ -19,7 +19,7 @@ EARNS = {
     "list_of_right_numbers": (0, r"yours returned a list", "not a tensor"),
     "many_axes": (0, r"should have shape|values differ", "one number in sixty axes"),
     "meta": (0, r"on the meta device, without numbers", "no numbers"),
-    "nan_and_inf": (1, r"values differ.*the most at", "NaN agrees with nothing; the shape is right"),
+    "nan_and_inf": (0, r"values differ.*the most at", "NaN agrees with nothing; the shape is right"),
     "nested": (0, r"raised RuntimeError|yours returned", "not a plain tensor"),
     "nothing": (0, r"yours returned None", "not a tensor"),
     "numpy_array": (0, r"yours returned an? ndarray", "not a tensor"),

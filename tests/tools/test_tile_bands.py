@@ -179,7 +179,7 @@ def test_the_course_shows_a_sequence_with_the_triangle_at_the_lower_right() -> N
         for example in examples(exercise, read(exercise.fingerprints), by_head=True)
         if example.call.then
     ]
-    assert shown == [[(4, 4), (9, 13)]]
+    assert shown == [[(9, 9), (4, 13)]]
 
 
 @pytest.mark.recorded

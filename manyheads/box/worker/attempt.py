@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import linecache
 import os
@@ -107,7 +108,8 @@ def silence() -> None:
     os.close(null)
     for written in (sys.stdout, sys.stderr):  # a print costs nothing, also of what no encoding can write
         if isinstance(written, io.TextIOWrapper):
-            written.reconfigure(errors="backslashreplace")
+            with contextlib.suppress(OSError):  # where it was not the standard output, and is closed
+                written.reconfigure(errors="backslashreplace")
 
 
 def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
