@@ -76,11 +76,11 @@ def groups_of(
 
 
 def _differences(calls: Sequence[int], expected: Sequence[Tensor | None]) -> list[tuple[int, ...]]:
-    """Two calls, and a third whose answer is the largest difference of theirs: the nearest ones."""
+    """Two calls, and another, before or after them, whose answer is the largest difference of theirs."""
     known = {i: answer.double() for i in calls if (answer := expected[i]) is not None}
     numbers = [i for i, answer in known.items() if not answer.dim()]
-    pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim()]
-    return [(a, b, n) for n in numbers for a, b in pairs if b < n and is_difference(known[a], known[b], known[n])]
+    pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
+    return [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
 
 
 def within(groups: Groups, calls: Sequence[int]) -> Groups:

@@ -16,7 +16,7 @@ from ..checks.implementation import Runner
 from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from ..submission.statements import statements_of
 from .agree import agree
-from .resize import Axes, Layout, layouts, sizes_of
+from .resize import Axes, Layout, asks_again, layouts, sizes_of
 
 HARD_CODED = "hard_coded_shape"
 MANY = 8  # one call in so many is not answered by luck, as one with sizes of 1 is
@@ -64,7 +64,7 @@ def has_written_size(source: str) -> bool:
 
 def templates(reference: Runner, exchanges: Sequence[Exchange]) -> list[Layout]:
     """Calls that failed in a way that sizes may explain, a few of each function, those with most sizes first."""
-    wrong = [e.call for e in exchanges if _may_be_a_matter_of_size(e, reference)]
+    wrong = [e.call for e in exchanges if not asks_again(e.call) and _may_be_a_matter_of_size(e, reference)]
     unlike = {(target_of(call), sizes_of(call)): call for call in wrong}
     found: dict[tuple[str, int], list[Layout]] = {}
     for (name, sizes), call in sorted(unlike.items(), key=lambda item: -len(item[0][1])):

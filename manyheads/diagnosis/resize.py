@@ -13,11 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..box.worker.messages import Build, Call, Entries, StandIn
+from ..box.worker.messages import Build, Call, Entries, Returned, StandIn
 
 MADE = 2**19  # random numbers that are made at once; a call that needs more makes its own
 LAYERS = (2, 3, 4)  # how many layers may be packed into one weight
 Axes = dict[int, int]  # the new size of each axis, by its size in the original call
+
+
+def asks_again(call: Call) -> bool:
+    """Return whether one instance is asked several times and no step is given what an earlier one returned."""
+    values = (value for step in call.then for value in (*step.args, *step.kwargs.values()))
+    return bool(call.then) and not any(isinstance(value, Returned) for value in values)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,10 @@ def function_results(seen: Sequence[Seen], source: str, explained: Collection[st
 def _evidence(seen: Seen, source: str, state: State) -> str:
     if state not in ("wrong", "waiting"):
         return _of_the_stub(seen.name, source) if state == "unwritten" else ""
-    said = of_another_kind(source, seen.name, seen.is_class)
+    makes_none = (
+        seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
+    )  # a function that makes one will do
+    said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
     said = said or (advice(source, seen.raised) or did_you_mean(source, seen.raised) if seen.raised else "")
     return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -58,23 +59,29 @@ def left_over_raise(source: str, name: str) -> LeftOver | None:
 
 
 def is_beside_code(source: str, line: int) -> bool:
-    """Return whether something is written in the innermost function around this line."""
+    """Return whether something is written above this line, or around it, in the innermost function that it stands in."""
     around = [each for each in _functions(source) if each.first <= line <= each.last]
-    return bool(around) and max(around, key=lambda each: each.first).is_written
+    return bool(around) and line > max(around, key=lambda each: each.first).written_from
 
 
 @dataclass(frozen=True)
 class _Function:
     first: int
     last: int
-    is_written: bool
+    written_from: float  # the line of the first statement that does something; infinite where none does
 
 
 @lru_cache(maxsize=2)  # hundreds of calls may end at one line, or each at another
 def _functions(source: str) -> tuple[_Function, ...]:
     nodes = (node for part in statements_of(source) for node in ast.walk(part))
     functions = (node for node in nodes if isinstance(node, ast.FunctionDef))
-    return tuple(_Function(each.lineno, each.end_lineno or 0, not has_no_content(each)) for each in functions)
+    return tuple(_Function(each.lineno, each.end_lineno or 0, _written_from(each)) for each in functions)
+
+
+def _written_from(function: ast.FunctionDef) -> float:
+    if has_no_content(function):
+        return math.inf
+    return min((part.lineno for part in function.body if not _does_nothing(part)), default=function.lineno)
 
 
 def unwritten_methods(source: str, name: str) -> list[str]:

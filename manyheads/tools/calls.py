@@ -9,12 +9,13 @@ from typing import TypeVar, cast
 from torch import Tensor
 
 from ..box.worker.answers import Reply
-from ..box.worker.messages import Build, Call, Returned
+from ..box.worker.messages import Build, Call
 from ..checks.answer import answers_of
 from ..checks.marks import Layer
 from ..checks.recording import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
+from ..diagnosis.resize import asks_again
 from ..public.compared import Expected
 from ..public.file import Fingerprints, returns_several
 from .axes import SAME, Axes, axes_of
@@ -81,7 +82,7 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
     for index, (call, expected) in enumerate(zip(fingerprints.calls, fingerprints.expected, strict=True)):
         build = call.subject if isinstance(call.subject, Build) else None
         plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
-        plain = plain and (not call.then or hands_on(call))  # else the same instance is asked again, to compare
+        plain = plain and (not asks_again(call))  # else the same instance is asked again, to compare
         first = next((each for each in expected if each is not None), None)
         if not plain or first is None or content.right(index).raised is not None:
             continue
@@ -97,11 +98,6 @@ def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, 
                 turned, tiled = exercise.turned(example.target), exercise.tiled(example.target)
                 example = replace(example, turned=turned, tiled=tiled)
                 yield from ((index, smaller) for smaller in _smaller(example))
-
-
-def hands_on(call: Call) -> bool:
-    """Return whether a later step of the call is given what an earlier one returned."""
-    return any(isinstance(value, Returned) for step in call.then for value in (*step.args, *step.kwargs.values()))
 
 
 def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
