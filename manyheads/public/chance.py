@@ -56,9 +56,9 @@ def due_to_chance(
 def _decided_alone(fingerprints: Fingerprints, mutant: RecordedMutant, calls: Mapping[int, Compared]) -> frozenset[int]:
     """The calls that chance decides for a mutant, if on all others it answers as the reference does; else none."""
     answers = {i: fingerprints.content.answer(mutant, i) for i in calls}
-    known = {i: answer for i, answer in answers.items() if answer is not None}
+    known = {i: a for i, a in answers.items() if a is not None and not is_of_copies(calls[i].call)}
     if all(answer.agrees(calls[i].right, facets_of(fingerprints, i)) for i, answer in known.items()):
-        return frozenset(i for i in answers.keys() - known.keys() if not is_of_copies(calls[i].call))
+        return frozenset(i for i, a in answers.items() if a is None and not is_of_copies(calls[i].call))
     return frozenset()
 
 

@@ -12,8 +12,10 @@ from ..box.traces import read_traced
 from ..box.worker.answers import Reply, Traced
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Call
-from ..checks.explain import explain
+from ..checks.explain import explain, is_undefined
 from ..checks.sanitize import sanitize
+from ..judge.stopped_parts import stopped_parts
+from ..public.describe_exception import describe_exception
 from ..submission import AttemptSource
 from .example import Example
 from .telling import most_telling
@@ -54,7 +56,11 @@ def follow(
             at = f"in {example.target}"
             telling = most_telling(example, ask)
             message = trace_call(telling, crop, times)
-            shown.append((telling, connection.ask_for(read_traced, message, limits.seconds_per_call)))
+            traced = connection.ask_for(read_traced, message, limits.seconds_per_call)
+            raised = traced.reply.raised
+            if loaded.stopped and raised is not None and is_undefined(raised):
+                return Followed(tuple(shown), stopped_parts(source, loaded.stopped, describe_exception))
+            shown.append((telling, traced))
     except AttemptEnded as ended:
         return Followed(tuple(shown), f"{ended} That was {at}.")
     finally:

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import torch
 
-from ..box.connection import AttemptEnded, Connection
+from ..box.connection import AttemptEnded
 from ..box.level import Box
-from ..box.loading import load
+from ..box.loading import Loaded, load
 from ..box.worker.form import Form
 from ..box.worker.limits import Limits
 from ..box.worker.messages import Build, Call
 from ..box.worker.training_messages import TrainPlan
+from ..checks.explain import is_undefined
 from ..checks.sanitize import kind_name, sanitize
 from ..submission import AttemptSource
 from .run import TrainingRun, TrainingStopped, exception_sentence
@@ -38,10 +39,10 @@ def own_training_run(
 
     form: of what the module returns, its output first; None: the output alone.
     """
-    connection = _loaded(box, replace(limits, seconds_per_attempt=SECONDS), source)
-    seconds = limits.seconds_per_call
+    loaded = _loaded(box, replace(limits, seconds_per_attempt=SECONDS), source)
+    connection, seconds = loaded.connection, limits.seconds_per_call
     try:
-        _try(connection, attention, plan, seconds, form)
+        _try(loaded, source.name, attention, plan, seconds, form)
         run = TrainingRun(lambda message: connection.ask(message, seconds), text, plan)
         run.build(attention)
         yield run
@@ -49,7 +50,7 @@ def own_training_run(
         connection.close()
 
 
-def _loaded(box: Box, limits: Limits, source: AttemptSource) -> Connection:
+def _loaded(box: Box, limits: Limits, source: AttemptSource) -> Loaded:
     where = f"while {sanitize(source.name)} was imported"
     try:
         loaded = load(box, limits, source.load())
@@ -58,20 +59,23 @@ def _loaded(box: Box, limits: Limits, source: AttemptSource) -> Connection:
     if loaded.raised is not None:
         loaded.connection.close()
         raise TrainingStopped(exception_sentence(loaded.raised, where))
-    return loaded.connection
+    return loaded
 
 
-def _try(connection: Connection, attention: Build, plan: TrainPlan, seconds: float, form: Form | None) -> None:
+def _try(loaded: Loaded, file: str, attention: Build, plan: TrainPlan, seconds: float, form: Form | None) -> None:
     """Call the module once, so that a wrong shape is reported as such, not as an error of the model around it."""
     shape = (*_TRIAL, plan.n_embd)
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0))
     try:
-        reply = connection.ask(
+        reply = loaded.connection.ask(
             Call(replace(attention, training=False), args=(x,), dtype="float32", returns=form), seconds
         )
     except AttemptEnded as ended:
         raise TrainingStopped(f"{ended} That was in {attention.target}.") from None
     if reply.raised is not None:
+        stopped = next((part.raised for part in loaded.stopped if part.raised), None)
+        if stopped is not None and is_undefined(reply.raised):
+            raise TrainingStopped(exception_sentence(stopped, f"while {sanitize(file)} was imported"))
         raise TrainingStopped(exception_sentence(reply.raised, f"in {attention.target}"))
     tensor = reply.outputs[0].tensor if reply.outputs else None
     if tensor is None:

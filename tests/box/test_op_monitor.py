@@ -104,8 +104,9 @@ WAYS = {
 @pytest.mark.parametrize("mode", [OpMonitor, LiveTensors])
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_what_can_be_done_unwatched_can_be_done_watched(
-    way: Callable[[], Tensor], mode: type[OpMonitor] | type[LiveTensors]
+    monkeypatch: pytest.MonkeyPatch, way: Callable[[], Tensor], mode: type[OpMonitor] | type[LiveTensors]
 ) -> None:
+    monkeypatch.setattr(torch._dynamo.config, "disable", True)  # as in every box
     plain = way()
     with mode():
         watched = way()

@@ -128,7 +128,7 @@ EARNS = {
     "shape_with_0_and_2_39": (0, r"not an answer|should have shape", "no numbers"),
     "shape_with_0_and_2_62": (0, r"something that is not an answer: a tensor's shape is out of bounds", "not a reply"),
     "sigio_to_the_judge": (
-        1,
+        0,
         r"should have shape|values differ",
         "seven numbers, as the first check asks; nobody can be signalled",
     ),
