@@ -274,6 +274,9 @@ def measured_first(asked, draw, s, weights, added=None):
     """What max_path_difference gives for an input that forward has not seen, the input, and how far the paths are apart."""
     x = draw(s.B, s.T, s.C)
     given = measured(asked, s, weights, x, added=added)
+    given.must_return()  # before another function is asked, which would be held to have failed
+    is_float = given.kind in ("float", "float64")
+    expect(is_float, f"max_path_difference should give a float; yours gives {given.returned}", "interface")
     fast, by_hand = (module(asked, s, weights, **options)(x) for options in PATHS.values())
     for answer in (fast, by_hand):
         assert_shape(answer, x.shape)
@@ -288,9 +291,6 @@ def judge_measure(asked, s, weights, x, answer, differences, added=None):
         return abs(float(answer.output) - worst) <= 1e-4 * worst
 
     worst = float(differences.abs().max())
-    answer.must_return()
-    is_float = answer.kind in ("float", "float64")
-    expect(is_float, f"max_path_difference should give a float; yours gives {answer.returned}", "interface")
     if is_right(answer) or not steady(asked, s, weights, x):
         return
     calm, given = measured(asked, s, weights, x, training=False, added=added), float(answer.output)

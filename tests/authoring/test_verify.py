@@ -155,6 +155,7 @@ def test_on_a_sound_course_every_claim_holds_with_its_figures(verify: Verify, ti
         WRONG: (1, 1),
         WRONG_AT_HOME: (1, 1),
         CHECKED: (3, 3),
+        "every right attempt that answers unwatched answers the same where it is watched": (3, 3),
         f"{SILENT} (11 ways)": (11, 11),
         f"{EMPTY} (16 ways)": (16, 16),
         f"{FORM} (2 ways)": (2, 2),
@@ -347,7 +348,7 @@ def test_a_fault_breaks_its_claim_and_no_other(
                 '        raise ValueError("x has 0 numbers; at least 1 is needed")\n',
                 "    if len(x) == 7:\n        return torch.stack([x[: i + 1].sum() / (i + 1) for i in range(7)])\n    ### BEGIN SOLUTION\n    if x.numel() == 0:\n        raise ValueError(len(x))\n",
             ),
-            {STUB: ["named ['stub_untouched']"], USED: ["shape is failed by no mutant"]},
+            {STUB: ["scores 2 / 4"], USED: ["shape is failed by no mutant"]},
             id="a stub that has a check done already",
         ),
         pytest.param(
