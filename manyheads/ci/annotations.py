@@ -18,7 +18,8 @@ from ..submission import AttemptSource, lines_of, read_file
 from .started import Started
 
 AT_MOST = 50  # annotations in one request to the service
-_LINE = re.compile(r"\bline ([0-9]{1,7})\b")  # in the grader's evidence: "… on line 12"
+# In the grader's evidence: "… on line 12", or of a notebook "… on line 3 of code cell 2".
+_LINE = re.compile(r"\bline ([0-9]{1,7})\b(?: of code cell ([0-9]{1,7})\b)?")
 _DEFINITION = re.compile(r"(?:def|class) ([A-Za-z_]\w*)")
 
 
@@ -64,11 +65,20 @@ def _line(source: AttemptSource, result: ExerciseResult, asked_for: set[str]) ->
         if proved.line <= len(lines):
             return proved.line
     first = attempt_words(result).first
-    named = _LINE.search(first.evidence) if first is not None else None
-    if named is not None and 1 <= int(named[1]) <= len(lines):
-        return int(named[1])
+    named = _line_named(first.evidence, source) if first is not None else 0
+    if 1 <= named <= len(lines):
+        return named
     definitions = ((i, _DEFINITION.match(line)) for i, line in enumerate(lines, 1))
     return next((i for i, match in definitions if match and match[1] in asked_for), 1)
+
+
+def _line_named(evidence: str, source: AttemptSource) -> int:
+    """Return the line of the attempt's text that the evidence names first; 0 where it names none."""
+    named = _LINE.search(evidence)
+    if named is None:
+        return 0
+    cell = int(named[2] or 0)
+    return int(named[1]) + (source.cells[cell - 1] - 1 if 1 <= cell <= len(source.cells) else 0)
 
 
 def _line_of_notebook(content: bytes, source: str, line: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from manyheads.ci.annotations import Annotation, annotate, titled
 from manyheads.course import Course
 from manyheads.result import ProvedLine, Result
+from manyheads.submission import proved_line, read_file
 
 MakeResult = Callable[..., Result]
 SCRIPT = "exercises/averages/01_running_mean.py"
@@ -119,6 +121,10 @@ def test_a_notebooks_line_is_the_one_of_its_file(
         tiny, [make_result("error", evidence=f"raised AttributeError on line {first}")], IN_NOTEBOOK, folder
     )
     assert earlier.line == found.line - 5
+    place = proved_line(read_file(folder / "ada/averages/01_running_mean.ipynb", 400), line).place
+    assert re.fullmatch(r"line 7 of code cell [1-9]", place)
+    (named,) = annotate(tiny, [make_result("error", evidence=f"raised AttributeError on {place}")], IN_NOTEBOOK, folder)
+    assert named.line == found.line
     (found,) = annotate(tiny, [make_result("failed", evidence="wrong")], IN_NOTEBOOK, folder)
     assert '"def running_mean(x):\\n"' in text.splitlines()[found.line - 1]
 

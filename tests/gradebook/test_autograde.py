@@ -154,7 +154,7 @@ def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path, points: d
         ("notebook_that_is_not_json", "This is not a notebook that can be read: save it again from Jupyter."),
         ("nothing_handed_in", f"{STEM}.py was not handed in."),
         ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
-        ("exits", "While the file was imported: "),
+        ("exits", "Line 3 was left out: it ended the whole process."),
     ],
 )
 def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(

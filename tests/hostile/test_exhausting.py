@@ -24,7 +24,11 @@ EARNS = {
         "nothing is answered; each death costs a fraction of the one before",
     ),
     "endless_loop": (0, r"No answer within", "nothing is answered"),
-    "endless_loop_while_importing": (0, r"While the file was imported: No answer within", "never imported"),
+    "endless_loop_while_importing": (
+        0,
+        r"Line 4 was left out: it was still at work",
+        "nothing stands above or below it",
+    ),
     "endless_stdout": (0, r"No answer within", "nothing is answered"),
     "file_larger_than_the_limit": (0, r"raised OSError on line 7", "an exception"),
     "fork_bomb": (0, r"No answer within", "nothing is answered"),
