@@ -11,12 +11,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from manyheads.box.level import Level, open_box
-from manyheads.course import Course, Exercise, load_course
-from manyheads.diagnosis import Mutant, load_bank
+from manyheads.course import Course, load_course
+from manyheads.diagnosis import load_bank
 from manyheads.judge.grade import Judge, Settings
 from manyheads.submission import AttemptSource
 
-from .one_file import one_file
+from .names import text_of
 
 SAMPLE = 12  # mutants of each exercise, spread over its bank
 ROOT = Path(__file__).parents[1]
@@ -40,15 +40,7 @@ def _grade(course: Course, judge: Judge, sample: int) -> None:
     for exercise in course.exercises:
         mutants = load_bank(exercise).mutants
         for mutant in mutants[:: max(1, len(mutants) // sample)]:
-            judge.grade_attempt("mutant", exercise, _as_attempt(exercise, mutant))
-
-
-def _as_attempt(exercise: Exercise, mutant: Mutant) -> AttemptSource:
-    if mutant.source:
-        return AttemptSource(f"{mutant.id}.py", mutant.source)
-    text = one_file(exercise.misconceptions)
-    knobs = ", ".join(f"{name}={value!r}" for name, value in mutant.faults.items())
-    return AttemptSource(f"{mutant.id}.py", f"{text}\n\nglobals().update(make({knobs}))\n")
+            judge.grade_attempt("mutant", exercise, AttemptSource(f"{mutant.id}.py", text_of(exercise, mutant)))
 
 
 if __name__ == "__main__":

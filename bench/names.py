@@ -1,0 +1,248 @@
+"""What grading and `course check` say of every mutant, of pairs, of whole attempts, of small edits, and of unfinished files.
+
+    python -m bench.names write FILE [--every N] [--only EXERCISE …]
+    python -m bench.names compare OLD NEW
+
+`write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
+always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind.
+`compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from manyheads.authoring.stub import stub_of
+from manyheads.authoring.verify.lines import LineBench
+from manyheads.batch.cpus import usable
+from manyheads.box.level import Box, Level, open_box
+from manyheads.checks.edit import Edit, EditError
+from manyheads.checks.recording import target_of
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis import Bank, Mutant, load_bank
+from manyheads.judge.grade import Judge, Settings
+from manyheads.lines.search import Bounds
+from manyheads.public.attempt import check_source
+from manyheads.public.file import read
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+
+from .one_file import one_file
+
+ROOT = Path(__file__).parents[1]
+PAIRS, EDITS = 25, 30  # of each exercise
+SECRET = b"golden names"
+BY_COUNT = Bounds(seconds=60.0)  # by the count alone: a slow machine finds as much as a fast one
+NO_LINES = Bounds(edits=0)
+SIDES = ("graded", "home")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt's text. has_lines: whether it is a person's text, whose line can be searched for."""
+
+    kind: str
+    label: str
+    text: str
+    has_lines: bool = False
+
+
+def attempts(course: Course, box: Box, exercise: Exercise, every: int) -> Iterator[Attempt]:
+    """Yield the attempts of an exercise, each n-th of its kind, and each of them unfinished."""
+    whole = _whole(course, box, exercise)
+    for _, kind in itertools.groupby(whole, key=lambda attempt: attempt.kind):
+        for attempt in itertools.islice(kind, 0, None, every):
+            yield attempt
+            yield from unfinished(exercise, attempt)
+
+
+def _whole(course: Course, box: Box, exercise: Exercise) -> Iterator[Attempt]:
+    bank = load_bank(exercise)
+    for number, mutant in enumerate(bank.mutants):
+        yield Attempt("mutant", f"{number} {mutant.id}", text_of(exercise, mutant))
+    for number, (first, second) in enumerate(_pairs(exercise, bank)):
+        text = text_of_pair(exercise, bank, first, second)
+        if text is not None:
+            yield Attempt("pair", f"{number} {first.id} and {second.id}", text)
+    for kind, paths in (("right", exercise.right_attempts()), ("wrong", exercise.wrong_attempts())):
+        for path in paths:
+            yield Attempt(kind, path.stem, path.read_text("utf-8"), has_lines=True)
+    faults = LineBench(course, box, [exercise]).faults(exercise)
+    for number, fault in enumerate(itertools.islice(faults, EDITS)):
+        yield Attempt("edit", f"{number} {fault.attempt} {fault.edit.described}", fault.text, has_lines=True)
+
+
+def _pairs(exercise: Exercise, bank: Bank) -> Sequence[tuple[Mutant, Mutant]]:
+    """Return pairs of mutants with two ids and no fault in common, the same ones in each run."""
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(bank.mutants, 2)
+        if a.id != b.id and not a.faults.keys() & b.faults.keys() and bool(a.source) == bool(b.source)
+    ]
+    return random.Random(exercise.id).sample(pairs, min(PAIRS, len(pairs)))
+
+
+def text_of(exercise: Exercise, mutant: Mutant) -> str:
+    """Return a mutant's text: the edited reference, or the bank with a call of its `make`."""
+    return mutant.source or _made(exercise, mutant.faults)
+
+
+def text_of_pair(exercise: Exercise, bank: Bank, first: Mutant, second: Mutant) -> str | None:
+    """Return the text with both faults; None where the two edits exclude each other."""
+    if not isinstance(first.change, Edit) or not isinstance(second.change, Edit):
+        return _made(exercise, {**first.faults, **second.faults})
+    try:
+        return second.change.apply(first.change.apply(bank.reference[1]))
+    except EditError:
+        return None
+
+
+def _made(exercise: Exercise, knobs: Mapping[str, object]) -> str:
+    given = ", ".join(f"{name}={value!r}" for name, value in knobs.items())
+    return f"{one_file(exercise.misconceptions)}\n\nglobals().update(make({given}))\n"
+
+
+def unfinished(exercise: Exercise, attempt: Attempt) -> Iterator[Attempt]:
+    """Yield the attempt with the last functions as the stub has them: all but the first, all but the first two, and so on."""
+    stub = stub_of(exercise)
+    asked = {target_of(call) for call in read(exercise.fingerprints).calls}
+    parts = {part.name: part for part in _definitions(stub) if part.name in asked}
+    names = list(parts)
+    for cut in range(1, len(names)):
+        gone = names[cut:]
+        stubs = "\n\n\n".join(ast.get_source_segment(stub, parts[name]) or "" for name in gone)
+        text = f"{_without(attempt.text, set(gone))}\n\n\n{stubs}\n"
+        yield Attempt(f"unfinished {attempt.kind}", f"{attempt.label} before {gone[0]}", text)
+
+
+def _definitions(text: str) -> list[ast.FunctionDef | ast.ClassDef]:
+    return [part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+
+
+def _without(text: str, names: set[str]) -> str:
+    lines = text.splitlines()
+    for part in reversed([part for part in _definitions(text) if part.name in names]):
+        first = min([part.lineno, *(decorator.lineno for decorator in part.decorator_list)])
+        del lines[first - 1 : part.end_lineno]
+    return "\n".join(lines)
+
+
+def said_of(exercise: Exercise, course: Course, box: Box, judge: Judge, attempt: Attempt) -> dict[str, object]:
+    """Return what both sides say of an attempt."""
+    source = AttemptSource(f"{exercise.stem}.py", attempt.text)
+    bounds = BY_COUNT if attempt.has_lines else NO_LINES
+    home = check_source(read(exercise.fingerprints), source, box, course.limits.for_worker(), bounds, exercise)
+    graded = judge.grade_attempt("golden", exercise, source)
+    return {
+        "attempt": f"{exercise.id}: {attempt.kind} {attempt.label}",
+        "graded": _said(graded),
+        "home": _said(home),
+    }
+
+
+def _said(result: ExerciseResult) -> dict[str, list[str]]:
+    names = [
+        f"{d.id}{''.join(f'|{other}' for other in d.alternatives)} in {', '.join(filter(None, (d.function, *d.also_in)))}"
+        for d in result.diagnosis
+    ]
+    said = {"names": names, "also": [d.id for d in result.also], "lines": [str(line.line) for line in result.lines]}
+    return {kind: values for kind, values in said.items() if values}
+
+
+def written(id_: str, every: int) -> list[str]:
+    """Return a line of JSON for each attempt of one exercise."""
+    course = load_course(ROOT)
+    exercise = next(e for e in course.exercises if e.id == id_)
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        plain = Judge(course, box, Settings(SECRET, exercises=(id_,), lines=False))
+        searching = Judge(course, box, Settings(SECRET, exercises=(id_,), bounds=BY_COUNT))
+        return [
+            json.dumps(said_of(exercise, course, box, searching if a.has_lines else plain, a), ensure_ascii=False)
+            for a in attempts(course, box, exercise, every)
+        ]
+
+
+def write(path: Path, ids: Sequence[str], every: int) -> None:
+    """Write what both sides say to a file."""
+    chosen = [e.id for e in load_course(ROOT).exercises if not ids or e.id in ids]
+    with ProcessPoolExecutor(usable()) as pool, path.open("w", encoding="utf-8") as out:
+        for id_, lines in zip(chosen, pool.map(written, chosen, itertools.repeat(every)), strict=True):
+            out.writelines(f"{line}\n" for line in lines)
+            print(f"{id_}: {len(lines)} attempts", file=sys.stderr, flush=True)
+
+
+def compare(old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """Yield a sentence for each name that was won or lost, each order that changed, and then the counts."""
+    counts: Counter[str] = Counter()
+    for attempt in sorted(old.keys() & new.keys()):
+        for side, kind in itertools.product(SIDES, ("names", "also", "lines")):
+            before, after = (_values(each[attempt], side, kind) for each in (old, new))
+            for change, values in _changes(before, after):
+                counts[f"{side}: {kind} {change}"] += len(values)
+                yield f"{attempt}, {side}: {kind} {change}: {', '.join(values)}"
+    yield from (f"{count} {what}" for what, count in sorted(counts.items()))
+    for label, each in (("old", old), ("new", new)):
+        apart = [said for said in each.values() if _ids(said, "graded") != _ids(said, "home")]
+        silent = sum(not _ids(said, "home") for said in apart)
+        yield (
+            f"{label}: {len(each)} attempts; the two sides have other names, or another order, on {len(apart)}, "
+            f"and on {silent} of these the student's side has none"
+        )
+    yield from (f"only in one file: {attempt}" for attempt in sorted(old.keys() ^ new.keys()))
+
+
+def _values(said: Mapping[str, object], side: str, kind: str) -> list[str]:
+    found = said[side]
+    assert isinstance(found, dict)
+    return list(found.get(kind, []))
+
+
+def _ids(said: Mapping[str, object], side: str) -> list[str]:
+    return [name.split(" ")[0].split("|")[0] for name in _values(said, side, "names")]
+
+
+def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    lost, won = [v for v in before if v not in after], [v for v in after if v not in before]
+    if lost:
+        yield "lost", lost
+    if won:
+        yield "won", won
+    if not lost and not won and list(before) != list(after):
+        yield "reordered", [f"{' > '.join(before)}, now {' > '.join(after)}"]
+
+
+def _read(lines: Iterable[str]) -> dict[str, Mapping[str, object]]:
+    return {said["attempt"]: said for said in map(json.loads, lines)}
+
+
+def main() -> None:
+    """Write or compare."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    writing = commands.add_parser("write")
+    writing.add_argument("file", type=Path)
+    writing.add_argument("--only", nargs="*", default=[], dest="exercises")
+    writing.add_argument("--every", type=int, default=1)
+    comparing = commands.add_parser("compare")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    given = parser.parse_args()
+    if given.command == "write":
+        write(given.file, given.exercises, given.every)
+        return
+    old, new = (_read(path.read_text("utf-8").splitlines()) for path in (given.old, given.new))
+    print("\n".join(compare(old, new)))
+
+
+if __name__ == "__main__":
+    main()

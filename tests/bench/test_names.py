@@ -1,0 +1,61 @@
+"""Names that both sides give are written down, and two such files are compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.names import Attempt, compare, text_of, unfinished, written
+from manyheads.course import load_course
+from manyheads.diagnosis import load_bank
+
+COURSE = load_course(Path(__file__).parents[2])
+RESHAPE = next(e for e in COURSE.exercises if e.id == "reshape_dance")
+
+
+def said(graded: list[str], home: list[str]) -> dict[str, object]:
+    return {"graded": {"names": graded}, "home": {"names": home}}
+
+
+def test_what_was_won_lost_and_reordered_is_counted():
+    old = {"a": said(["x in f"], ["x in f"]), "b": said(["x in f", "y in g"], []), "c": said([], [])}
+    new = {"a": said([], ["x in f"]), "b": said(["y in g", "x in f"], []), "c": said([], ["z|w in f"])}
+    assert list(compare(old, new)) == [
+        "a, graded: names lost: x in f",
+        "b, graded: names reordered: x in f > y in g, now y in g > x in f",
+        "c, home: names won: z|w in f",
+        "1 graded: names lost",
+        "1 graded: names reordered",
+        "1 home: names won",
+        "old: 3 attempts; the two sides have other names, or another order, on 1, "
+        "and on 1 of these the student's side has none",
+        "new: 3 attempts; the two sides have other names, or another order, on 3, "
+        "and on 1 of these the student's side has none",
+    ]
+
+
+def test_an_attempt_that_only_one_file_has_is_told():
+    assert list(compare({"a": said([], [])}, {}))[-1] == "only in one file: a"
+
+
+def test_an_unfinished_attempt_has_its_last_functions_as_the_stub_has_them():
+    whole = Attempt("right", "reference", RESHAPE.solution.read_text("utf-8"))
+    (cut,) = unfinished(RESHAPE, whole)
+    assert cut.label == "reference before merge_heads"
+    assert cut.text.count("def split_heads(") == cut.text.count("def merge_heads(") == 1
+    assert cut.text.rstrip().endswith("raise NotImplementedError()")
+    made = Attempt("mutant", "0", text_of(RESHAPE, load_bank(RESHAPE).mutants[0]))
+    (cut,) = unfinished(RESHAPE, made)
+    assert cut.text.index("globals().update(make(") < cut.text.rindex("def merge_heads(")
+
+
+@pytest.mark.journey
+def test_both_sides_are_written_of_every_kind_of_attempt():
+    found = [json.loads(line) for line in written("reshape_dance", 60)]
+    kinds = {each["attempt"].removeprefix("reshape_dance: ").split(" ")[0] for each in found}
+    assert kinds == {"mutant", "pair", "right", "wrong", "edit", "unfinished"}
+    first = next(each for each in found if each["attempt"].startswith("reshape_dance: mutant"))
+    (name,) = first["graded"]["names"]
+    assert name in first["home"]["names"]
