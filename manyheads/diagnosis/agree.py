@@ -23,7 +23,7 @@ def comparable(exchange: Exchange) -> bool:
     """
     call = exchange.call
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
-    return not (own_check or _is_on_meta_or_training(call) or _asks_for_a_gpu(call) or has_own_weights(call))
+    return not (own_check or _is_on_meta_or_training(call) or asks_for_a_gpu(call) or has_own_weights(call))
 
 
 def agree(a: Reply, b: Reply) -> bool:
@@ -70,7 +70,7 @@ def has_own_weights(call: Call) -> bool:
     return any(isinstance(value, Build) and value.state is None for value in call.given)
 
 
-def _asks_for_a_gpu(call: Call) -> bool:
+def asks_for_a_gpu(call: Call) -> bool:
     """Whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
     named = [
         v.name if isinstance(v, DeviceArgument) else v.device

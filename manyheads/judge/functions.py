@@ -16,7 +16,7 @@ from ..checks.explain import is_left_open, is_undefined, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import sanitize
-from ..diagnosis.agree import comparable
+from ..diagnosis.agree import asks_for_a_gpu, comparable
 from ..result import FunctionResult, State
 from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from ..submission.uses import named_in, uses
@@ -146,8 +146,13 @@ def failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRig
     if ended is not None or not exchanges:
         return target_of(ended) if ended is not None else ""
     last = target_of(exchanges[-1].call)
-    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (comparable(e) and not is_right(e))]
+    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (_can_be_judged(e) and not is_right(e))]
     return wrong[0] if wrong and last not in wrong else last
+
+
+def _can_be_judged(exchange: Exchange) -> bool:
+    """Return whether an answer can be held against the reference's: whether it raises can, where numbers cannot."""
+    return comparable(exchange) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
 
 
 def asked_alone(exchanges: Sequence[Exchange]) -> str:

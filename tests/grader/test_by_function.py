@@ -83,6 +83,14 @@ def test_each_function_has_its_verdict_when_graded_and_at_home(
     assert not judge.faults
 
 
+def test_a_factory_whose_sizes_the_class_refuses_is_wrong_and_not_the_class(judge: Judge) -> None:
+    wanted = EXERCISES["fused_qkv"]
+    changes = {"(1024, 16)": "(1024, 24)", "if size not in sizes:": "if False:"}
+    graded = judge.grade_attempt("somebody", wanted, AttemptSource("attempt.py", changed(wanted, changes)))
+    assert list(states(graded).values()) == ["right", "wrong"]
+    assert places(graded) == {("gpt2_sizes", "gpt2_attention")}
+
+
 def test_an_own_check_of_two_functions_stands_at_the_one_that_is_wrong(box: Box, course: Course) -> None:
     wanted = EXERCISES["reshape_dance"]
     source = AttemptSource("attempt.py", changed(wanted, {"x = x.view(B, T,": "x = x.roll(1, -1).view(B, T,"}))

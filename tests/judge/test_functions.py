@@ -39,6 +39,14 @@ def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[t
     assert failed_in([exchange(*each) for each in exchanges], None, is_right) == place
 
 
+def test_whoever_raises_where_numbers_cannot_be_compared_is_where_its_check_failed() -> None:
+    in_float32 = Call("make", dtype="float32")
+    raised = Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 4))
+    made = Exchange("check", in_float32, raised)
+    assert failed_in([made, exchange("layer", RIGHT)], None, is_right) == "make"
+    assert failed_in([Exchange("check", in_float32, WRONG), exchange("layer", RIGHT)], None, is_right) == "layer"
+
+
 def test_a_call_that_ended_the_process_is_where_its_check_failed() -> None:
     assert failed_in([exchange("split", WRONG)], Call("merge"), is_right) == "merge"
 
