@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from ..course import Assignment, Course
@@ -19,6 +19,7 @@ from .code_page import WESTERN
 from .commits import commit_time
 from .exercise import Exercises, NotAsked, NotPlaced, Reading
 from .folders import Folders as StudentFolders
+from .folders import is_of_one
 from .found import Found, Limits, Refused, own_name
 from .google import Google
 from .gradescope import Gradescope
@@ -71,11 +72,7 @@ def collect(
     exercises, left_out = Exercises(course, only), 0
     readings: dict[str, Reading] = defaultdict(Reading)
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
-    for download in downloads:
-        read = Download(download.resolve().name, tuple(reader.read(download)))
-        _tell(done, download, reader.refused)
-        reader.refused.clear()
-        done.said += _pages(download, reader)
+    for download, read in _read_all(downloads, course, folders, reader, done):
         found: list[Candidate] = []
         for platform, contents in _read_as(read, course).items():
             done.platforms.setdefault(download.name, []).append(platform.name)
@@ -105,6 +102,22 @@ def collect(
     done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
     done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
     return done
+
+
+def _read_all(
+    downloads: Sequence[Path], course: Course, folders: Folders, reader: Reader, done: Collected
+) -> list[tuple[Path, Download]]:
+    """Read all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
+    read = []
+    for download in downloads:
+        files = tuple(reader.read(download))
+        read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
+        _tell(done, download, reader.refused)
+        reader.refused.clear()
+        done.said += _pages(download, reader)
+    if sum(is_of_one(each, course) for _, each in read) < 2:
+        return read
+    return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
 
 
 def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
@@ -143,7 +156,8 @@ def _candidate(
     in_place = plain and each.file.path[-3:-1] == exercise.script.relative_to(exercise.root).parts[:-1]
     student = folders.of(platform, each.person)
     person = each.person.key if each.named else ""
-    return Candidate(student, exercise, ending, content, origin, each.late, named, plain, in_place, person)
+    archive = shown(str(download)) if each.archive == download.name else shown(each.archive)
+    return Candidate(student, exercise, ending, content, origin, each.late, named, plain, in_place, person, archive)
 
 
 def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..course import Course
 from ..submission import ENDINGS
 from .exercise import Exercises
 from .found import Found, Refused, own_name
-from .platform import Contents, Download, HandedIn, Person, unwrapped
+from .platform import ALONE, Contents, Download, HandedIn, person_called, unwrapped
 
 _MAILS = (".eml", ".msg")
 _MAIL = "is a mail. Next: save what is attached to it, in a folder with the student's name"
@@ -21,9 +22,10 @@ class Folders:
 
     def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
         """All files stand at the same depth below their students' folders; a loose one, also beside another platform's, is nobody's."""
-        ids = {_plain(assignment.id) for assignment in course.assignments}
-        exercises = {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
-        depth = _depth(download.files, ids, exercises, Exercises(course))
+        depth = _depth(download.files, course)
+        if _is_named_by_archive(download, depth):
+            depth = -1
+        alone = _is_in_archive_alone(download, depth)
         contents = Contents()
         left = {file.path for file in files}
         others_folders = {file.path[:-1] for file in download.files if file.path not in left}
@@ -33,23 +35,54 @@ class Folders:
             if own_name(file.name).lower().endswith(_MAILS):
                 contents.others.append(Refused(file.path, _MAIL))
             elif folders not in others_folders and (whole or 0 <= depth < len(folders)):
-                student = unwrapped(download.name if whole else folders[depth])
-                person = Person(folder=student, key=f"folder {student}", name=student)
-                contents.handed_in.append(HandedIn(person, file, file.name))
+                name = download.name if whole else folders[depth]
+                student = unwrapped(name)
+                person = person_called(student)
+                if alone:
+                    person = replace(person, key=f"{person.key}{ALONE}{download.name}")
+                archive = name if name != student else ""
+                contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
             else:
                 reason = "is in no student's folder. Next: put it into one, then the same command again"
                 contents.others.append(Refused(file.path, reason))
         return contents
 
 
-def _depth(files: Sequence[Found], ids: set[str], exercises: set[str], known: Exercises) -> int:
+def is_of_one(download: Download, course: Course) -> bool:
+    """Return whether all of an archive lies in one folder, which is not one of several students'."""
+    return unwrapped(download.name) != download.name and _only_folder(download, _depth(download.files, course)) != ""
+
+
+def _only_folder(download: Download, depth: int) -> str:
+    """Return the one folder at this depth that could be a student's; "" where there is none, or several."""
+    names = {file.path[depth] for file in download.files if 0 <= depth < len(file.path) - 1}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _is_in_archive_alone(download: Download, depth: int) -> bool:
+    """Return whether the one folder of an archive is all that says whose it is: another archive may have one of the same name."""
+    folder = _only_folder(download, depth)
+    return unwrapped(download.name) != download.name and folder != "" and not download.is_known(unwrapped(folder))
+
+
+def _is_named_by_archive(download: Download, depth: int) -> bool:
+    """Return whether the download's own name says whose its one folder is, and that folder's name does not."""
+    folder, student = _only_folder(download, depth), unwrapped(download.name)
+    if not folder or download.is_known(unwrapped(folder)):
+        return False
+    return download.is_of_one or (student != download.name and download.is_known(student))
+
+
+def _depth(files: Sequence[Found], course: Course) -> int:
     """At which depth students' folders stand; -1 if the download is itself a student's.
 
     Where folders differ, they are students': ada and bela in class/hw1/ada, class/hw1/bela. Only if no student stands beside another,
     an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
     An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
     """
-    depth = 0
+    ids = {_plain(assignment.id) for assignment in course.assignments}
+    exercises = {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
+    known, depth = Exercises(course), 0
     while True:
         folders = {file.path[depth] for file in files if len(file.path) > depth + 1}
         names = set(map(_plain, folders))

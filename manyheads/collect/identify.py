@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..submission import is_noise, is_reserved, is_student
 from ..submission.roster import Roster, Student, folded
-from .platform import Person
+from .platform import ALONE, Person, person_called
 
 UNSAFE = re.compile(r'[\x00-\x1f/\\:*?"<>|]')
 
@@ -50,11 +50,16 @@ class Folders:
             self.said[name] = "is on the roster under no id, e-mail or name that fits. Next: complete the roster"
         return name
 
+    def is_known(self, name: str) -> bool:
+        """Return whether somebody on the roster has this id or name."""
+        return self._row(person_called(name)) is not None
+
     def _take(self, folder: str, key: str) -> None:
         """Note whose the folder is. Raises NoFolder if it is somebody else's."""
-        if self.taken.setdefault(folded(folder), key) != key:
+        before = self.taken.setdefault(folded(folder), key)
+        if before != key and not before.startswith(f"{key}{ALONE}") and not key.startswith(f"{before}{ALONE}"):
             raise NoFolder(
-                f"would go to {folder!a}, where the files of somebody else are. Next: give --roster a file that tells them apart"
+                f"would go to {folder!a}, where the files of somebody else are. Next: give --roster a file that tells them apart, or all archives at once"
             )
 
     def _row(self, person: Person) -> Student | None:

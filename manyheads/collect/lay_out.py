@@ -32,6 +32,7 @@ class Candidate:
     """A file that may be laid out.
 
     person: whose it is on the platform, where its files say that by a number; "" elsewhere.
+    archive: the archive whose own name says whose it is; "" where nothing but a folder does.
     is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
     course's repository has it.
     """
@@ -46,6 +47,7 @@ class Candidate:
     is_plain: bool = True
     is_in_place: bool = False
     person: str = ""
+    archive: str = ""
 
     @property
     def path(self) -> str:

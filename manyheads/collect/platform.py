@@ -6,13 +6,15 @@ platform looks for its names only where a download's files part ways, or above: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 from ..course import Course
 from .found import Found, Refused
+
+ALONE = " alone in "  # in a person's key, before the archive that holds one folder only
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Person:
     login: str = ""
 
 
+def person_called(name: str) -> Person:
+    """Return the person of a folder or an archive that people named: it may be any id of the roster, or a name."""
+    return Person(folder=name, key=f"folder {name}", name=name, sis_id=name, email=name, login=name)
+
+
 @dataclass(frozen=True)
 class HandedIn:
     """A file that a person handed in.
@@ -40,6 +47,7 @@ class HandedIn:
     name: as the student named it, without what the platform put before it.
     order: the platform's own order of attempts, the newest last; equal where it has none.
     named: what the platform calls it, by which it knows whose feedback is: Canvas' file, Moodle's folder.
+    archive: the archive whose own name says who the person is.
     time: when it was handed in, in ISO 8601, where the platform says; late: whether it says late.
     """
 
@@ -50,14 +58,21 @@ class HandedIn:
     late: bool = False
     time: str = ""
     named: str = ""
+    archive: str = ""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A download that has been read. name: its own."""
+    """A download that has been read.
+
+    name: its own. is_of_one: whether it is one of several archives, each of which is one student's.
+    is_known: whether somebody on the roster has this id or name.
+    """
 
     name: str
     files: tuple[Found, ...]
+    is_of_one: bool = False
+    is_known: Callable[[str], bool] = field(default=lambda name: False, repr=False, compare=False)
 
     @cached_property
     def parting(self) -> int:

@@ -72,9 +72,15 @@ def thrown_together(candidates: Iterable[Candidate]) -> dict[tuple[str, ...], li
 
 
 def paths_of(candidates: Sequence[Candidate]) -> str:
-    """Where they come from, for a sentence."""
-    paths = [each.origin.path for each in candidates[:MOST_PATHS]]
+    """Where they come from, for a sentence: of several downloads, with the archive."""
+    several = len({(each.origin.download, each.archive) for each in candidates}) > 1
+    paths = [_with_archive(each) if several else each.origin.path for each in candidates[:MOST_PATHS]]
     return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
+
+
+def _with_archive(each: Candidate) -> str:
+    path = each.origin.path
+    return path if path.startswith(each.archive) else f"{each.archive}/{path}"
 
 
 def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -100,8 +106,10 @@ def _age(each: Candidate) -> tuple[float, float, str]:
 
 
 def _rivals(ordered: Sequence[Candidate]) -> list[Candidate]:
-    """The newest, and those that nothing says to be older."""
+    """The newest, and those that nothing says to be older; all of them where several archives claim to be the student's."""
     newest = ordered[-1:]
+    if len({each.archive for each in ordered if each.archive}) > 1:
+        return [*ordered]
     return [
         each
         for each in ordered
@@ -139,5 +147,6 @@ def _laid(each: Candidate, state: State) -> Laid:
 
 def _unclear(rivals: Sequence[Candidate], out: Path) -> str:
     first = rivals[0]
+    where = "" if len({each.archive for each in rivals}) > 1 else f"{first.origin.download}: "
     said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
-    return f"{first.origin.download}: {said}. Next: copy that one to {out / first.path}, then the same command again"
+    return f"{where}{said}. Next: copy that one to {out / first.path}, then the same command again"

@@ -1,0 +1,106 @@
+"""Archives that students made, collected at once: the archive's own name says whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.submission.roster import Roster, Student
+
+from .conftest import Collect, Zipped
+
+There = Callable[[], list[str]]
+DANCED = "multi_head_attention/04_reshape_dance.py"
+FILE = "04_reshape_dance.py"
+CLASS = Roster((Student("s1", "Ada Lovelace"), Student("s2", "Bela Bartok", sis_id="S200"), Student("s3", "Cleo")))
+
+
+def text(value: int) -> str:
+    return f"def split_heads(x, n_head):\n    return x + {value}\n"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(
+    "folder", ["homework", "homework/multi_head_attention", "a/b"], ids=["a folder", "an assignment's", "two folders"]
+)
+def test_several_archives_with_the_same_folder_are_of_the_students_that_they_are_named_after(
+    run: Collect, zipped: Zipped, there: There, out: Path, folder: str, count: int
+) -> None:
+    names = ["ada", "bela", "cleo"][:count]
+    zips = [zipped({f"{folder}/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(names)]
+    done = run(*zips)
+    assert done.not_taken == []
+    assert there() == [f"{name}/{DANCED}" for name in names]
+    assert [(out / name / DANCED).read_text() for name in names] == [text(i) for i in range(count)]
+    assert {each.state.name for each in run(*zips).laid} == {"SAME"}
+
+
+def test_the_roster_knows_them_by_their_archive_or_by_their_folder(run: Collect, zipped: Zipped, there: There) -> None:
+    zips = [
+        zipped({f"homework/{FILE}": text(0)}, "Ada Lovelace.zip"),
+        zipped({f"homework/{FILE}": text(1)}, "S200.zip"),
+        zipped({f"cleo/{FILE}": text(2)}, "homework.zip"),
+    ]
+    assert run(*zips, roster=CLASS).not_taken == []
+    assert there() == [f"{id_}/{DANCED}" for id_ in ("s1", "s2", "s3")]
+
+
+def test_one_archive_alone_is_of_whom_the_roster_knows_by_its_name(run: Collect, zipped: Zipped, there: There) -> None:
+    run(zipped({f"homework/{FILE}": text(0)}, "s1.zip"), roster=CLASS)
+    assert there() == [f"s1/{DANCED}"]
+
+
+def test_an_archive_of_somebody_else_with_the_same_folder_takes_nobodys_place(
+    run: Collect, zipped: Zipped, there: There, out: Path
+) -> None:
+    first, second = (zipped({f"homework/{FILE}": text(i)}, f"{name}.zip") for i, name in enumerate(("ada", "bela")))
+    run(first)
+    (said,) = run(second).not_taken
+    assert "would go to 'homework', where the files of somebody else are" in said
+    assert (out / "homework" / DANCED).read_text() == text(0)
+    assert run(first, second).not_taken == []
+    assert there() == [f"{name}/{DANCED}" for name in ("ada", "bela", "homework")]
+
+
+def test_downloads_of_classes_stay_the_students_that_are_in_them(run: Collect, zipped: Zipped, there: There) -> None:
+    zips = [zipped({f"{hw}/{name}/{FILE}": text(0) for name in ("ada", "bela")}, f"{hw}.zip") for hw in ("hw1", "hw2")]
+    run(*zips)
+    assert there() == [f"ada/{DANCED}", f"bela/{DANCED}"]
+
+
+@pytest.mark.parametrize(
+    "names", [("ada.zip", "late/ada.zip"), ("s1.zip", "Ada Lovelace.zip")], ids=["one name", "both on the roster"]
+)
+def test_two_archives_that_claim_one_student_are_both_named_and_none_is_taken(
+    run: Collect, zipped: Zipped, there: There, out: Path, tmp_path: Path, names: tuple[str, str]
+) -> None:
+    (tmp_path / "late").mkdir()
+    first = zipped({f"homework/{FILE}": text(0)}, names[0], year=2025)
+    second = zipped({f"homework/{FILE}": text(1)}, names[1], year=2026)
+    roster = CLASS if names[0] == "s1.zip" else None
+    done = run(first, second, roster=roster)
+    assert there() == []
+    (said,) = done.not_taken
+    target = out / ("s1" if roster else "ada") / DANCED
+    one, other = (f"{path}/homework/{FILE}" for path in (first, second))
+    assert said == (
+        f"{one} and {other} are of the same exercise, and nothing says which of them counts. "
+        f"Next: copy that one to {target}, then the same command again"
+    )
+    target.parent.mkdir(parents=True)
+    target.write_text(text(1))
+    assert run(first, second, roster=roster).not_taken == []
+
+
+def test_two_archives_of_one_student_with_the_same_files_or_other_exercises_are_taken(
+    run: Collect, zipped: Zipped, there: There, tmp_path: Path
+) -> None:
+    (tmp_path / "again").mkdir()
+    zips = [
+        zipped({f"homework/{FILE}": text(0)}, "ada.zip"),
+        zipped({f"homework/{FILE}": text(0), "homework/02_causal_mask.py": text(1)}, "again/ada.zip"),
+    ]
+    assert run(*zips).not_taken == []
+    assert there() == ["ada/multi_head_attention/02_causal_mask.py", f"ada/{DANCED}"]
