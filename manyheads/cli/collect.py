@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,8 @@ from .options import AssignmentOption, CourseOption, RosterOption, assignment_of
 if TYPE_CHECKING:
     from ..collect.lay_out import Laid
 
-MOST_ROWS = 400  # the most files in the table
+MOST_ROWS = 400  # the most students in the table
+MOST_TOLD = 20  # the most sentences of a kind
 
 
 def collect(
@@ -32,12 +33,14 @@ def collect(
     ),
     roster: RosterOption = None,
     assignment: AssignmentOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Tell every file, and every note.")] = False,
     course: CourseOption = None,
 ) -> None:
     """Lay out downloads from Canvas, Moodle, Sakai, Gradescope, GitHub Classroom, or zips of students, as `course grade` reads them.
 
     The newest attempt wins, and the others are named. Run again, it changes nothing but what is newer. Archives are
     opened with care: nothing is written outside OUT. Whatever is not taken is named with its reason; then the exit status is 1.
+    There is a line for each student, and with --verbose for each file.
 
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
@@ -48,10 +51,10 @@ def collect(
     only = None if assignment is None else assignment_of(loaded, assignment)
     done = collect_all(loaded, downloads, out, known, only=only)
     console = open_console()
-    for download, platforms in done.platforms.items():
-        console.print(f"{download!a} is read as: {', '.join(platforms)}", markup=False, soft_wrap=True)
-    if 0 < len(done.laid) <= MOST_ROWS:
-        console.print(_table(done.laid))
+    for sentence in _read_as(done.platforms):
+        console.print(sentence, markup=False, soft_wrap=True)
+    if done.laid:
+        console.print(_files(done.laid) if verbose else _students(done.laid))
     students = {each.student for each in done.laid}
     states = ", ".join(f"{count} {state}" for state, count in Counter(each.state.value for each in done.laid).items())
     told = f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}"
@@ -61,10 +64,13 @@ def collect(
         console.print(
             f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black", markup=False, soft_wrap=True
         )
-    for sentence in done.said:
-        console.print(f"note: {sentence}", style="bright_black", markup=False, soft_wrap=True)
-    for sentence in done.not_taken:
-        console.print(f"not taken: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    for kind, sentences, style in (("note", done.said, "bright_black"), ("not taken", done.not_taken, "yellow")):
+        most = len(sentences) if verbose else MOST_TOLD
+        for sentence in sentences[:most]:
+            console.print(f"{kind}: {sentence}", style=style, markup=False, soft_wrap=True)
+        if more := sentences[most:]:
+            said = f"{kind}: and {len(more)} more. Next: the same command with --verbose"
+            console.print(said, style=style, markup=False, soft_wrap=True)
     into = shlex.quote(str(out))
     again = f"course collect DOWNLOAD --out {into}, with a download that holds what students wrote"
     console.print(f"Next: {f'course grade {into}' if done.laid else again}", markup=False, soft_wrap=True)
@@ -72,11 +78,41 @@ def collect(
         raise typer.Exit(1)
 
 
-def _table(laid: Sequence[Laid]) -> Table:
-    """Who, what, from where, and what became of it."""
+def _read_as(platforms: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a sentence for the downloads that are read as the same platforms."""
+    alike: dict[str, list[str]] = {}
+    for download, names in platforms.items():
+        alike.setdefault(", ".join(names), []).append(ascii(download))
+    for names, downloads in alike.items():
+        more = f" and {len(downloads) - MOST_TOLD} more" if len(downloads) > MOST_TOLD else ""
+        yield f"{', '.join(downloads[:MOST_TOLD])}{more} {'is' if len(downloads) == 1 else 'are'} read as: {names}"
+
+
+def _students(laid: Sequence[Laid]) -> Table:
+    """Return a table with a line for each student: how many files, and what became of them."""
+    table = _table("student", "files", "now")
+    whose: dict[str, list[Laid]] = {}
+    for each in sorted(laid, key=lambda one: one.path):
+        whose.setdefault(each.student, []).append(each)
+    for student, files in list(whose.items())[:MOST_ROWS]:
+        states = Counter(each.state.value + " (late)" * each.late for each in files)
+        now = ", ".join(f"{count} {state}" for state, count in states.items())
+        table.add_row(escape(student), str(len(files)), escape(now))
+    if len(whose) > MOST_ROWS:
+        table.add_row(f"and {len(whose) - MOST_ROWS} more", "", "")
+    return table
+
+
+def _table(*names: str) -> Table:
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("student", "file", "from", "now"):
+    for name in names:
         table.add_column(name, overflow="fold")
+    return table
+
+
+def _files(laid: Sequence[Laid]) -> Table:
+    """Return a table with a line for each file: whose it is, from where, and what became of it."""
+    table = _table("student", "file", "from", "now")
     for each in sorted(laid, key=lambda one: one.path):
         _, _, file = each.path.partition("/")
         late = " (late)" if each.late else ""

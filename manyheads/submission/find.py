@@ -43,17 +43,19 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
         )
     found: list[Submission] = []
     others: list[NotGraded] = []
+    at_top: list[NotGraded] = []
     left_over = LeftOver(course, submitted)
     for folder in sorted(submitted.iterdir(), key=lambda p: p.name):
         if is_noise(folder.name):
             continue
         if folder.name.startswith(".") or folder.is_symlink() or not folder.is_dir():
-            others.append(left_over.at_top(folder))
+            at_top.append(left_over.at_top(folder))
         elif not is_student(folder.name):
-            others.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
+            at_top.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
         else:
             found += _of_student(course, folder)
             others += left_over.of_student(folder)
+    others = [*left_over.some(submitted, iter(at_top)), *others]
     if not found and not others:
         ids = ", ".join(assignment.id for assignment in course.assignments)
         raise SubmissionError(

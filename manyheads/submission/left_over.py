@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ..course import Assignment, Course, Exercise
@@ -14,6 +15,7 @@ from .not_graded import NotGraded, shown
 ENDINGS = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar", ".gz")
 DEPTH, MOST = 4, 500  # how far below a student's folder exercises are looked for, and among how many entries
+MOST_NAMED = 20  # entries of one folder that are named, each with its reason
 LINK = "is a link, and links are not followed. Next: put the files themselves there"
 DOT = "begins with a dot, and such names are passed over. Next: rename it, then run the same command again"
 
@@ -44,7 +46,7 @@ class LeftOver:
         graded = [path for path in found if path.name in ids and path.is_dir() and not path.is_symlink()]
         others = [path for path in found if path not in graded and not self._is_nbgraders(path)]
         if graded or len(others) == 1:
-            yield from (self._said(path, self._reason(path)) for path in others)
+            yield from self.some(folder, (self._said(path, self._reason(path)) for path in others))
         elif not found:
             yield self._said(folder, "is empty. Next: remove it, or put there what was handed in")
         elif others:
@@ -64,9 +66,14 @@ class LeftOver:
         if not found:
             yield self._said(folder, "is empty: every exercise counts as missing. Next: put there what was handed in")
         there = {path.name for path in found}
-        for path in found:
-            if path.name not in known | handed_out:
-                yield self._said(path, self._misplaced(assignment, path, there))
+        others = [path for path in found if path.name not in known | handed_out]
+        yield from self.some(folder, (self._said(path, self._misplaced(assignment, path, there)) for path in others))
+
+    def some(self, folder: Path, said: Iterator[NotGraded]) -> Iterator[NotGraded]:
+        """Yield the first sentences on what a folder holds, and one that counts the others."""
+        yield from islice(said, MOST_NAMED)
+        if more := sum(1 for _ in said):
+            yield self._said(folder, f"holds {more} more that are not graded. {self._collect}")
 
     def _misplaced(self, assignment: Assignment, path: Path, there: set[str]) -> str:
         """Why a file in an assignment's folder is not graded. there: the names beside it."""
@@ -136,7 +143,7 @@ class LeftOver:
 
     def _said(self, path: Path, reason: str) -> NotGraded:
         parts = path.relative_to(self.submitted).parts
-        return NotGraded(path="/".join(map(shown, parts)), reason=reason)
+        return NotGraded(path="/".join(map(shown, parts)) or ".", reason=reason)
 
 
 def is_archive(name: str) -> bool:

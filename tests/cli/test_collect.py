@@ -28,7 +28,7 @@ def download(tmp_path: Path) -> Path:
 def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path) -> None:
     (tmp_path / "roster.csv").write_text("id,name,canvas_id,Tutor\nada,Ada Lovelace,12345,Dr. X\n")
     done = run_course(
-        "collect", download, "--out", tmp_path / "in", "--roster", tmp_path / "roster.csv", cwd=tiny_copy,
+        "collect", download, "--out", tmp_path / "in", "--roster", tmp_path / "roster.csv", "--verbose", cwd=tiny_copy,
         env={"COLUMNS": "200"},
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "")
@@ -46,6 +46,29 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
         "not taken: submissions.zip: chenc_12347_text.html is text typed into Canvas, and no file. Next: ask for the file",
         f"Next: course grade {tmp_path / 'in'}",
     ]
+
+
+def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for i in range(30):
+            archive.writestr(f"student{i:02d}/01_running_mean.py", MEAN)
+            archive.writestr(f"student{i:02d}/notes.pdf", "%PDF")
+    collect = ("collect", tmp_path / "class.zip", "--out", tmp_path / "in")
+    lines = run_course(*collect, cwd=tiny_copy).stdout.splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["student", "files", "now"], ["student00", "1", "1", "new"], ["student01", "1", "1", "new"],
+    ]  # fmt: skip
+    assert lines[32] == "30 students: 30 new"
+    assert lines[33].startswith("not taken: class.zip: student00/notes.pdf ")
+    assert lines[53:] == [
+        "not taken: and 10 more. Next: the same command with --verbose",
+        f"Next: course grade {tmp_path / 'in'}",
+    ]
+    every = run_course(*collect, "--verbose", cwd=tiny_copy).stdout
+    assert every.count("notes.pdf is no script and no notebook") == 30
+    assert "more" not in every
 
 
 def test_where_nothing_could_be_taken_the_next_step_is_another_download(

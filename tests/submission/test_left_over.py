@@ -110,6 +110,18 @@ def test_a_student_without_an_assignment_has_one_sentence_for_all_of_it(named: H
     )
 
 
+@pytest.mark.parametrize("where", ["", "ada/averages/", "ada/"], ids=["at the top", "an assignment's", "a student's"])
+def test_of_a_thousand_files_a_few_are_named_and_the_rest_is_counted(tiny: Course, tmp_path: Path, where: str) -> None:
+    (tmp_path / "ada" / "averages").mkdir(parents=True)
+    (tmp_path / "ada" / "averages" / "01_running_mean.py").write_text("")
+    for i in range(1000):
+        (tmp_path / f"{where}{i:03d}.txt").write_text("")
+    found, others = find_submissions(tiny, tmp_path)
+    assert len(found) == 1
+    assert [each.path for each in others] == [*(f"{where}{i:03d}.txt" for i in range(20)), where.rstrip("/") or "."]
+    assert others[-1].reason.startswith("holds 980 more that are not graded. Next: course collect ")
+
+
 def test_links_are_named_wherever_they_stand(tiny: Course, tmp_path: Path) -> None:
     folder = tmp_path / "ada" / "averages"
     folder.mkdir(parents=True)
