@@ -10,6 +10,8 @@ from pathlib import Path, PurePath
 from ..course import Assignment, Course
 from ..errors import CourseFault
 from ..submission import ENDINGS, shown
+from ..submission.notebook import without_outputs
+from ..submission.read import largest
 from ..submission.roster import Roster
 from .blackboard import Blackboard
 from .brightspace import Brightspace
@@ -88,6 +90,7 @@ def collect(
                     _tell(done, download, [Refused(each.file.path, str(error))])
                 else:
                     found.append(candidate)
+                    _tell_size(done, download, each, candidate, largest(candidate.ending, course.limits.source_kib))
         for candidate in _told_apart(done, found):
             candidates[candidate.student, candidate.exercise.id].append(candidate)
     try:
@@ -140,6 +143,8 @@ def _candidate(
     content = each.file.content
     if ending not in ENDINGS or content is None:
         raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
+    if len(content) > largest(name, exercises.course.limits.source_kib) * 1024 and ending == ".ipynb":
+        content = without_outputs(content)
     exercise = exercises.of(name, content, reading)
     origin = Origin(
         platform=platform,
@@ -190,6 +195,17 @@ def _returned(download: Path, feedback: Sequence[Found]) -> list[str]:
     return each + [f"{shown(download.name)}: other files that went back to students, and are left out: {more}"] * bool(
         more
     )
+
+
+def _tell_size(done: Collected, download: Path, each: HandedIn, candidate: Candidate, most: int) -> None:
+    """Say where outputs were left out, and what is too large to be graded. most: KiB."""
+    path, before = "/".join(map(shown, each.file.path)), len(each.file.content or b"")
+    if len(candidate.content) > most * 1024:
+        reason = f"is laid out and will earn nothing: it has {before // 1024:,} KiB, and at most {most:,} are read"
+        _tell(done, download, [Refused(each.file.path, f"{reason}. Next: ask for a smaller file")])
+    elif len(candidate.content) < before:
+        said = f"{path} has {before // 1024:,} KiB, and at most {most:,} are read: its outputs are left out"
+        done.said.append(f"{shown(download.name)}: {said}")
 
 
 def _tell(done: Collected, download: Path, refused: Iterable[Refused]) -> None:

@@ -74,6 +74,19 @@ def read_notebook(text: str) -> NotebookSource:
     return NotebookSource("\n\n".join(parts) + "\n", cells_with_code, tuple(_asides(cells, parts)))
 
 
+def without_outputs(content: bytes) -> bytes:
+    """Return a notebook without what its cells showed and the pictures pasted into it; anything else as it is."""
+    try:
+        notebook = json.loads(content)
+        for cell in notebook["cells"]:
+            cell.pop("attachments", None)
+            if cell["cell_type"] == "code":
+                cell.update(outputs=[], execution_count=None)
+        return f"{json.dumps(notebook, indent=1, ensure_ascii=False)}\n".encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return content
+
+
 def _asides(cells: Sequence[dict[str, Any]], parts: Sequence[str]) -> Iterator[Aside]:
     """Yield the cells that would define something. parts: the code cells as Python, of those that count."""
     after, left, code = 0, NAMES, iter(parts)

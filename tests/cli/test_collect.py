@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import jupytext
+import nbformat
 import pytest
 
 from manyheads.submission.roster import FORM
@@ -109,3 +112,44 @@ def test_what_was_collected_is_graded_with_nothing_left_over(
 def test_wrong_usage_is_status_2(run_course: Run, tiny_copy: Path, arguments: list[str], says: str) -> None:
     done = run_course("collect", *arguments, cwd=tiny_copy)
     assert (done.returncode, done.stderr) == (2, says)
+
+
+RIGHT = """import torch
+
+def running_mean(x):
+    if not x.numel():
+        raise ValueError("an empty input has no mean")
+    return x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)
+"""
+
+
+def test_a_notebook_is_graded_without_the_outputs_that_make_it_too_large(
+    run_course: Run, tiny_copy: Path, tmp_path: Path
+) -> None:
+    cells = [nbformat.v4.new_code_cell(RIGHT), nbformat.v4.new_code_cell("running_mean(torch.ones(3))")]
+    cells[1].outputs = [nbformat.v4.new_output("display_data", {"image/png": "A" * 9_500_000})]
+    cells[1].execution_count = 7
+    notebook = nbformat.writes(nbformat.v4.new_notebook(cells=cells))
+    huge = nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("# " + "A" * 9_500_000)]))
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr("ada/01_running_mean.ipynb", notebook)
+        archive.writestr("bela/01_running_mean.ipynb", huge)
+    collect = ("collect", tmp_path / "class.zip", "--out", tmp_path / "in")
+    done = run_course(*collect, cwd=tiny_copy)
+    sizes = [len(text) // 1024 for text in (notebook, huge)]
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-3:] == [
+        f"note: class.zip: ada/01_running_mean.ipynb has {sizes[0]:,} KiB, and at most 8,192 are read: "
+        "its outputs are left out",
+        f"not taken: class.zip: bela/01_running_mean.ipynb is laid out and will earn nothing: it has {sizes[1]:,} KiB, "
+        "and at most 8,192 are read. Next: ask for a smaller file",
+        f"Next: course grade {tmp_path / 'in'}",
+    ]
+    there = jupytext.read(tmp_path / "in/ada/averages/01_running_mean.ipynb")
+    assert [cell.source for cell in there.cells] == [cell.source for cell in cells]
+    assert there.cells[1].outputs == []
+    assert "2 as before" in run_course(*collect, cwd=tiny_copy).stdout
+
+    run_course("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines", cwd=tiny_copy)
+    result = json.loads((tmp_path / "out/ada/averages.json").read_text())
+    assert result["score"] == result["max_score"]
