@@ -13,13 +13,29 @@ from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from ..submission.roster import read_roster
 
 
-def class_list(course: Course, path: Path | None, pseudonyms: Pseudonyms | None = None) -> ClassList:
-    """The roster in this file; without one, nobody. pseudonyms: what the students are called. Raises CourseFault."""
+def class_list(
+    course: Course, path: Path | None, present: Iterable[str], pseudonyms: Pseudonyms | None = None
+) -> ClassList:
+    """Return the roster in this file; without one, nobody.
+
+    Args:
+        course: says whether nothing handed in counts as 0.
+        path: the roster's.
+        present: who handed in, of whom somebody has to be on the roster.
+        pseudonyms: what the students are called.
+
+    Raises:
+        CourseFault: the roster cannot be read, or knows nobody.
+    """
     if path is None:
         return NOBODY
     roster = read_roster(path)
     names = {} if pseudonyms is None else {each.id: pseudonyms.of(each.id) for each in roster.students}
-    return ClassList(roster, course.file.not_handed_in == "zero", names)
+    members = ClassList(roster, course.file.not_handed_in == "zero", names)
+    students = sorted({*present})
+    if students and members.absent(students) == members.absent([]):
+        raise CourseFault(f"{roster.knows_nobody(students)}. Next: give --roster the file that course collect had")
+    return members
 
 
 def pseudonyms_in(course: Course, results: Iterable[Result]) -> Pseudonyms | None:

@@ -60,7 +60,8 @@ def collect(
     told = f"{counted(len(students), 'student', 'students')}: {states or 'nothing'}"
     console.print(told, markup=False, soft_wrap=True)
     if known is not None and known.unread:
-        unread = ", ".join(map(ascii, known.unread))
+        more = f" and {len(known.unread) - MOST_TOLD} more" if len(known.unread) > MOST_TOLD else ""
+        unread = ", ".join(map(ascii, known.unread[:MOST_TOLD])) + more
         console.print(
             f"note: {roster}: not read: {unread}. {FORM}.", style="bright_black", markup=False, soft_wrap=True
         )
@@ -68,8 +69,8 @@ def collect(
         most = len(sentences) if verbose else MOST_TOLD
         for sentence in sentences[:most]:
             console.print(f"{kind}: {sentence}", style=style, markup=False, soft_wrap=True)
-        if more := sentences[most:]:
-            said = f"{kind}: and {len(more)} more. Next: the same command with --verbose"
+        if left := len(sentences[most:]):
+            said = f"{kind}: and {left} more. Next: the same command with --verbose"
             console.print(said, style=style, markup=False, soft_wrap=True)
     into = shlex.quote(str(out))
     again = f"course collect DOWNLOAD --out {into}, with a download that holds what students wrote"

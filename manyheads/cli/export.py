@@ -97,7 +97,7 @@ def _members(course: Course, roster: Path, results: list[Result]) -> ClassList:
     """The class. Raises CourseFault where the results are under pseudonyms, which no roster knows."""
     if pseudonyms_in(course, results) is not None:
         raise CourseFault("these results are under pseudonyms. Next: course export … --resolve")
-    return class_list(course, roster)
+    return class_list(course, roster, [each.student for each in results])
 
 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:

@@ -47,7 +47,8 @@ def feedback(
     found = read_results(results)
     if pseudonyms_in(loaded, found) is not None:
         found = resolved(loaded, found)
-    graded = results_of(loaded, decided(loaded, found, class_list(loaded, roster)), assignment)
+    members = class_list(loaded, roster, [each.student for each in found])
+    graded = results_of(loaded, decided(loaded, found, members), assignment)
     console = open_console()
     if strange := next((each.student for each in graded if not is_student(each.student)), None):
         raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")

@@ -109,7 +109,9 @@ def grade(
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
     when = handed_in(loaded, submitted, submissions, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
-    members = class_list(loaded, roster, pseudonyms)
+    members = class_list(
+        loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
+    )
     if pseudonyms is not None:
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
         when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}

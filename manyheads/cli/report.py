@@ -86,7 +86,7 @@ def report(
 def _members(course: Course, roster: Path, results: list[Result]) -> ClassList:
     """The class, under pseudonyms if the results are."""
     pseudonyms = pseudonyms_in(course, results)
-    members = class_list(course, roster, pseudonyms)
+    members = class_list(course, roster, [each.student for each in results], pseudonyms)
     if pseudonyms is not None:
         pseudonyms.write()  # of those who were not there when it was graded
     return members

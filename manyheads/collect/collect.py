@@ -93,6 +93,10 @@ def collect(
                     _tell_size(done, download, each, candidate, largest(candidate.ending, course.limits.source_kib))
         for candidate in _told_apart(done, found):
             candidates[candidate.student, candidate.exercise.id].append(candidate)
+    if roster is not None and candidates and not folders.found:
+        students = sorted({student for student, _ in candidates})
+        said = "Next: give --roster a file that has their ids, e-mails or names"
+        raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
     try:
         for key in sorted(candidates):
             told = tell_apart(candidates[key], out, memory, readings[key[0]])

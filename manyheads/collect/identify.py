@@ -26,11 +26,13 @@ class Folders:
     roster: Roster | None = None
     taken: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)  # sentences, by person
+    found: bool = False  # whether the roster knows anybody
 
     def of(self, platform: str, person: Person) -> str:
         """The name of this person's folder. Raises NoFolder."""
         row = self._row(person)
         if row is not None:
+            self.found = True
             before = next((folder for folder, key in self.taken.items() if key == f"{platform} {person.key}"), None)
             if before is not None and before != folded(row.id):
                 said = f"was collected as {before!a} before, without this roster. Next: remove that folder"

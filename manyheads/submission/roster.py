@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -40,14 +42,56 @@ class Student:
 
 _COLUMNS = tuple(field.name for field in fields(Student))
 _IDS = ("id", "canvas_id", "sis_id", "login", "email", "github")  # what one student alone has
+_FOLDERS = (
+    "login",
+    "sis_id",
+    "email",
+    "canvas_id",
+)  # of which the first is a student's id where a platform's list has none
+# What platforms call these in the lists that they give: Canvas' gradebook, Moodle's participants and grades, Gradescope's
+# roster, Brightspace's and Blackboard's grades, GitHub Classroom's roster.
+_CALLED = {
+    "student": "name",
+    "full_name": "name",
+    "sis_user_id": "sis_id",
+    "sid": "sis_id",
+    "id_number": "sis_id",
+    "student_id": "sis_id",
+    "orgdefinedid": "sis_id",
+    "sis_login_id": "login",
+    "username": "login",
+    "email_address": "email",
+    "e-mail": "email",
+    "e-mail_address": "email",
+    "sections": "section",
+    "groups": "section",
+    "github_username": "github",
+    "first_name": "first_name",
+    "last_name": "last_name",
+    "surname": "last_name",
+    "role": "role",
+    "roles": "role",
+}
+_WORDS = {"canvas_id": "Canvas' id", "sis_id": "SIS id", "email": "e-mail", "github": "GitHub name"}
+_STAFF = re.compile(r"\b(?:teacher|instructor|ta|teaching assistant|reader|observer|grader)\b")
+_MARKED = ("points possible", "student, test")  # rows of Canvas' gradebook that are nobody's
 
 
 @dataclass(frozen=True)
 class Roster:
-    """The class, in the order of its file. unread: the columns of the file that have another name than a student's."""
+    """The class, in the order of its file.
+
+    unread: the columns of the file that say nothing of a student. read_as: the file, and the columns that do, for a sentence.
+    """
 
     students: tuple[Student, ...] = ()
     unread: tuple[str, ...] = ()
+    read_as: str = ""
+
+    def knows_nobody(self, students: Sequence[str]) -> str:
+        """Return what to say where nobody of these students is on the roster in this file."""
+        some = ", ".join(ascii(name) for name in students[:3]) + (" …" if len(students) > 3 else "")
+        return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
     def with_id(self, **ids: str) -> Student | None:
         """The one student who has one of these ids; None if nobody has, or more than one."""
@@ -64,47 +108,80 @@ class Roster:
 def read_roster(path: Path) -> Roster:
     """Read the file. Raises RosterError, which names the line."""
     again = f"Next: mend {path}, then the same command again"
+    text = _text(path)
+    try:
+        rows = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
+        header = [name.strip() for name in next(rows, [])]
+        columns = _columns(header)
+        students = tuple(_students(rows, columns, path, again))
+    except csv.Error as error:
+        raise RosterError(f"{path} is not CSV ({error}). {again}") from None
+    unread = tuple(name for name, column in zip(header, columns, strict=True) if name and not column)
+    said = [f"{name!a} as {_WORDS.get(c, c.replace('_', ' '))}" for name, c in zip(header, columns, strict=True) if c]
+    return Roster(students, unread, f"{path}, of which these columns are read: {', '.join(said)}")
+
+
+def _text(path: Path) -> str:
+    """Return the file's text: UTF-8, or UTF-16 with its mark, as spreadsheets write it. Raises RosterError."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
-        text = data.decode("utf-8-sig")
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except OSError as error:
         raise RosterError(f"{path} cannot be read ({error.strerror}). Next: give --roster another file") from None
     except UnicodeDecodeError:
         raise RosterError(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
     if len(data) > LARGEST:
         raise RosterError(f"{path} is larger than {LARGEST // 1024 // 1024} MiB. Next: give --roster another file")
-    try:
-        rows = _rows(text)
-        students = tuple(_students(rows, path, again))
-        return Roster(students, tuple(name for name in rows.fieldnames or () if name and name not in _COLUMNS))
-    except csv.Error as error:
-        raise RosterError(f"{path} is not CSV ({error}). {again}") from None
+    return text
 
 
-def _rows(text: str) -> csv.DictReader[str]:
+def _delimiter(text: str) -> str:
     first = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter=";" if first.count(";") > first.count(",") else ",")
-    rows.fieldnames = [name.strip().casefold().replace(" ", "_") for name in rows.fieldnames or ()]
-    return rows
+    return max(",;\t", key=first.count)
 
 
-def _students(rows: csv.DictReader[str], path: Path, again: str) -> Iterator[Student]:
-    if "id" not in (rows.fieldnames or ()):
+def _columns(header: Sequence[str]) -> list[str]:
+    """Return what each column says of a student; "" for one that says nothing."""
+    names = [name.casefold().replace(" ", "_") for name in header]
+    called = dict(_CALLED)
+    if "student" in names:  # Canvas' gradebook, whose ID is Canvas' own
+        called["id"] = "canvas_id"
+    if "github_username" in names:  # GitHub Classroom's roster
+        called["identifier"] = "id"
+    columns = [called.get(name) or (name if name in _COLUMNS else "") for name in names]
+    return [column if column not in columns[:place] else "" for place, column in enumerate(columns)]
+
+
+def _students(rows: Iterable[Sequence[str]], columns: Sequence[str], path: Path, again: str) -> Iterator[Student]:
+    if not {"id", *_FOLDERS} & {*columns}:
         raise RosterError(f"{path} has no column `id`. {FORM}. {again}")
     taken: dict[tuple[str, str], int] = {}
-    for row in rows:
-        cells = {name: (row.get(name) or "").strip() for name in _COLUMNS}
-        if not any(cells.values()):
+    for line, row in enumerate(rows, 2):
+        cells = _cells(row, columns)
+        if not any(cells.values()) or cells.get("name", "").casefold() in _MARKED:
             continue
+        if _STAFF.search(cells.pop("role", "").casefold()):
+            continue
+        cells.setdefault("id", next((cells[name] for name in _FOLDERS if cells.get(name)), ""))
         if not is_student(cells["id"]) or cells["id"].startswith("."):
-            raise RosterError(f"{path}:{rows.line_num}: {cells['id']!a} cannot be a folder's name. {again}")
+            raise RosterError(f"{path}:{line}: {cells['id']!a} cannot be a folder's name. {again}")
         for column in _IDS:
-            key = (column, folded(cells[column]))
-            if cells[column] and taken.setdefault(key, rows.line_num) != rows.line_num:
+            key = (column, folded(cells.get(column, "")))
+            if key[1] and taken.setdefault(key, line) != line:
                 said = f"{column} {cells[column]!a} stands in line {taken[key]}, too (case does not count)"
-                raise RosterError(f"{path}:{rows.line_num}: {said}. {again}")
+                raise RosterError(f"{path}:{line}: {said}. {again}")
         yield Student(**cells)
+
+
+def _cells(row: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
+    """Return what a row says of a student. Brightspace writes # before an id, so that no spreadsheet takes it for a number."""
+    cells = {column: text.strip().removeprefix("#") for column, text in zip(columns, row, strict=False) if column}
+    first, last = cells.pop("first_name", ""), cells.pop("last_name", "")
+    if first or last:
+        cells["name"] = f"{first} {last}".strip()
+    return cells
 
 
 def folded(text: str) -> str:

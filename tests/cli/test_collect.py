@@ -44,11 +44,37 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
     ]
     assert lines[4:] == [
         "2 students: 2 new",
-        f"note: {tmp_path / 'roster.csv'}: not read: 'tutor'. {FORM}.",
+        f"note: {tmp_path / 'roster.csv'}: not read: 'Tutor'. {FORM}.",
         "note: bartokbela_12346: is on the roster under no id, e-mail or name that fits. Next: complete the roster",
         "not taken: submissions.zip: chenc_12347_text.html is text typed into Canvas, and no file. Next: ask for the file",
         f"Next: course grade {tmp_path / 'in'}",
     ]
+
+
+def test_a_roster_that_matches_nobody_stops_every_command(
+    run_course: Run, tiny_copy: Path, tmp_path: Path, download: Path
+) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text('Student,ID,SIS Login ID,Section\n"Curie, Marie",99,mc1,A\n')
+    read_as = f"is on the roster, {roster}, of which these columns are read: 'Student' as name, 'ID' as Canvas' id, "
+    done = run_course("collect", download, "--out", tmp_path / "in", "--roster", roster, cwd=tiny_copy)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nobody of 2 who handed in ('bartokbela_12346', 'lovelaceada_12345')" in done.stderr
+    assert read_as in done.stderr
+    assert "Next: give --roster a file that has their ids, e-mails or names" in done.stderr
+    assert not (tmp_path / "in").exists()
+
+    run_course("collect", download, "--out", tmp_path / "in", cwd=tiny_copy)
+    grade = ("grade", tmp_path / "in", "--out", tmp_path / "out", "--jobs", "1", "--no-lines")
+    done = run_course(*grade, "--roster", roster, cwd=tiny_copy)
+    assert done.returncode == 2
+    assert read_as in done.stderr
+    assert not (tmp_path / "out").exists()
+    run_course(*grade, cwd=tiny_copy)
+    for command in (("report", tmp_path / "out"), ("export", tmp_path / "out")):
+        done = run_course(*command, "--roster", roster, cwd=tiny_copy)
+        assert done.returncode == 2
+        assert read_as in done.stderr
 
 
 def test_a_class_is_told_in_a_line_a_student_and_lists_are_cut(

@@ -27,6 +27,75 @@ def test_columns_come_in_any_order_and_form(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, text).students == (Student("ada", name="Ada Lovelace", canvas_id="12"),)
 
 
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Homework 1 (77)
+    Points Possible,,,,,10
+"Lovelace, Ada",12,S100,al1,Maths A,
+"Hopper, Bela",13,S101,,Maths A and Maths B,3
+"Student, Test",99,,b0a1,Maths A,
+"""
+LOVELACE = Student("al1", "Lovelace, Ada", "Maths A", login="al1", sis_id="S100", canvas_id="12")
+HOPPER = Student("S101", "Hopper, Bela", "Maths A and Maths B", sis_id="S101", canvas_id="13")
+
+
+@pytest.mark.parametrize(
+    ("text", "students"),
+    [
+        pytest.param(CANVAS, (LOVELACE, HOPPER), id="Canvas' gradebook"),
+        pytest.param(
+            '"First name",Surname,"Email address",Groups,Roles\nAda,Lovelace,ada@x.org,A,Student\nTom,T,t@x.org,,Teacher\n',
+            (Student("ada@x.org", "Ada Lovelace", "A", "ada@x.org"),),
+            id="Moodle's participants",
+        ),
+        pytest.param(
+            "First name;Last name;ID number;Email address;Assignment: Homework\nAda;Lovelace;S100;ada@x.org;-\n",
+            (Student("S100", "Ada Lovelace", email="ada@x.org", sis_id="S100"),),
+            id="Moodle's grades",
+        ),
+        pytest.param(
+            "Name,SID,Email,Role,Sections\nAda Lovelace,S100,ada@x.org,Student,A\nTa Ta,S9,t@x.org,TA,\n",
+            (Student("S100", "Ada Lovelace", "A", "ada@x.org", sis_id="S100"),),
+            id="Gradescope's roster",
+        ),
+        pytest.param(
+            "OrgDefinedId,Username,Last Name,First Name,End-of-Line Indicator\n#23304308,#al1,Lovelace,Ada,#\n",
+            (Student("al1", "Ada Lovelace", login="al1", sis_id="23304308"),),
+            id="Brightspace's grades",
+        ),
+        pytest.param(
+            '"identifier","github_username","github_id","name"\n"ada","ada-l","5",""\n',
+            (Student("ada", github="ada-l"),),
+            id="GitHub Classroom's roster",
+        ),
+    ],
+)
+def test_the_lists_that_platforms_give_are_read_as_they_are(
+    tmp_path: Path, text: str, students: tuple[Student, ...]
+) -> None:
+    assert read(tmp_path, text).students == students
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(CANVAS.encode("utf-16"), id="UTF-16"),
+        pytest.param(CANVAS.replace(", ", "~").replace(",", "\t").replace("~", ", ").encode("utf-16"), id="tabs"),
+        pytest.param(CANVAS.replace("\n", "\r\n").encode("utf-8-sig"), id="a BOM and CRLF"),
+    ],
+)
+def test_they_are_read_as_spreadsheets_save_them(tmp_path: Path, content: bytes) -> None:
+    assert read(tmp_path, content).students == (LOVELACE, HOPPER)
+
+
+def test_it_is_told_which_columns_were_read_as_what(tmp_path: Path) -> None:
+    roster = read(tmp_path, CANVAS)
+    assert roster.unread == ("Homework 1 (77)",)
+    assert roster.knows_nobody(["x", "y", "z", "w"]) == (
+        f"nobody of 4 who handed in ('x', 'y', 'z' …) is on the roster, {tmp_path / 'roster.csv'}, of which these columns "
+        "are read: 'Student' as name, 'ID' as Canvas' id, 'SIS User ID' as SIS id, 'SIS Login ID' as login, "
+        "'Section' as section"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
