@@ -12,9 +12,10 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     durable: a power cut is among what may stop it; then the disk is waited for.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.partial")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("wb") as file:
+        partial.unlink(missing_ok=True)  # of a process that died with this number; a link would lead elsewhere
+        with partial.open("xb") as file:
             file.write(content)
             if durable:
                 file.flush()

@@ -8,19 +8,75 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from ..course import Course, Exercise
+from ..errors import CourseFault
 from ..result import ExerciseResult, Result, result_path
-from ..submission import Submission
+from ..submission import Submission, not_graded
 from .keys import Keys, keys_of
 from .plan import GradePlan
 
-NAME = ".journal"
+NAME, LOCK = ".journal", ".lock"
+
+
+@contextmanager
+def alone_in(folder: Path, submissions: Sequence[Submission]) -> Iterator[None]:
+    """Hold a folder of results for one run, whose results go to regular files there.
+
+    The system lets go of it when the process ends, however that is. Where there are no such locks, as on Windows, nothing is
+    held.
+
+    Raises:
+        CourseFault: another run holds it, or a link or a folder stands where a file is to be written.
+    """
+    _refuse_links(folder, submissions)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("a+") as file:
+        if not _is_held(file.fileno(), folder / LOCK):
+            file.seek(0)
+            said = f"another course grade (process {file.read(20).strip() or 'unknown'}) is writing to {folder}"
+            raise CourseFault(f"{said}. Next: wait for its end, or give --out another folder")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file, and nobody a folder with results
+                (folder / LOCK).unlink()
+                folder.rmdir()
+
+
+def _is_held(descriptor: int, path: Path) -> bool:
+    """Return whether this process holds the file now, and it is the one that others find there."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+
+
+def _refuse_links(folder: Path, submissions: Sequence[Submission]) -> None:
+    results = [result_path(folder, each.student, each.assignment.id) for each in submissions]
+    for path in [folder / LOCK, folder / NAME, folder / not_graded.NAME, *results]:
+        within = path.parent if path.parent != folder else path
+        if link := next((each for each in (within, path) if each.is_symlink()), None):
+            raise CourseFault(f"{link} is a link, and nothing is written through it. Next: remove it")
+        if path.is_dir() or (within != path and within.exists() and not within.is_dir()):
+            wrong = f"{path} is a folder, where a file" if path.is_dir() else f"{within} is a file, where a folder"
+            raise CourseFault(f"{wrong} is to be written. Next: move it elsewhere, or give --out another folder")
 
 
 @dataclass(frozen=True)

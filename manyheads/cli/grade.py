@@ -15,7 +15,7 @@ import typer
 
 from ..batch.cluster import grade_on
 from ..batch.cpus import usable
-from ..batch.journal import open_journal
+from ..batch.journal import alone_in, open_journal
 from ..batch.plan import GradePlan
 from ..batch.record import Record
 from ..batch.run import Graded, Only, grade_all
@@ -129,6 +129,7 @@ def grade(
         )
     started = time.monotonic()
     with ExitStack() as stack:
+        stack.enter_context(alone_in(out, submissions))
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
         record = Record(out, open_journal(out, loaded, plan), book, chosen, when, counting.final)
         known = record.known(submissions, regrade=regrade)
