@@ -165,6 +165,12 @@ class ExerciseResult(_Model):
         return all(c.outcome == "passed" for c in self.checks) and not self.unwritten
 
     @property
+    def is_attempted(self) -> bool:
+        """Whether something was handed in, and some of it is written: a check that is waived pays nobody else."""
+        is_empty = bool(self.functions) and len(self.unwritten) == len(self.functions)
+        return not is_empty and any(check.outcome != "missing" for check in self.checks)
+
+    @property
     def unwritten(self) -> tuple[str, ...]:
         """The functions that are not written yet."""
         return tuple(each.name for each in self.functions if each.state in ("unwritten", "undefined", "unrun"))

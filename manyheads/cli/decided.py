@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from ..course import Course, CourseError, find_course, load_course
@@ -39,12 +40,15 @@ def decisions_of(course: Course) -> Decisions:
     return Decisions.of_course(course, read_pseudonyms(course.root).students)
 
 
+Times = Mapping[tuple[str, str], datetime]  # by the student and the assignment
+
+
 class Counting:
     """Makes of results, as they come, what counts, and keeps no more of them than it needs at the end."""
 
-    def __init__(self, course: Course, members: ClassList = NOBODY) -> None:
-        """Read what is decided. Raises CourseFault."""
-        self._decisions = decisions_of(course)
+    def __init__(self, course: Course, members: ClassList = NOBODY, times: Times | None = None) -> None:
+        """Read what is decided. times: when which submission was handed in. Raises CourseFault."""
+        self._decisions = decisions_of(course).knowing(times or {})
         self._members = members
         self._unfit: dict[str, None] = {}
         self._like: dict[str, Result] = {}  # by assignment
@@ -85,7 +89,8 @@ def decided(
     """
     if course is None:
         return list(results)
-    counting = Counting(course, members)
+    times = {(r.student, r.assignment): r.handed_in.time for r in results if r.handed_in and r.handed_in.time}
+    counting = Counting(course, members, times)
     counted = [counting.count(result) for result in results]
     if problems := counting.problems(more):
         raise CourseFault(problems[0])

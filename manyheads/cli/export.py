@@ -70,6 +70,11 @@ def export(
     if format in TELLS_NOTHING:
         for sentence in (f"{each.student}: {said}" for each in found for said in sentences(each, labels)):
             print(f"decided: {sentence}", file=sys.stderr)
+        for name in members.strangers([each.student for each in found]):
+            print(
+                f"left out: {name} is not on the roster. Next: complete the roster, if that is a mistake",
+                file=sys.stderr,
+            )
     if out is None:
         sys.stdout.write(FORMATS[format.value](found, members, labels))
     else:

@@ -102,12 +102,12 @@ def grade(
     loaded = instructors_course_of(course, "grade")
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     chosen = tuple(e.id for e in exercises_named(loaded, exercise, assignment)) if exercise else ()
-    submissions, others = find_submissions(loaded, submitted)
-    submissions = [s for s in submissions if s.assignment in wanted]
+    found, others = find_submissions(loaded, submitted)
+    submissions = [s for s in found if s.assignment in wanted]
     elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
     others = [each for each in others if not elsewhere.intersection(each.path.split("/")[1:2])]
     submissions = [s for s in submissions if not chosen or any(e.id in chosen for e in s.assignment.exercises)]
-    when = handed_in(loaded, submitted, submissions, None if times is None else read_times(loaded, times))
+    when = handed_in(loaded, submitted, found, None if times is None else read_times(loaded, times))
     pseudonyms = _pseudonyms(loaded, gradebook) if anonymous else None
     members = class_list(
         loaded, roster, [pseudonyms.of(s.student) if pseudonyms else s.student for s in submissions], pseudonyms
@@ -116,7 +116,8 @@ def grade(
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
         when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
         pseudonyms.write()
-    counting, labels = Counting(loaded, members), labels_of(loaded)
+    known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
+    counting, labels = Counting(loaded, members, known_times), labels_of(loaded)
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
     seed = seed_of_run(out, [each.id for each in wanted], seed, afresh=regrade, in_part=in_part)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)

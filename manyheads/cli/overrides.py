@@ -46,7 +46,9 @@ def overrides(
     for each in wanted:
         if (dates := decisions.dates.get(each.id)) is not None:
             policy = dates.policy
-            costs = f"{policy.per_day} a day, at most {policy.at_most}, after a grace of {policy.grace}"
+            share = f"{policy.per_hour} an hour" if policy.per_hour else f"{policy.per_day} a day"
+            costs = f"{share}, at most {policy.at_most}, after a grace of {policy.grace}"
+            costs += f", all of it {policy.cutoff} after the due date" if policy.cutoff else ""
             console.print(
                 f"{each.title}: due {shown_moment(dates.due, decisions.zone)}; late: {costs}",
                 markup=False,
@@ -54,6 +56,8 @@ def overrides(
             )
         else:
             console.print(f"{each.title}: no due date", markup=False, soft_wrap=True)
+    if decisions.free:
+        console.print(f"Each student may be late by {decisions.free} days in all, at no cost")
     rows = [each for each in decisions.rows if each.assignment in {one.id for one in wanted}]
     console.print(_table(rows, decisions.zone, labels) if rows else f"{loaded.root / NAME}: nothing is decided")
 

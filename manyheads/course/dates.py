@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-_DURATION = re.compile(r"(\d{1,4}) ?(minutes?|min|m|hours?|h)")
+_DURATION = re.compile(r"(\d{1,4}) ?(minutes?|min|m|hours?|h|days?|d)")
 _OFFSET = re.compile(r" ([+-]\d\d:?\d\d|Z)$")  # as some write it, after a blank: Ruby does
 _ZONE_NAME = re.compile(r"(.+\d) ([A-Za-z][\w+/-]*)")
 
@@ -57,12 +57,12 @@ def shown_moment(when: datetime, zone: str = "") -> str:
 
 
 def duration(text: str) -> timedelta:
-    """30 min, 2 h. Raises ValueError."""
+    """30 min, 2 h, 7 days. Raises ValueError."""
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!a} is no duration such as 30 min or 2 h")
-    number = int(found[1])
-    return timedelta(minutes=number) if found[2].startswith("m") else timedelta(hours=number)
+        raise ValueError(f"{text!a} is no duration such as 30 min, 2 h or 7 days")
+    unit = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}[found[2][0]]
+    return int(found[1]) * unit
 
 
 def _local(text: str) -> datetime:
@@ -109,4 +109,4 @@ Moment = Annotated[
     Field(description="ISO 8601, such as 2026-12-01 18:00 in the course's time_zone, or 2026-12-01 18:00+01:00"),
 ]
 Zone = Annotated[str, AfterValidator(_zone_text), Field(description="such as Europe/Berlin")]
-Duration = Annotated[str, AfterValidator(_duration_text), Field(description="such as 30 min or 2 h")]
+Duration = Annotated[str, AfterValidator(_duration_text), Field(description="such as 30 min, 2 h or 7 days")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 
@@ -17,12 +17,13 @@ from .overrides import NAME, NEXT, Kind, OverridesError, Row, read_overrides
 
 @dataclass(frozen=True)
 class Decision:
-    """A row that fits the course. exercises: those that it is about. time: of an extension or a hand-in."""
+    """A row that fits the course. exercises: those that it is about, with `most` points. time: of an extension or a hand-in."""
 
     row: Row
     assignment: str
     exercises: tuple[str, ...]
     time: datetime | None = None
+    most: float = 0.0
 
     @property
     def kind(self) -> Kind:
@@ -36,13 +37,27 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Moments:
+    """When a submission was handed in, None where nobody knows, and the student's own due date."""
+
+    handed_in: datetime | None
+    extension: datetime | None
+
+
+@dataclass(frozen=True)
 class Decisions:
-    """What is decided. students: who stands behind a pseudonym in the results."""
+    """What is decided.
+
+    students: who stands behind a pseudonym in the results. times: when a student handed in an assignment, as far as is known: free
+    late days are one budget for all of them. free: how many there are.
+    """
 
     zone: str = ""
     dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
     rows: tuple[Decision, ...] = ()
     students: Mapping[str, str] = field(default_factory=dict)
+    times: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # by the student and the assignment
+    free: int = 0
 
     @classmethod
     def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
@@ -50,7 +65,31 @@ class Decisions:
         dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
         rows = [_fitting(course, row) for row in read_overrides(course.root / NAME)]
         _demand_one_of_each(rows)
-        return cls(course.file.time_zone or "", dates, tuple(rows), students or {})
+        return cls(course.file.time_zone or "", dates, tuple(rows), students or {}, free=course.file.free_late_days)
+
+    def knowing(self, times: Mapping[tuple[str, str], datetime]) -> Decisions:
+        """Return these decisions with the times at which students handed in, of all assignments."""
+        return replace(self, times={**self.times, **times})
+
+    def moments(self, student: str, assignment: str, handed_in: datetime | None) -> Moments:
+        """Return when a student handed in, and is due, as far as a human has decided otherwise."""
+        extension = None
+        for each in self.about(student, assignment):
+            if each.kind == "handed_in":
+                handed_in = each.time
+            elif each.kind == "extension":
+                extension = each.time
+        return Moments(handed_in, extension)
+
+    def free_left(self, student: str, assignment: str) -> int:
+        """Return how many free days the assignments that were due before this one have left."""
+        left, due = self.free, self.dates[assignment].due
+        earlier = [(each.due, name) for name, each in self.dates.items() if (each.due, name) < (due, assignment)]
+        for _, name in sorted(earlier) if left else ():
+            when = self.moments(student, name, self.times.get((student, name)))
+            late = self.dates[name].late(when.handed_in, when.extension, left) if when.handed_in else None
+            left -= late.free if late else 0
+        return left
 
     def about(self, student: str, assignment: str) -> list[Decision]:
         """What is decided about this student's submission, and about everybody's."""
@@ -91,8 +130,9 @@ def _fitting(course: Course, row: Row) -> Decision:
         said = unknown(list(assignment.exercises), override.exercise)
         raise OverridesError(f"{row.where}: {said} {NEXT}")
     ids = (override.exercise,) if override.exercise else tuple(exercises)
-    if override.score is not None and not override.check and override.score > (most := exercises[ids[0]].points):
-        said = f"score {override.score:g} is more than the {most:g} points of {ids[0]}"
+    most = sum(exercises[id_].points for id_ in ids)
+    if override.score is not None and not override.check and override.score > most:
+        said = f"score {override.score:g} is more than the {most:g} points of {override.exercise or assignment.id}"
         raise OverridesError(f"{row.where}: {said}; more is extra_credit. {NEXT}")
     time = override.extension or override.handed_in
     try:
@@ -103,7 +143,7 @@ def _fitting(course: Course, row: Row) -> Decision:
         raise OverridesError(
             f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml"
         )
-    return Decision(row, assignment.id, ids, when)
+    return Decision(row, assignment.id, ids, when, most)
 
 
 def _assignment(course: Course, row: Row) -> Assignment:
@@ -122,13 +162,13 @@ def _assignment(course: Course, row: Row) -> Assignment:
 
 def _demand_one_of_each(rows: Sequence[Decision]) -> None:
     """Raise OverridesError where two rows decide the same thing: one of them would be lost."""
-    seen: dict[tuple[str, str, str, str], str] = {}
+    seen: dict[tuple[str, str, str, str, str], str] = {}
     for each in rows:
         if each.kind == "comment":
             continue
-        for exercise in each.exercises:
+        for exercise in each.exercises if each.row.override.exercise else ("",):
             for check in each.row.override.check or ("",):
-                first = seen.setdefault((each.kind, each.student, exercise, check), each.row.where)
+                first = seen.setdefault((each.kind, each.student, each.assignment, exercise, check), each.row.where)
                 if first != each.row.where:
                     said = f"a second {each.kind} of the same; the first is in line {first.rpartition(':')[2]}"
                     raise OverridesError(f"{each.row.where}: {said}. {NEXT}")

@@ -25,8 +25,8 @@ def final(result: Result, decisions: Decisions) -> Result:
     )
     counting = [each for each in exercises if not each.excused]
     late = [each for exercise in counting for each in exercise.adjustments if each.rule == "late"]
-    said = [*dated.said, *_of_all(about, exercises)]
-    if dated.late is not None:
+    said = [*dated.said, *_of_all(about, exercises, result.score)]
+    if dated.late is not None and not any(map(_is_total, about)):
         lost = sum(each.before - each.after for each in late)
         after = _total(counting)
         words = dated.late.words if lost else dated.late.words.partition(":")[0]  # nothing was there to take
@@ -54,13 +54,21 @@ def _untimed(result: Result) -> Result:
     return result.model_copy(update={"adjustments": said})
 
 
-def _of_all(about: Sequence[Decision], exercises: Sequence[ExerciseResult]) -> Iterator[Adjustment]:
-    """What is decided of the assignment as a whole: that it is excused, or a comment."""
+def _of_all(
+    about: Sequence[Decision], exercises: Sequence[ExerciseResult], before: float | None
+) -> Iterator[Adjustment]:
+    """What is decided of the assignment as a whole: its total, that it is excused, or a comment."""
     for each in about:
+        if _is_total(each):
+            yield _adjustment(*_words_of(each), before, each.row.override.score)
         if not each.row.override.exercise and each.kind == "excused":
             yield _adjustment(*_words_of(each), _total(exercises), 0)
         elif not each.row.override.exercise and each.kind == "comment":
             yield _adjustment(*_words_of(each))
+
+
+def _is_total(decision: Decision) -> bool:
+    return decision.kind == "score" and not decision.row.override.exercise
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,8 @@ def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _
     if dates is None:
         return _Dated(handed_in, None, tuple(said))
     if handed_in is not None and handed_in.time is not None:
-        return _Dated(handed_in, dates.late(handed_in.time, extension), tuple(said))
+        free = decisions.free_left(result.student, result.assignment)
+        return _Dated(handed_in, dates.late(handed_in.time, extension, free), tuple(said))
     if handed_in is not None and handed_in.late and extension is None:
         words = f"{handed_in.source} says late, and not by how much: nothing is taken off"
     else:
@@ -103,15 +112,18 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     checks, said = list(result.checks), []
     score = result.score if result.is_graded else _score_before(result, about)
     for each in sorted(about, key=lambda each: each.kind != "waived"):  # a score by hand is the last word
+        if each.kind == "waived" and not result.is_attempted:
+            continue
         if each.kind in ("waived", "score") and _names_one_of(checks, each):
             before = score
             score = _plus(score, _set_checks(checks, each))
             if each.kind == "score" or score != before:  # whoever has the points needs no word of a waiver
                 said.append(_adjustment(*_words_of(each, checks), before, score))
     set_by_hand = [each for each in about if each.kind == "score" and not each.row.override.check]
-    for each in set_by_hand:
-        before, score = score, each.row.override.score or 0.0
-        said.append(_adjustment(*_words_of(each), before, score))
+    for each in sorted(set_by_hand, key=lambda each: not each.row.override.exercise):  # a total is the last word
+        before, score = score, _by_hand(each, result)
+        if each.row.override.exercise:  # a total is told once, of all of it
+            said.append(_adjustment(*_words_of(each), before, score))
     if late is not None and not set_by_hand:  # who sets a score of an exercise means that score
         before, score = score, _plus(score, -(score or 0.0) * late.share)
         said.append(_adjustment("late", late.words, before, score))
@@ -124,7 +136,13 @@ def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | No
     excuses = [each for each in about if each.kind == "excused"]
     said += [_adjustment(*_words_of(each), score, 0) for each in excuses]
     changed = {"checks": tuple(checks), "score": score, "adjustments": tuple(said), "excused": bool(excuses)}
-    return result.model_copy(update=changed) if said else result
+    return result.model_copy(update=changed) if said or score != result.score else result
+
+
+def _by_hand(decision: Decision, result: ExerciseResult) -> float:
+    """Return the score that is set by hand; of a total the exercise's part, by its points."""
+    score = decision.row.override.score or 0.0
+    return score if decision.row.override.exercise else score * result.max_score / decision.most
 
 
 def _score_before(result: ExerciseResult, about: Sequence[Decision]) -> float | None:
@@ -163,7 +181,8 @@ def _words_of(decision: Decision, checks: Sequence[CheckResult] = ()) -> tuple[R
         case "waived":
             return "waived", _by(f"{prefix}check waived for everybody", decision)
         case "score":
-            return "score", _by(f"{prefix}score set to {override.score:g}", decision)
+            what = "total" if _is_total(decision) else "score"
+            return "score", _by(f"{prefix}{what} set to {override.score:g}", decision)
         case "extra_credit":
             return "extra credit", _by(f"extra credit of {override.extra_credit:g}", decision)
         case "excused":

@@ -61,7 +61,9 @@ class Override(BaseModel):
     check: Annotated[tuple[Text, ...], BeforeValidator(_listed), WithJsonSchema(_NAMES)] = Field(
         (), description="the id of a check, or a list of them: then the score is what they earn together"
     )
-    score: Points | None = Field(None, description="in place of what the exercise, or the check, has earned")
+    score: Points | None = Field(
+        None, description="in place of what the exercise, the check or, where none is named, the assignment has earned"
+    )
     extra_credit: Points | None = Field(None, description="on top of what the exercise has earned")
     extension: Moment | None = Field(None, description="the student's own due date")
     handed_in: Moment | None = Field(None, description="when it was handed in, whatever a platform says")
@@ -87,7 +89,7 @@ class Override(BaseModel):
             raise ValueError("a check is waived for everybody: name its exercise and the check, and no student")
         if kind != "waived" and not self.student:
             raise ValueError(f"whose? Name the student of this {kind}")
-        if kind in ("score", "extra_credit") and not self.exercise:
+        if kind == "extra_credit" and not self.exercise:
             raise ValueError(f"of which exercise? Name the exercise of this {kind}")
         if kind in _OF_ALL and self.exercise:
             raise ValueError(f"{kind} is of all exercises: name the assignment in place of the exercise")

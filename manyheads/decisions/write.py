@@ -72,7 +72,7 @@ def _text(override: Override) -> str:
 def _key(override: Override) -> tuple[object, ...]:
     """What a row is about. A comment by nbgrader replaces none that a person wrote here."""
     by = override.by if override.kind == "comment" else ""
-    return override.kind, override.student, override.exercise, frozenset(override.check), by
+    return override.kind, override.student, override.exercise or override.assignment, frozenset(override.check), by
 
 
 def _decides(override: Override) -> tuple[object, ...]:

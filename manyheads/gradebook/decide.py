@@ -65,6 +65,10 @@ def deciding(
     if assignment.id not in decisions.dates and not rows:
         yield None
         return
-    times = {each.student: time for each, time in handed_in(course, submitted, own).items()}
+    every = handed_in(course, submitted, submissions)
+    times = {each.student: time for each, time in every.items() if each.assignment.id == assignment.id}
+    decisions = decisions.knowing(
+        {(e.student, e.assignment.id): given.time for e, given in every.items() if given.time}
+    )
     with GradebookWriter(course, url, [assignment]) as writer:
         yield Decide(assignment, decisions, times, writer, log)

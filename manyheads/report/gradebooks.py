@@ -71,14 +71,17 @@ def _columns(assignments: Sequence[str], labels: Labels, taken: re.Pattern[str])
 def _scores(
     results: Sequence[Result], assignments: Sequence[str], members: ClassList, excused: str = ""
 ) -> list[tuple[str, list[str]]]:
-    """Each student, with the cell of each assignment; those who handed in nothing come last.
+    """Each student, with the cell of each assignment; those who handed in nothing come last, and who is not on the roster is
+    left out: who has dropped the course would be entered anew.
 
     An assignment has the same points for everybody there: of one that is excused in part, the rest stands for the
     whole.
     excused: the cell of one that is excused as a whole. The cell of one without a total is blank.
     """
     scores = {(r.student, r.assignment): excused if r.is_excused else number_or_blank(r.scaled_score) for r in results}
-    present = list(dict.fromkeys(result.student for result in results))
+    every = list(dict.fromkeys(result.student for result in results))
+    strangers = members.strangers(every)
+    present = [name for name in every if name not in strangers]
     known = {members.called(student) for student in members.roster.students} if members.zero else set()
     return [
         (name, [scores.get((name, assignment), number(0) if name in known else "") for assignment in assignments])

@@ -40,7 +40,7 @@ def test_the_example_is_read_and_names_what_there_is(repository: Path, tmp_path:
     course = load_course(tmp_path)
     decisions = Decisions.of_course(course)
     assert [each.kind for each in decisions.rows] == [
-        "extension", "score", "score", "extra_credit", "excused", "handed_in", "comment", "waived"
+        "extension", "score", "score", "extra_credit", "excused", "handed_in", "comment", "score", "waived"
     ]  # fmt: skip
     assert decisions.dates["multi_head_attention"].due.isoformat() == "2026-12-01T17:00:00+00:00"
     for each in decisions.rows:

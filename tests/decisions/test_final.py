@@ -9,7 +9,7 @@ import pytest
 from manyheads.decisions import Decisions
 from manyheads.decisions.final import final, of_the_absent
 from manyheads.report.adjustments import sentences
-from manyheads.result import Result
+from manyheads.result import CheckResult, ExerciseResult, FunctionResult, Result
 
 from .conftest import exercise, result
 
@@ -160,6 +160,48 @@ def test_exercises_of_other_results_are_no_matter(decide: Decide) -> None:
 def test_whoever_has_the_points_of_a_waived_check_hears_nothing_of_it(decide: Decide) -> None:
     counted = final(result(handed_in=DUE), decide("- {exercise: median, check: odd, waived: true}\n"))
     assert (counted.score, list(sentences(counted))) == (9, [])
+
+
+MISSING = exercise("mean", ("shape", 0, 1), ("values", 0, 3)).model_copy(
+    update={"checks": tuple(CheckResult(id=i, title=i, outcome="missing", score=0, max_score=m) for i, m in (("shape", 1), ("values", 3)))}
+)  # fmt: skip
+STUB = exercise("mean", ("shape", 0, 1), ("values", 0, 3)).model_copy(
+    update={"functions": (FunctionResult(name="mean", state="unwritten"),)}
+)
+WRITTEN = STUB.model_copy(update={"functions": (FunctionResult(name="mean", state="wrong"),)})
+
+
+@pytest.mark.parametrize(
+    ("handed_in", "score"),
+    [
+        pytest.param(MISSING, 0, id="nothing handed in"),
+        pytest.param(STUB, 0, id="the stub"),
+        pytest.param(WRITTEN, 3, id="wrong, but written"),
+    ],
+)
+def test_a_waived_check_pays_who_has_written_something(decide: Decide, handed_in: ExerciseResult, score: float) -> None:
+    known = decide("- {exercise: mean, check: values, waived: true}\n")
+    found = result(handed_in=DUE).model_copy(update={"exercises": (handed_in,), "score": 0})
+    assert final(found, known).score == score
+
+
+@pytest.mark.parametrize(
+    ("rows", "score", "parts", "says"),
+    [
+        pytest.param("", 5, [2, 3], ["averages: total set to 5 by Dr. X: orally (9 → 5)"], id="alone, late or not"),
+        pytest.param("- {student: ada, exercise: mean, score: 1}\n", 5, [2, 3],
+                     ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: score set to 1 (3 → 1)"], id="beside an exercise's"),
+        pytest.param("- {student: ada, exercise: mean, extra_credit: 1}\n", 6, [3, 3],
+                     ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: extra credit of 1 (2 → 3)"], id="with extra credit"),
+    ],
+)  # fmt: skip
+def test_a_row_without_an_exercise_sets_the_total_which_exercises_share_by_their_points(
+    decide: Decide, rows: str, score: float, parts: list[float], says: list[str]
+) -> None:
+    known = decide(f"{rows}- {{student: ada, assignment: averages, score: 5, by: Dr. X, comment: orally}}\n")
+    counted = final(LATE, known)
+    assert (counted.score, [each.score for each in counted.exercises]) == (score, parts)
+    assert list(sentences(counted)) == says
 
 
 def test_a_late_hand_in_with_nothing_to_take_from_says_no_share(decide: Decide) -> None:

@@ -35,13 +35,15 @@ FORMULAS = ["=1+2", "+1", "-1", "@x", "\t=1", "＝1", "  =1", "report", "CON", "
         pytest.param("student: no, exercise: mean, score: 1", 3, "YAML reads this as False: put it in quotes", id="no as a name"),
         pytest.param("student: ada, exercise: mean, check: values, waived: true", 3, "a check is waived for everybody", id="waived for one"),
         pytest.param("exercise: mean, waived: true", 3, "name its exercise and the check", id="waived without a check"),
-        pytest.param("student: ada, score: 1", 3, "of which exercise?", id="a score of nothing"),
+        pytest.param("student: ada, score: 1", 3, "of which assignment?", id="a score of nothing"),
         pytest.param("student: ada, exercise: mean, extension: 2026-12-03 18:00", 3, "extension is of all exercises", id="an extension of one exercise"),
         pytest.param("student: ada, assignment: averages, extension: tomorrow", 3, "'tomorrow' is no date and time such as 2026-12-01 18:00", id="no date"),
         pytest.param("student: ada, assignment: averages, extension: 2026-12-03", 3, "2026-12-03 has no time of day", id="no time of day"),
         pytest.param("student: ada, assignment: spread, extension: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
         pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
         pytest.param("student: ada, exercise: mean, check: values, excused: true", 3, "can be waived or have a score", id="a check excused"),
+        pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
+        pytest.param("student: ada, extra_credit: 1", 3, "of which exercise? Name the exercise of this extra_credit", id="credit of nothing"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, line: int, says: str) -> None:
