@@ -19,10 +19,11 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..result import ExerciseResult, Result, result_path
 from ..submission import Submission, not_graded
-from .keys import Keys, keys_of
+from .keys import Keys, files_key, keys_of
 from .plan import GradePlan
 
 NAME, LOCK = ".journal", ".lock"
+_FILES = ""  # in place of an exercise, before the key of all files
 
 
 @contextmanager
@@ -92,6 +93,11 @@ class Journal:
         noted = self.lines.get(_name(submission), {}).get(exercise.id)
         return noted is not None and noted == self.keys.of_result(key, exercise, result)
 
+    def has_other_files(self, submission: Submission) -> bool:
+        """Return whether other files were handed in when it was graded last; False where that is not noted."""
+        noted = self.lines.get(_name(submission), {}).get(_FILES, "")
+        return noted not in ("", files_key(submission, self.keys.course.limits.source_kib))
+
     def on_disk(self, submission: Submission) -> Result | None:
         """The result on disk, whatever its keys; None if none can be read."""
         try:
@@ -100,15 +106,16 @@ class Journal:
         except (OSError, ValidationError):
             return None
 
-    def note(self, submission: Submission, keys: Mapping[str, str], result: Result) -> None:
+    def note(self, submission: Submission, keys: Mapping[str, str], files: str, result: Result) -> None:
         """Record that these exercises of the result are on disk, without those that are not graded: they are tried again.
 
-        keys: computed before grading, as files may change.
+        keys, files: of the exercises and of all that was handed in, computed before grading, as files may change.
         """
         found = {each.id: each for each in result.exercises}
         every = [each for each in submission.assignment.exercises if each.id in keys]
         exercises = [each for each in every if found[each.id].is_graded]
         noted = {each.id: self.keys.of_result(keys[each.id], each, found[each.id]) for each in exercises}
+        noted[_FILES] = files
         with (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line
             file.flush()

@@ -8,11 +8,39 @@ from pathlib import Path
 from typing import Protocol
 
 from ..course import Exercise
+from ..errors import CourseFault
 from ..result import HandedIn, Result, write_result
 from ..submission import Submission
 from .journal import Journal
 from .judge_process import Graded
+from .keys import files_key
 from .merge import merged
+
+MOST_LOST = 10  # students who are named
+
+
+def with_known_times(
+    journal: Journal, submissions: Sequence[Submission], when: Mapping[Submission, HandedIn]
+) -> dict[Submission, HandedIn]:
+    """Return when submissions were handed in, with the times that results have and nothing else says any more.
+
+    Raises:
+        CourseFault: what a result has the time of was handed in anew since, and nothing says when.
+    """
+    found, lost = dict(when), []
+    for each in submissions:
+        before = None if each in found else journal.on_disk(each)
+        if before is not None and before.handed_in is not None:
+            found[each] = before.handed_in
+            if journal.has_other_files(each):
+                lost.append(each.student)
+    if lost:
+        names = ", ".join(dict.fromkeys(lost[:MOST_LOST])) + (" …" if len(lost) > MOST_LOST else "")
+        raise CourseFault(
+            f"{len(lost)} handed in anew since their times were given, and nothing says when: {names}. "
+            "Next: the same command with --times FILE that has them"
+        )
+    return found
 
 
 class Gradebook(Protocol):
@@ -41,6 +69,7 @@ class Record:
     faults: list[str] = field(default_factory=list)
     todo: dict[Submission, tuple[str, ...]] = field(default_factory=dict)
     _keys: dict[Submission, dict[str, str]] = field(default_factory=dict)
+    _files: dict[Submission, str] = field(default_factory=dict)
 
     @property
     def in_part(self) -> int:
@@ -58,6 +87,7 @@ class Record:
             if todo or before is None:
                 self.todo[submission] = todo
                 self._keys[submission] = {id_: keys[id_] for id_ in todo}
+                self._files[submission] = files_key(submission, self.journal.keys.course.limits.source_kib)
                 continue
             result = self._dated(submission, merged(before, before, submission.assignment))
             if result != before:
@@ -75,7 +105,7 @@ class Record:
         write_result(result, self.folder)
         if self.book is not None:
             self.book.write(self.counted(result))
-        self.journal.note(submission, self._keys[submission], result)
+        self.journal.note(submission, self._keys[submission], self._files[submission], result)
         self.faults += graded.faults
         return result
 

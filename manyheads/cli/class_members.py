@@ -20,13 +20,14 @@ def class_list(
 
     Args:
         course: says whether nothing handed in counts as 0.
-        path: the roster's.
+        path: the roster's, in place of course.yaml's.
         present: who handed in, of whom somebody has to be on the roster.
         pseudonyms: what the students are called.
 
     Raises:
         CourseFault: the roster cannot be read, or knows nobody.
     """
+    path = path or course.beside(course.file.roster)
     if path is None:
         return NOBODY
     roster = read_roster(path)

@@ -47,6 +47,7 @@ def collect(
     from ..collect import collect as collect_all
 
     loaded = course_of(course)
+    roster = roster or loaded.beside(loaded.file.roster)
     known = None if roster is None else read_roster(roster)
     only = None if assignment is None else assignment_of(loaded, assignment)
     done = collect_all(loaded, downloads, out, known, only=only)

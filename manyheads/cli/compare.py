@@ -42,7 +42,8 @@ def compare(
     loaded = course_near(course, new)
     before, after = read_results(old), read_results(new)
     everybody = {result.student for result in (*before, *after)}
-    members = NOBODY if roster is None else class_list(course_of(course), roster, everybody)
+    near = loaded if roster is None else course_of(course)
+    members = NOBODY if near is None else class_list(near, roster, everybody)
     labels = labels_of(loaded)
     counted = (decided(loaded, found, members, everybody) for found in (before, after))
     earlier, later = (results_of(loaded, found, assignment) for found in counted)

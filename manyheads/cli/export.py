@@ -62,7 +62,7 @@ def export(
     found = read_results(results) if gradebook is None else _from_gradebook(gradebook, course)
     if resolve:
         found = resolved(course_of(course), found)
-    members = NOBODY if roster is None else _members(course_of(course), roster, found)
+    members = _members(near if roster is None else course_of(course), roster, found)
     labels = labels_of(near)
     if gradebook is None:  # which has been given what counts
         found = decided(near, found, members)
@@ -98,9 +98,13 @@ def _write(out: Path, format: Format, found: list[Result], members: ClassList, l
         raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
 
 
-def _members(course: Course, roster: Path, results: list[Result]) -> ClassList:
+def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:
     """The class. Raises CourseFault where the results are under pseudonyms, which no roster knows."""
+    if course is None or not (roster or course.file.roster):
+        return NOBODY
     if pseudonyms_in(course, results) is not None:
+        if roster is None:
+            return NOBODY
         raise CourseFault("these results are under pseudonyms. Next: course export … --resolve")
     return class_list(course, roster, [each.student for each in results])
 

@@ -17,7 +17,7 @@ from ..batch.cluster import grade_on
 from ..batch.cpus import usable
 from ..batch.journal import alone_in, open_journal
 from ..batch.plan import GradePlan
-from ..batch.record import Record
+from ..batch.record import Record, with_known_times
 from ..batch.run import Graded, Only, grade_all
 from ..batch.seed import seed_of_run
 from ..box.names import Device, Level
@@ -116,8 +116,7 @@ def grade(
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
         when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
         pseudonyms.write()
-    known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
-    counting, labels = Counting(loaded, members, known_times), labels_of(loaded)
+    labels = labels_of(loaded)
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
     seed = seed_of_run(out, [each.id for each in wanted], seed, afresh=regrade, in_part=in_part)
     plan = GradePlan(loaded.root, course_secret(loaded.root), isolation, seed, device, chosen, lines)
@@ -132,7 +131,11 @@ def grade(
     with ExitStack() as stack:
         stack.enter_context(alone_in(out, submissions))
         book = None if gradebook is None else stack.enter_context(_gradebook(loaded, gradebook))
-        record = Record(out, open_journal(out, loaded, plan), book, chosen, when, counting.final)
+        journal = open_journal(out, loaded, plan)
+        when = with_known_times(journal, submissions, when)
+        known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
+        counting = Counting(loaded, members, known_times)
+        record = Record(out, journal, book, chosen, when, counting.final)
         known = record.known(submissions, regrade=regrade)
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]

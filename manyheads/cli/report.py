@@ -49,8 +49,8 @@ def report(
     if not found:
         raise broken[0]
     console = open_console()
-    members = NOBODY if roster is None else _members(course_of(course), roster, found)
     near = course_near(course, results)
+    members = _members(near if roster is None else course_of(course), roster, found)
     labels, found = labels_of(near), results_of(near, decided(near, found, members), assignment)
     present = [result.student for result in found]
     rows = [row_of(result, labels) for result in found]
@@ -83,8 +83,10 @@ def report(
         raise broken[0]
 
 
-def _members(course: Course, roster: Path, results: list[Result]) -> ClassList:
+def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:
     """The class, under pseudonyms if the results are."""
+    if course is None or not (roster or course.file.roster):
+        return NOBODY
     pseudonyms = pseudonyms_in(course, results)
     members = class_list(course, roster, [each.student for each in results], pseudonyms)
     if pseudonyms is not None:

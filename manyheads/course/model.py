@@ -240,6 +240,10 @@ class Course:
         """The resources that one attempt may use."""
         return self.file.limits
 
+    def beside(self, name: str) -> Path | None:
+        """Return the file that course.yaml names from its own folder; None where it names none."""
+        return self.root / name if name else None
+
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
         """In their order."""
