@@ -126,7 +126,7 @@ class ExerciseResult(_Model):
     """The result of one attempt.
 
     Attributes:
-        score: None where it is not graded, because the grader itself failed.
+        score: None where it is not graded, because the grader itself failed, or nobody can read what was handed in.
         diagnosis: the misconceptions that explain it, most likely first.
         also: misconceptions that are proved, but do not explain why the values are wrong, which nothing does.
         lines: where it goes wrong, as far as that is proved.
@@ -137,6 +137,7 @@ class ExerciseResult(_Model):
         unseen_checks: titles of these.
         adjustments: what decisions changed, in their order; never in what `course grade` writes.
         excused: whether it counts for nothing, by a decision.
+        not_readable: names of what was handed in and cannot be read, where nothing else was.
     """
 
     id: str
@@ -153,6 +154,7 @@ class ExerciseResult(_Model):
     unseen_checks: tuple[str, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
     excused: bool = False
+    not_readable: tuple[str, ...] = ()
 
     @property
     def is_graded(self) -> bool:
@@ -217,6 +219,21 @@ class Result(_Model):
         if self.score is None or self.possible == self.max_score:
             return self.score
         return round(self.score / self.max_score * self.possible, 6) if self.max_score else 0.0
+
+
+def with_not_readable(result: Result, names: tuple[str, ...]) -> Result:
+    """Return the result without points for what is missing, where files of these names cannot be read: it may be in them."""
+    if not names:
+        return result
+    evidence = f"What was handed in cannot be read: {', '.join(names)}."
+    exercises = []
+    for each in result.exercises:
+        if all(check.outcome == "missing" for check in each.checks):
+            checks = [c.model_copy(update={"outcome": "skipped", "evidence": evidence}) for c in each.checks]
+            changed = {"score": None, "checks": tuple(checks), "diagnosis": (), "not_readable": names}
+            each = each.model_copy(update=changed)
+        exercises.append(each)
+    return with_total(result, exercises)
 
 
 def total_of(scores: Iterable[float | None]) -> float | None:

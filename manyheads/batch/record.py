@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..course import Exercise
 from ..errors import CourseFault
-from ..result import HandedIn, Result, write_result
+from ..result import HandedIn, Result, with_not_readable, write_result
 from ..submission import Submission
 from .journal import Journal
 from .judge_process import Graded
@@ -56,6 +56,7 @@ class Record:
 
     chosen: ids of the exercises that are graded, the others being kept from disk; empty: all.
     handed_in: when each submission was handed in; who is not in it, nobody knows of.
+    not_readable: names of what was handed in and cannot be read.
     counted: makes what a gradebook gets of what is written: a result as it counts.
     todo: the ids of what has to be graded, by submission. `known` fills it.
     """
@@ -66,6 +67,7 @@ class Record:
     chosen: Collection[str]
     handed_in: Mapping[Submission, HandedIn] = field(default_factory=dict)
     counted: Callable[[Result], Result] = lambda result: result
+    not_readable: Mapping[Submission, tuple[str, ...]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     todo: dict[Submission, tuple[str, ...]] = field(default_factory=dict)
     _keys: dict[Submission, dict[str, str]] = field(default_factory=dict)
@@ -119,4 +121,5 @@ class Record:
         return {e.id for e in every if self.journal.holds(submission, exercises[e.id], keys[e.id], e)}
 
     def _dated(self, submission: Submission, result: Result) -> Result:
-        return result.model_copy(update={"handed_in": self.handed_in.get(submission)})
+        dated = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
+        return with_not_readable(dated, self.not_readable.get(submission, ()))

@@ -49,7 +49,7 @@ def export(
 ) -> None:
     """Write results as CSV, for Gradescope, for Canvas, for Moodle, or as JUnit XML.
 
-    Scores are what counts by the course's dates and overrides.yaml. What is not graded, because the grader itself failed, is
+    Scores are what counts by the course's dates and overrides.yaml. What is not graded is
     blank, and is named on standard error; then the exit status is 1. Where a format has no place for words, who got
     what by which rule is said on standard error.
 
@@ -82,7 +82,10 @@ def export(
     if unknown := [f"{each.student}: {said}" for each in found for said in not_graded(each, labels)]:
         for sentence in unknown:
             print(f"not graded: {sentence}", file=sys.stderr)
-        print("There are no points for that: its cells are blank. Next: course grade again, then this", file=sys.stderr)
+        print(
+            "There are no points for that: its cells are blank. Next: course grade again, and do what it says, then this",
+            file=sys.stderr,
+        )
         raise typer.Exit(1)
 
 

@@ -22,6 +22,7 @@ from ..batch.run import Graded, Only, grade_all
 from ..batch.seed import seed_of_run
 from ..box.names import Device, Level
 from ..collect.handed_in import handed_in, read_times
+from ..collect.not_readable import not_readable
 from ..course import Course
 from ..course.secret import course_secret
 from ..errors import CourseFault
@@ -103,6 +104,9 @@ def grade(
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     chosen = tuple(e.id for e in exercises_named(loaded, exercise, assignment)) if exercise else ()
     found, others = find_submissions(loaded, submitted)
+    unread = not_readable(loaded, submitted)
+    found = sorted({*found, *unread}, key=lambda each: (each.student, loaded.assignments.index(each.assignment)))
+    others = [each for each in others if each.path not in {f"{s.student}/{s.assignment.id}" for s in unread}]
     submissions = [s for s in found if s.assignment in wanted]
     elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
     others = [each for each in others if not elsewhere.intersection(each.path.split("/")[1:2])]
@@ -115,6 +119,7 @@ def grade(
     if pseudonyms is not None:
         submissions, others = pseudonyms.hide(submissions), pseudonyms.hide_others(others)
         when = {replace(each, student=pseudonyms.of(each.student)): time for each, time in when.items()}
+        unread = {replace(each, student=pseudonyms.of(each.student)): ("…",) for each in unread}
         pseudonyms.write()
     labels = labels_of(loaded)
     in_part = bool(chosen) and any(e.id not in chosen for each in wanted for e in each.exercises)
@@ -135,7 +140,7 @@ def grade(
         when = with_known_times(journal, submissions, when)
         known_times = {(each.student, each.assignment.id): given.time for each, given in when.items() if given.time}
         counting = Counting(loaded, members, known_times)
-        record = Record(out, journal, book, chosen, when, counting.final)
+        record = Record(out, journal, book, chosen, when, counting.final, unread)
         known = record.known(submissions, regrade=regrade)
         rows = {submission: row_of(counting.count(result), labels) for submission, result in known}
         before, waiting = len(rows), [s for s in submissions if s not in rows]

@@ -63,15 +63,21 @@ def name_decisions(console: Console, rows: Sequence[Row]) -> None:
 
 
 def name_not_graded(console: Console, rows: Sequence[Row]) -> bool:
-    """Name who is not graded in which exercise, because the grader itself failed. Returns whether there is nobody."""
+    """Name who is not graded in which exercise, with the reason. Returns whether there is nobody."""
     whose: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row.student):
         for sentence in row.not_graded:
             whose.setdefault(sentence, []).append(row.student)
-    for sentence, students in whose.items():
+    for sentence, students in list(whose.items())[:MOST_NAMED]:
         console.print(f"not graded: {_some(students)}: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    if len(whose) > MOST_NAMED:
+        said = f"not graded: and {len(whose) - MOST_NAMED} more. Next: course report, whose class page has them all"
+        console.print(said, style="yellow", markup=False, soft_wrap=True)
     if whose:
         said = "There are no points for that, and no total. Next: the same course grade again, which tries that alone"
+        if any(row.not_readable for row in rows):
+            mend = "put what cannot be read into the student's folder, opened, or decide in overrides.yaml"
+            said = f"There are no points for that, and no total. Next: {mend}; then the same course grade again"
         console.print(said, style="yellow", soft_wrap=True)
     return not whose
 

@@ -34,13 +34,13 @@ class Clones:
             at = _exercises_at(file, download, ids)
             if at is not None:
                 repositories.add(file.path[:at])
-                if file.name.lower().endswith(ENDINGS):
+                if file.closed or file.name.lower().endswith(ENDINGS):
                     name = file.path[min(at - 1, download.parting)] if at else download.name
                     found.append((_repository(name), file))
         loose = [(_below_all(file, download), file) for file in files if not _is_of(file, repositories)]
         for at, file in ((at, file) for at, file in loose if at is not None):
             repositories.add(file.path[: at + 1])
-            if file.name.lower().endswith(ENDINGS):
+            if file.closed or file.name.lower().endswith(ENDINGS):
                 found.append((_repository(file.path[at]), file))
         prefix = _prefix([repository for repository, _ in found], ids, _names_of_all(download))
         handed_in = [HandedIn(_person(name, prefix), file, file.name) for name, file in found]

@@ -30,8 +30,9 @@ from .ilias import Ilias
 from .lay_out import Candidate, Laid, digest_of, lay_out
 from .memory import Origin, read_memory
 from .moodle import Moodle
+from .not_readable import Unread
 from .openolat import OpenOlat
-from .platform import Contents, Download, HandedIn, Platform
+from .platform import Contents, Download, HandedIn, Platform, unwrapped
 from .read import Reader
 from .rivals import paths_of, tell_apart, thrown_together
 from .sakai import Sakai
@@ -72,16 +73,22 @@ def collect(
     memory, done = read_memory(out), Collected()
     reader, folders = Reader(limits or Limits()), Folders(roster, dict(memory.folders))
     exercises, left_out = Exercises(course, only), 0
+    unread = Unread(exercises, out)
     readings: dict[str, Reading] = defaultdict(Reading)
     candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
     for download, read in _read_all(downloads, course, folders, reader, done):
         found: list[Candidate] = []
+        closed: list[tuple[str, HandedIn]] = []
         for platform, contents in _read_as(read, course).items():
             done.platforms.setdefault(download.name, []).append(platform.name)
             _tell(done, download, contents.others)
+            _tell(done, download, contents.closed_of_nobody)
             done.said += _returned(download, contents.feedback)
             for each in contents.handed_in:
                 try:
+                    if each.file.closed:
+                        closed.append((folders.of(platform.name, each.person), each))
+                        continue
                     reading = readings[f"{platform.name} {each.person.key}"]
                     candidate = _candidate(each, platform.name, download, folders, exercises, reading)
                 except NotAsked:
@@ -93,8 +100,9 @@ def collect(
                     _tell_size(done, download, each, candidate, largest(candidate.ending, course.limits.source_kib))
         for candidate in _told_apart(done, found):
             candidates[candidate.student, candidate.exercise.id].append(candidate)
-    if roster is not None and candidates and not folders.found:
-        students = sorted({student for student, _ in candidates})
+        left_out += unread.add(closed, shown(download.name), {each.exercise.assignment for each in found}, memory)
+    students = sorted({student for student, _ in (*candidates, *unread.names)})
+    if roster is not None and students and not folders.found:
         said = "Next: give --roster a file that has their ids, e-mails or names"
         raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
     try:
@@ -102,10 +110,13 @@ def collect(
             told = tell_apart(candidates[key], out, memory, readings[key[0]])
             done.laid += told.laid + (lay_out(told.clear, out, memory) if told.clear else [])
             done.not_taken += told.said
+        unread.record(memory, {(key[0], found[0].exercise.assignment.id) for key, found in candidates.items()})
     finally:
         memory.folders = folders.taken
-        if candidates:
+        if students:
             memory.write(out)
+    done.not_taken += unread.not_taken
+    done.said += unread.said
     done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
     done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
     return done
@@ -118,6 +129,9 @@ def _read_all(
     read = []
     for download in downloads:
         files = tuple(reader.read(download))
+        if [each.path for each in files if each.closed] == [(download.name,)] and not _is_known(folders, download):
+            reader.refused += [Refused(each.path, each.closed) for each in files]  # it may be of a whole class
+            files = ()
         read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
         _tell(done, download, reader.refused)
         reader.refused.clear()
@@ -125,6 +139,10 @@ def _read_all(
     if sum(is_of_one(each, course) for _, each in read) < 2:
         return read
     return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
+
+
+def _is_known(folders: Folders, download: Path) -> bool:
+    return folders.is_known(unwrapped(download.name))
 
 
 def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
@@ -161,7 +179,7 @@ def _candidate(
         late=each.late,
         named=each.named,
     )
-    named, plain = exercises.names(name), exercises.is_plain(name)
+    named, plain = exercises.named(name) is not None, exercises.is_plain(name)
     in_place = plain and each.file.path[-3:-1] == exercise.script.relative_to(exercise.root).parts[:-1]
     student = folders.of(platform, each.person)
     person = each.person.key if each.named else ""

@@ -55,7 +55,7 @@ class Exercises:
 
     def of(self, name: str, content: bytes, reading: Reading) -> Exercise:
         """The exercise that this file is of. reading: of its student's files. Raises NotPlaced, or NotAsked."""
-        named = self._by_name(name) or self._by_words(name)
+        named = self.named(name)
         if self.only is None:
             return named or self._by_content(name, content, reading)
         if named is None:
@@ -67,9 +67,9 @@ class Exercises:
             raise NotAsked
         return named
 
-    def names(self, name: str) -> bool:
-        """Whether this name says of which exercise the file is."""
-        return (self._by_name(name) or self._by_words(name)) is not None
+    def named(self, name: str) -> Exercise | None:
+        """Return the exercise that the file is of by this name; None where it does not say."""
+        return self._by_name(name) or self._by_words(name)
 
     def is_plain(self, name: str) -> bool:
         """Whether it says nothing else."""

@@ -30,7 +30,7 @@ class Folders:
         left = {file.path for file in files}
         others_folders = {file.path[:-1] for file in download.files if file.path not in left}
         for file in files:
-            folders = file.path[:-1]
+            folders = _folders(file)
             whole = depth < 0 and len(files) == len(download.files)  # the download is one student's
             if own_name(file.name).lower().endswith(_MAILS):
                 contents.others.append(Refused(file.path, _MAIL))
@@ -55,8 +55,13 @@ def is_of_one(download: Download, course: Course) -> bool:
 
 def _only_folder(download: Download, depth: int) -> str:
     """Return the one folder at this depth that could be a student's; "" where there is none, or several."""
-    names = {file.path[depth] for file in download.files if 0 <= depth < len(file.path) - 1}
+    names = {folders[depth] for folders in map(_folders, download.files) if 0 <= depth < len(folders)}
     return names.pop() if len(names) == 1 else ""
+
+
+def _folders(file: Found) -> tuple[str, ...]:
+    """Return the folders that a file lies in; an archive that is not opened stands for what would be in it."""
+    return file.path if file.closed and unwrapped(file.name) != file.name else file.path[:-1]
 
 
 def _is_in_archive_alone(download: Download, depth: int) -> bool:
@@ -84,7 +89,7 @@ def _depth(files: Sequence[Found], course: Course) -> int:
     exercises = {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
     known, depth = Exercises(course), 0
     while True:
-        folders = {file.path[depth] for file in files if len(file.path) > depth + 1}
+        folders = {path[depth] for path in map(_folders, files) if len(path) > depth}
         names = set(map(_plain, folders))
         loose = [own_name(file.name) for file in files if len(file.path) == depth + 1]
         loose = [name for name in loose if name.lower().endswith(ENDINGS)]
@@ -94,7 +99,7 @@ def _depth(files: Sequence[Found], course: Course) -> int:
         if len(folders) > 1:
             return depth
         if loose or not folders:
-            says_more = any(known.names(name) and not known.is_plain(name) for name in loose)
+            says_more = any(known.named(name) and not known.is_plain(name) for name in loose)
             return depth if folders and says_more else depth - 1
         depth += 1
 

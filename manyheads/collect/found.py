@@ -25,11 +25,15 @@ class Limits:
 
 @dataclass(frozen=True)
 class Found:
-    """A file of a download. path: its folders and name; an archive on the way is one of them. content: None if unread."""
+    """A file of a download. path: its folders and name; an archive on the way is one of them. content: None if unread.
+
+    closed: why it could not be read, though it would have been: what follows its name in a sentence.
+    """
 
     path: tuple[str, ...]
     content: bytes | None
     modified: float = 0.0  # seconds, as far as the archive says
+    closed: str = ""
 
     @property
     def name(self) -> str:

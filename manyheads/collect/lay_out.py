@@ -94,7 +94,7 @@ def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[
 
 def _one(each: Candidate, out: Path, memory: Memory) -> Laid:
     target, known = out / each.path, memory.files.get(each.path)
-    _refuse_links(out, target)
+    refuse_links(out, target)
     state = State.NEW
     others = [memory.files[path] for path in _beside(each) if path in memory.files and path != each.path]
     if any(other.download != each.origin.download and other.is_newer_than(each.origin) for other in others):
@@ -122,7 +122,7 @@ def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) ->
         known, target = memory.files.get(path), out / path
         if path in kept or known is None or known.download == latest.origin.download:
             continue
-        _refuse_links(out, target)
+        refuse_links(out, target)
         unchanged = target.is_file() and digest_of(target.read_bytes()) == known.digest
         if unchanged and latest.origin.is_newer_than(known):
             target.unlink()
@@ -136,7 +136,7 @@ def _beside(each: Candidate) -> list[str]:
     return [folder + ending for ending in ENDINGS]
 
 
-def _refuse_links(out: Path, target: Path) -> None:
+def refuse_links(out: Path, target: Path) -> None:
     """Raise CourseFault where a link stands on the way to this file: it could lead anywhere."""
     on_the_way = [target, *(path for path in target.parents if path.is_relative_to(out) and path != out)]
     for path in on_the_way:

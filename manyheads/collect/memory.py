@@ -39,12 +39,16 @@ class Origin(BaseModel):
 
 
 class Memory(BaseModel):
-    """The whole of it. files: by path. folders: whose each is."""
+    """The whole of it. files: by path. folders: whose each is.
+
+    not_readable: names of what was handed in and cannot be read, by student and assignment.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     files: dict[str, Origin] = {}
     folders: dict[str, str] = {}
+    not_readable: dict[str, dict[str, list[str]]] = {}
 
     def write(self, out: Path) -> None:
         """Write it, if it has changed."""

@@ -23,6 +23,8 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
     reader, done, exercises, reading = Reader(), Collected(), Exercises(course), Reading()
     candidates: dict[str, list[Candidate]] = defaultdict(list)
     found = reader.read(handed_in)
+    done.not_taken += [f"{_path(each)} {each.closed}" for each in found if each.closed]
+    found = [each for each in found if not each.closed]
     for file in (each for each in found if _ending(each) in ENDINGS):
         try:
             candidate = _candidate(file, exercises, student, reading)

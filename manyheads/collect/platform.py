@@ -107,6 +107,12 @@ class Contents:
     feedback: list[Found] = field(default_factory=list)
 
     @property
+    def closed_of_nobody(self) -> list[Refused]:
+        """What cannot be read, and nobody handed in."""
+        handed_in = {each.file.path for each in self.handed_in}
+        return [Refused(f.path, f.closed) for f in self.nobodys if f.closed and f.path not in handed_in]
+
+    @property
     def paths(self) -> set[tuple[str, ...]]:
         """Of all files that this says something of."""
         files = (*(each.file for each in self.handed_in), *self.nobodys, *self.feedback)
@@ -124,7 +130,7 @@ class Platform(Protocol):
 
 def unwrapped(name: str) -> str:
     """A folder's name; of an archive that stands for a folder, without its suffix."""
-    for suffix in (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".zip", ".tar"):
+    for suffix in (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".zip", ".tar", ".7z", ".rar"):
         if name.lower().endswith(suffix):
             return name[: -len(suffix)]
     return name

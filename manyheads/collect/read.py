@@ -48,7 +48,10 @@ class Reader:
                 return list(self._folder(download, (), 0, self._budget))
             if is_archive(download.name):
                 with download.open("rb") as file:
-                    return list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
+                    found = list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
+                if not found and [each.path for each in self.refused] == [(download.name,)]:
+                    return [Found((download.name,), None, closed=self.refused.pop().reason)]
+                return found
             return list(self._file(download, (download.name,), self._budget, 0))
         except TooMuch as error:
             said = f"{download} is not read to its end: {error}. Next: course collect it in parts, a folder at a time"
@@ -86,7 +89,8 @@ class Reader:
         try:
             content = read_bytes(file, most // 1024)
         except Unreadable as error:
-            return self._refuse(path, f"is not read: {str(error).rstrip('.')}. Next: look at it by hand")
+            yield Found(path, None, closed=f"is not read: {str(error).rstrip('.')}. Next: look at it by hand")
+            return
         yield from self._content(path, content, file.stat().st_mtime, depth, budget)
 
     def _content(
@@ -108,29 +112,34 @@ class Reader:
             del self.refused[before:]
             if budget.within is None:  # nothing of it is kept; one within a student's own counts, for the time it takes
                 budget.bytes_left, budget.members_left = left
-            return self._refuse(path, f"is not opened: {error}. {_AGAIN}")
+            found = [Found(path, None, modified, closed=f"is not opened: {error}. {_AGAIN}")]
         yield from found
 
     def _archive(
         self, file: BinaryIO, name: str, path: tuple[str, ...], depth: int, budget: Budget, most: int
     ) -> Iterator[Found]:
         """The files of an archive. path: the archive's own within the download; empty if it is the download."""
-        where = path or (name,)
-        if depth > self.limits.depth:
-            return self._refuse(where, f"is an archive within {depth - 1} others, and not opened. {_AGAIN}")
-        if name.lower().endswith(_FOREIGN):
-            return self._refuse(where, f"is an archive of a kind that is not opened here. {_AGAIN}")
-        is_zip = zipfile.is_zipfile(file)
-        members = (
-            zip_members(file, self.limits, most, self.pages)
-            if is_zip
-            else tar_members(file, self.limits, self._room(path, budget))
-        )
         try:
-            for member in members:
+            for member in self._members(file, name, path, depth, budget, most):
                 yield from self._member(member, path, depth, budget)
-        except BadArchive as reason:
-            self._refuse(where, f"is not opened: {reason}. {_AGAIN}")
+        except BadArchive as error:
+            reason = f"is not opened: {error}. {_AGAIN}"
+            if path:
+                yield Found(path, None, closed=reason)
+            else:
+                self._refuse((name,), reason)
+
+    def _members(
+        self, file: BinaryIO, name: str, path: tuple[str, ...], depth: int, budget: Budget, most: int
+    ) -> Iterator[Member | tuple[str, BadMember]]:
+        """Read the archive as what it is. Raises BadArchive."""
+        if depth > self.limits.depth:
+            raise BadArchive(f"it is within {depth - 1} others")
+        if name.lower().endswith(_FOREIGN):
+            raise BadArchive("it is of a kind that is not opened here")
+        if zipfile.is_zipfile(file):
+            return zip_members(file, self.limits, most, self.pages)
+        return tar_members(file, self.limits, self._room(path, budget))
 
     def _member(
         self, member: Member | tuple[str, BadMember], path: tuple[str, ...], depth: int, budget: Budget
@@ -148,7 +157,8 @@ class Reader:
         try:
             content = member.read(self.limits.archive if is_archive(name) else self.limits.attempt)
         except BadMember as reason:
-            return self._refuse(inner, f"{reason}, and is not taken. {_ASK}")
+            yield Found(inner, None, member.modified, closed=f"{reason}, and is not taken. {_ASK}")
+            return
         yield from self._content(inner, content, member.modified, depth, budget)
 
     def _room(self, path: tuple[str, ...], budget: Budget) -> int:

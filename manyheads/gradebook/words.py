@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ..report.adjustments import told
 from ..report.functions import FunctionReport
-from ..report.words import SAID_OF_NOT_GRADED, attempt_words
+from ..report.words import attempt_words, said_of_not_graded
 from ..result import Adjustment, CheckResult, ExerciseResult
 
 _INDENT = "    "  # four blanks: nbgrader renders comments as Markdown, in which this is literal text
@@ -46,7 +46,7 @@ def _said(function: FunctionReport) -> Iterator[str]:
 def group_report(result: ExerciseResult, checks: Collection[str]) -> str:
     """A line for each check of a group, with the evidence if it failed; or that the exercise is not graded."""
     if not result.is_graded:
-        return f"{SAID_OF_NOT_GRADED}\n"
+        return f"{said_of_not_graded(result)}\n"
     return "\n".join(_line(c) for c in result.checks if c.id in checks) + "\n"
 
 

@@ -30,7 +30,7 @@ class Row:
     """One submission.
 
     adjustments: who got what by which rule. at_unknown_time: whether that would matter.
-    not_graded: the exercises that the grader itself failed at, each with the reason.
+    not_graded: the exercises that have no points, each with the reason. not_readable: whether it is that nobody can read them.
     """
 
     student: str
@@ -43,6 +43,7 @@ class Row:
     adjustments: tuple[str, ...] = ()
     at_unknown_time: bool = False
     not_graded: tuple[str, ...] = ()
+    not_readable: bool = False
 
     @property
     def stopped(self) -> bool:
@@ -64,13 +65,25 @@ def row_of(result: Result, labels: Labels = IDS) -> Row:
         adjustments=tuple(sentences(result, labels)),
         at_unknown_time=bool(at_unknown_times([result])),
         not_graded=tuple(not_graded(result, labels)),
+        not_readable=any(each.id in result.not_graded for each in result.exercises if each.not_readable),
     )
 
 
 def not_graded(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here."""
+    """Name each exercise that is not graded, and the reason: 04 The reshape dance: the grader itself failed here.
+
+    Those that may be in what nobody can read are named together.
+    """
+    unread = [each for each in result.exercises if each.id in result.not_graded and each.not_readable]
+    if unread:
+        of = (
+            "every exercise"
+            if len(unread) == len(result.exercises)
+            else ", ".join(labels.exercise(e.id) for e in unread)
+        )
+        yield f"handed in, not readable: {', '.join(unread[0].not_readable)} ({of})"
     for exercise in result.exercises:
-        if exercise.id in result.not_graded:
+        if exercise.id in result.not_graded and exercise not in unread:
             seen = next((check.evidence for check in exercise.checks if was_not_run(check)), "")
             reason = seen.partition(";")[0].rstrip(".")
             yield f"{labels.exercise(exercise.id)}: {reason[:1].lower()}{reason[1:]}"

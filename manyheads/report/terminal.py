@@ -106,7 +106,7 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
     if view.unexplained:
         table.add_row(str(view.unexplained), "wrong in a way that no misconception explains")
     if view.not_graded:
-        table.add_row(str(view.not_graded), "not graded, because the grader itself failed")
+        table.add_row(str(view.not_graded), "not graded")
     for outcome, count in view.outcomes.items():
         table.add_row(str(count), OUTCOMES[outcome] if outcome == "missing" else f"a check: {OUTCOMES[outcome]}")
     return Group(head, Padding(table, (0, 0, 1, 2))) if table.rows else head

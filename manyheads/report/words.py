@@ -37,8 +37,8 @@ NOTED: tuple[Outcome, ...] = (
 
 
 DECIDED, EXCUSED = "*", "ex"  # beside a score that a date or a human changed; in place of one that counts for nothing
-NOT_GRADED = "?"  # in place of a score that there is not, because the grader itself failed
-SAID_OF_NOT_GRADED = (
+NOT_GRADED = "?"  # in place of a score that there is not
+_SAID_OF_NOT_GRADED = (
     "Not graded: the grader itself failed here. That is not your fault. Your instructor can have it graded again."
 )
 
@@ -70,7 +70,7 @@ class AttemptWords:
 def attempt_words(result: ExerciseResult) -> AttemptWords:
     """The report on an attempt."""
     if not result.is_graded:
-        said = FunctionReport("", NOT_GRADED, SAID_OF_NOT_GRADED)
+        said = FunctionReport("", NOT_GRADED, said_of_not_graded(result))
         return AttemptWords(NOT_GRADED, False, (said,), (), (), "", "")
     functions = tuple(function_reports(result))
     wrong = any(each.mark == WRONG for each in functions)
@@ -78,6 +78,13 @@ def attempt_words(result: ExerciseResult) -> AttemptWords:
     mark = RIGHT if result.is_done else WRONG if wrong or not functions else PROGRESS
     hint = next((d.hint for d in result.diagnosis if d.id == UNTOUCHED and not passed and not wrong), "")
     return AttemptWords(mark, result.is_done, functions, waiting_checks(result), passed, hint, _total(result))
+
+
+def said_of_not_graded(result: ExerciseResult) -> str:
+    """Return what a student reads in place of points."""
+    if names := ", ".join(result.not_readable):
+        return f"Not graded: what you handed in cannot be read: {names}. Next: hand in the file itself, or ask your instructor"
+    return _SAID_OF_NOT_GRADED
 
 
 def waiting_line(checks: Sequence[CheckResult]) -> str:

@@ -324,9 +324,3 @@ def test_links_and_devices_in_a_folder_are_named_and_not_followed(run: Collect, 
         "is a link", "is no regular file", "is a link",
     ]  # fmt: skip
     assert there() == []
-
-
-@pytest.mark.parametrize("kind", ["7z", "rar"])
-def test_an_archive_of_another_kind_is_named(run: Collect, zipped: Zipped, kind: str) -> None:
-    said = run(zipped({GOOD: DANCE, f"b_1_3_work.{kind}": "x"})).not_taken
-    assert "of a kind that is not opened here. Next: unpack it by hand" in said[0]
