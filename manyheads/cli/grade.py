@@ -29,7 +29,7 @@ from ..errors import CourseFault
 from ..report.labels import labels_of
 from ..report.rows import row_of
 from ..result import students_in
-from ..submission import Submission, find_submissions, write_not_graded
+from ..submission import Submission, closed_in, find_submissions, write_not_graded
 from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
 from .class_members import class_list
 from .console import open_console
@@ -104,9 +104,10 @@ def grade(
     wanted = loaded.assignments if assignment is None else (assignment_of(loaded, assignment),)
     chosen = tuple(e.id for e in exercises_named(loaded, exercise, assignment)) if exercise else ()
     found, others = find_submissions(loaded, submitted)
-    unread = not_readable(loaded, submitted)
+    unread = not_readable(loaded, submitted, found)
     found = sorted({*found, *unread}, key=lambda each: (each.student, loaded.assignments.index(each.assignment)))
-    others = [each for each in others if each.path not in {f"{s.student}/{s.assignment.id}" for s in unread}]
+    empty = {f"{s.student}/{s.assignment.id}" for s in unread if not closed_in(loaded, s.folder.parent)}
+    others = [each for each in others if each.path not in empty]  # what cannot be read is told of these
     submissions = [s for s in found if s.assignment in wanted]
     elsewhere = {each.id for each in loaded.assignments}.difference(each.id for each in wanted)
     others = [each for each in others if not elsewhere.intersection(each.path.split("/")[1:2])]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,7 +88,7 @@ def _rows(course: Course, text: str, path: Path, again: str) -> Iterator[tuple[t
 def _stamped(submission: Submission, zone: str) -> HandedIn | None:
     """nbgrader's own file; without a zone it means UTC. None where it is missing or says no time."""
     path = submission.folder / TIMESTAMP
-    if not path.is_file() or path.is_symlink():
+    if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered
         return None
     try:
         return HandedIn(source=TIMESTAMP, time=moment(read_text(path, 1).strip(), "UTC"))

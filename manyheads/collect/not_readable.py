@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..course import Assignment, Course
-from ..submission import ENDINGS, Submission, is_student, shown
+from ..submission import ENDINGS, Submission, closed_in, is_student, shown
 from .exercise import Exercises
 from .found import own_name
 from .lay_out import refuse_links
@@ -105,12 +105,21 @@ def is_opened(out: Path, student: str, assignment: str, memory: Memory) -> bool:
     return any(path.relative_to(out).as_posix() not in memory.files for path in files)
 
 
-def not_readable(course: Course, submitted: Path) -> dict[Submission, tuple[str, ...]]:
-    """Return the names of what could not be read, and nobody has opened since. Raises CourseFault."""
+def not_readable(
+    course: Course, submitted: Path, submissions: Sequence[Submission]
+) -> dict[Submission, tuple[str, ...]]:
+    """Return the names of what could not be read, and nobody has opened since, or may not be read. Raises CourseFault."""
     memory, found = read_memory(submitted), {}
+    for each in submissions:
+        folder = submitted / each.folder.parent.name
+        own = (folder, each.folder)
+        closed = [path for path in closed_in(course, folder) if path in own or path.parent == each.folder]
+        if closed:
+            found[each] = tuple(shown(str(path.relative_to(submitted))) for path in closed)
     for student, kept in memory.not_readable.items():
-        for each in course.assignments if is_student(student) else ():
-            names = kept.get(each.id, [])
-            if names and not is_opened(submitted, student, each.id, memory):
-                found[Submission(student, each, submitted / student / each.id)] = tuple(map(shown, names))
+        for assignment in course.assignments if is_student(student) else ():
+            names = kept.get(assignment.id, [])
+            if names and not is_opened(submitted, student, assignment.id, memory):
+                submission = Submission(student, assignment, submitted / student / assignment.id)
+                found[submission] = tuple(map(shown, names))
     return found

@@ -1,7 +1,7 @@
 """Find submissions and read them as data. Nothing here runs student code."""
 
 from .digest import code_digest
-from .find import Submission, SubmissionError, find_submissions, is_reserved, is_student
+from .find import Submission, SubmissionError, closed_in, find_submissions, is_reserved, is_student
 from .left_over import ENDINGS, is_archive
 from .lines import proved_line
 from .noise import is_noise
@@ -25,6 +25,7 @@ __all__ = [
     "Submission",
     "SubmissionError",
     "Unreadable",
+    "closed_in",
     "code_digest",
     "find_submissions",
     "is_archive",

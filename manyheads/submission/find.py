@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from .left_over import LeftOver
+from .left_over import ENDINGS, LeftOver
 from .noise import is_noise
 from .not_graded import NAME, NotGraded, shown
 
@@ -52,6 +53,9 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
             at_top.append(left_over.at_top(folder))
         elif not is_student(folder.name):
             at_top.append(NotGraded(path=shown(folder.name), reason=_REFUSED))
+        elif closed := closed_in(course, folder):
+            others += [left_over.closed(path) for path in closed]
+            found += [Submission(folder.name, each, folder / each.id) for each in _concerned(course, folder, closed)]
         else:
             found += _of_student(course, folder)
             others += left_over.of_student(folder)
@@ -73,6 +77,34 @@ def is_reserved(name: str) -> bool:
 def is_student(name: str) -> bool:
     """Whether a folder of this name can be a student's: results are kept under it, and pages show it."""
     return name.isprintable() and bool(_NAME.fullmatch(name)) and name.casefold() != NAME
+
+
+def closed_in(course: Course, folder: Path) -> list[Path]:
+    """Return what of a student's folder this process may not read: the folder itself, an assignment's, or attempts in it."""
+    if not _is_open(folder):
+        return [folder]
+    found = []
+    for assignment in course.assignments:
+        path = folder / assignment.id
+        if path.is_symlink() or not path.is_dir():
+            continue
+        if not _is_open(path):
+            found.append(path)
+            continue
+        attempts = [path / f"{exercise.stem}{ending}" for exercise in assignment.exercises for ending in ENDINGS]
+        found += [each for each in attempts if each.is_file() and not os.access(each, os.R_OK)]
+    return found
+
+
+def _is_open(folder: Path) -> bool:
+    return os.access(folder, os.R_OK | os.X_OK)
+
+
+def _concerned(course: Course, folder: Path, closed: Sequence[Path]) -> list[Assignment]:
+    """Return the assignments that something closed may be of, or that are there beside it."""
+    if folder in closed:
+        return list(course.assignments)
+    return [assignment for assignment in course.assignments if (folder / assignment.id).is_dir()]
 
 
 def _of_student(course: Course, folder: Path) -> Iterator[Submission]:

@@ -39,6 +39,11 @@ class LeftOver:
             return self._said(path, f"is a loose file: nobody can tell whose it is. {self._collect}")
         return self._said(path, "is no student's folder. Next: move it elsewhere, then run the same command again")
 
+    def closed(self, path: Path) -> NotGraded:
+        """What may not be read: no points are given for it, and none are taken."""
+        again = f"Next: chmod -R u+rwX {shlex.quote(shown(str(path)))}, then the same command again"
+        return self._said(path, f"may not be read by who runs this. {again}")
+
     def of_student(self, folder: Path) -> Iterator[NotGraded]:
         """What a student's folder holds beside assignments; one sentence for all of it where it holds no assignment."""
         ids = {assignment.id for assignment in self.course.assignments}

@@ -89,7 +89,8 @@ def _is_worked_on(attempt: AttemptSource, untouched: str | None) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)
+    """Return whether something of this name is there. A file that may not be read is told by whoever finds submissions."""
+    return os.path.lexists(path) and not (os.path.isfile(path) and not os.access(path, os.R_OK))
 
 
 def largest(name: str, limit_kib: int) -> int:

@@ -5,6 +5,9 @@ import json
 import os
 import socket
 import stat
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +16,8 @@ import pytest
 
 from manyheads.course import load_course
 from manyheads.submission import find_submissions
+
+from .conftest import Run, among_honest, grade
 
 FILE, NOTEBOOK = "01_running_mean.py", "01_running_mean.ipynb"
 TINY = Path(__file__).parents[1] / "tiny_course"
@@ -367,3 +372,63 @@ def test_a_device_is_not_read(run):
     if DEVICE not in run.results:
         pytest.skip("only root makes devices, and not on every machine")
     run.assert_earned(DEVICE, 0, "is not a (file that can be read|regular file)")
+
+
+ORDINARY = 61_234  # a user whom no machine has
+
+
+def closes(mode: int, level: int) -> Place:
+    """Hand in a right attempt, and give the file (level 0), its folder (1) or the student's (2) this mode."""
+
+    def place(folder: Path) -> None:
+        (folder / FILE).write_text(RIGHT)
+        [folder / FILE, folder, folder.parent][level].chmod(mode)
+
+    return place
+
+
+CLOSED: dict[str, Place] = {
+    "student_000": closes(0, 2),
+    "student_644": closes(0o644, 2),
+    "assignment_000": closes(0, 1),
+    "assignment_644": closes(0o644, 1),
+    "file_000": closes(0, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def ordinary(classes):
+    """All tricks with files, and what an ordinary user may not read, graded by one."""
+    if os.geteuid():
+        pytest.skip("these tests run as an ordinary user already")
+    python = [sys.executable, "-c", "import torch, manyheads"]
+    may = subprocess.run(python, cwd="/", user=ORDINARY, group=ORDINARY, extra_groups=[], capture_output=True)
+    if may.returncode:
+        pytest.skip("an ordinary user may not read this installation")
+    tricks = {name: place for name, (_, _, place) in TRICKS.items()} | CLOSED
+
+    def graded(_: Path) -> Run:
+        with tempfile.TemporaryDirectory(prefix="ordinary-", dir="/tmp") as made:  # pytest's are closed to others
+            return grade(Path(made), among_honest(tricks), user=ORDINARY)
+
+    return classes.get("files_of_an_ordinary_user", graded)
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_for_an_ordinary_user_it_earns_the_same(ordinary, name):
+    earns, says, _ = TRICKS[name]
+    ordinary.assert_earned(name, earns, says)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_what_may_not_be_read_has_no_points_and_is_named_with_what_to_do(ordinary, name):
+    result = json.loads(ordinary.results[name])
+    assert result["score"] is None
+    assert {check["outcome"] for check in result["exercises"][0]["checks"]} == {"skipped"}
+    said = [line for line in ordinary.text.splitlines() if line.startswith(f"not graded: {name}")]
+    assert any("may not be read by who runs this. Next: chmod -R u+rwX " in line for line in said), said
+    assert ordinary.status == 1, ordinary.text
+
+
+def test_of_what_may_not_be_read_nobody_else_knows(ordinary, classes):
+    classes.assert_untouched(ordinary)
