@@ -16,11 +16,11 @@ from ..errors import CourseFault
 from ..submission import ENDINGS, Unreadable, is_archive, is_noise, read_bytes
 from .found import Budget, Found, Limits, Refused, TooMuch, own_name
 from .member import BadArchive, BadMember, Member, safe_path, shortened
+from .sevens import seven_members
 from .tars import tar_members
 from .zips import zip_members
 
 METADATA = "submission_metadata.yml"  # Gradescope's list
-_FOREIGN = (".7z", ".rar")
 _AGAIN = "Next: unpack it by hand, look at it, then course collect that folder"
 _ASK = "Next: ask for the file itself"
 
@@ -135,8 +135,10 @@ class Reader:
         """Read the archive as what it is. Raises BadArchive."""
         if depth > self.limits.depth:
             raise BadArchive(f"it is within {depth - 1} others")
-        if name.lower().endswith(_FOREIGN):
+        if name.lower().endswith(".rar"):
             raise BadArchive("it is of a kind that is not opened here")
+        if name.lower().endswith(".7z"):
+            return seven_members(file, self.limits, most, self._room(path, budget))
         if zipfile.is_zipfile(file):
             return zip_members(file, self.limits, most, self.pages)
         return tar_members(file, self.limits, self._room(path, budget))
