@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -15,7 +17,7 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         partial.unlink(missing_ok=True)  # of a process that died with this number; a link would lead elsewhere
-        with partial.open("xb") as file:
+        with naming(path), partial.open("xb") as file:
             file.write(content)
             if durable:
                 file.flush()
@@ -23,4 +25,14 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
         partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give an OSError that names no file this one, for whoever tells it: a full disk does not say where."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise

@@ -19,6 +19,7 @@ from ..course import Course, Exercise
 from ..errors import CourseFault
 from ..result import ExerciseResult, Result, result_path
 from ..submission import Submission, not_graded
+from ..whole import naming
 from .keys import Keys, files_key, keys_of
 from .plan import GradePlan
 
@@ -116,7 +117,7 @@ class Journal:
         exercises = [each for each in every if found[each.id].is_graded]
         noted = {each.id: self.keys.of_result(keys[each.id], each, found[each.id]) for each in exercises}
         noted[_FILES] = files
-        with (self.folder / NAME).open("a", encoding="utf-8") as file:
+        with naming(self.folder / NAME), (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line
             file.flush()
             os.fsync(file.fileno())

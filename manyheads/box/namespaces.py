@@ -82,6 +82,7 @@ class NamespaceBox:
             raise BoxUnavailable(
                 "bubblewrap (the command bwrap) is not installed. Next: sudo apt-get install bubblewrap"
             )
+        refuse_alone()
         planned = plan_cgroup(self._limits)
         self._cgroup = Cgroup(tuple(map(Path, planned)))
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -118,6 +119,19 @@ class NamespaceBox:
 def uid_for_box() -> int | None:
     """An unprivileged uid for this process's box; None where we are not root and need none."""
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
+
+
+def refuse_alone() -> None:
+    """Raise BoxUnavailable where this process looks like root and no other user is mapped, as after `unshare -r`."""
+    try:
+        mapped = sum(int(line.split()[2]) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    except (OSError, ValueError, IndexError):
+        return
+    if os.geteuid() == 0 and mapped == 1:
+        raise BoxUnavailable(
+            "root is the only user of this user namespace, and an attempt has to be another one. "
+            "Next: the same command outside of it, as an ordinary user"
+        )
 
 
 def launch_request(

@@ -15,7 +15,7 @@ from typing import Self
 from .connection import Connection
 from .contents import box_modules
 from .names import BoxUnavailable, Level
-from .namespaces import START_SECONDS, uid_for_box
+from .namespaces import START_SECONDS, refuse_alone, uid_for_box
 from .process import ENVIRONMENT, site_packages
 from .warm import start_attempt
 from .worker.limits import Limits
@@ -37,6 +37,7 @@ class UserBox:
             raise BoxUnavailable(
                 "level user needs root, which alone can start a process as another user. Next: course doctor"
             )
+        refuse_alone()
         self._uid = uid
         self._start()
 

@@ -16,13 +16,10 @@ def main() -> None:
     """Run the command. Exit status: 0 done, 1 a check failed, 2 wrong usage or a fault of the grader, 130 Ctrl-C."""
     try:
         _handle_ctrl_c()
+        if sys.stderr is None:  # closed before the start, as by `course … 2>&-`
+            sys.stderr = open(os.devnull, "w")  # noqa: SIM115
         _write_utf8()
-        status = _run()
-        from contextlib import suppress
-
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):  # the reader has closed the pipe: `course … | head`
-                stream.flush()
+        status = 2 if _is_closed() else _flushed(_run())
     except KeyboardInterrupt:  # no traceback after Ctrl-C, also while modules are imported
         status = INTERRUPTED
     os._exit(status)  # a normal exit of Python and torch takes a third of a second
@@ -42,6 +39,32 @@ def _handle_ctrl_c() -> None:
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored: `course … &`
         signal.signal(signal.SIGINT, end)
+
+
+def _is_closed() -> bool:
+    """Whether standard output was closed before the start, as by `course … >&-`. Then it is said, and nothing is done."""
+    if sys.stdout is None:
+        _say("course: standard output is closed. Next: the same command, with its output to a file or to /dev/null")
+    return sys.stdout is None
+
+
+def _flushed(status: int) -> int:
+    """Write what is left to be written. Returns the status; 2 where standard output takes nothing more."""
+    from contextlib import suppress
+
+    problem = "its reader is gone" if type(sys.stdout).__name__ == "PacifyFlushWrapper" else ""  # click's, after EPIPE
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        status = 2
+        _say(
+            f"course: standard output cannot be written ({problem}). Next: the same command, with its output to a file"
+        )
+    with suppress(OSError):
+        sys.stderr.flush()
+    return status
 
 
 def _write_utf8() -> None:
@@ -72,9 +95,31 @@ def _run() -> int:
         said = f"this Python ({sys.executable}) has no {name}, which course needs"
         _say(f"course: {said}. Next: make check, which installs it, then .venv/bin/course")
         return 2
+    except OSError as error:
+        return _fault(error) if _next_after(error) is None else _said_of(error)
     except Exception as error:
         return _fault(error)
     return 0
+
+
+def _next_after(error: OSError) -> str | None:
+    """Return what to do where the machine did not let a file be read or written; None where the fault may be our own."""
+    import errno
+
+    full = "make room there, then the same command again: what is written is whole"
+    closed = "let this user read and write there, or name another place"
+    taken = "move it elsewhere, or name another place"
+    return {
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), full),
+        **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), closed),
+        **dict.fromkeys((errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP), taken),
+    }.get(error.errno or 0)
+
+
+def _said_of(error: OSError) -> int:
+    where = error.filename2 or error.filename or "standard output"
+    _say(f"course: {where}: {error.strerror}. Next: {_next_after(error)}")
+    return 2
 
 
 def _say(sentences: str) -> None:

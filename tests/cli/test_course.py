@@ -15,6 +15,7 @@ import jupytext
 import pytest
 import typer
 
+from manyheads import cli
 from manyheads.cli.app import app
 from manyheads.cli.check import _where_course_is
 from tests.conftest import REPOSITORY
@@ -127,16 +128,27 @@ def test_results_are_not_written_into_a_file(run_course: Run, tiny_copy: Path, t
     assert "is a file" in words(done.stderr.replace("│", " "))
 
 
-def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
-    run_course: Run, tiny_copy: Path
-) -> None:
+def test_a_folder_in_the_way_of_what_is_to_be_written_is_one_sentence(run_course: Run, tiny_copy: Path) -> None:
     (tiny_copy / SCRIPT).unlink()
-    (tiny_copy / SCRIPT).mkdir()  # in the way of what is to be written
+    (tiny_copy / SCRIPT).mkdir()
     done = run_course("release", cwd=tiny_copy)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Traceback" in done.stderr
-    assert "course: a fault of the grader's own: IsADirectoryError" in done.stderr
-    assert done.stderr.endswith("Next: report it with the lines above\n")
+    said = f"course: {tiny_copy / SCRIPT}: Is a directory. Next: move it elsewhere, or name another place"
+    assert done.stderr.splitlines()[-1] == said
+
+
+def test_a_fault_that_nobody_foresaw_is_status_2_and_not_that_of_a_failed_check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> None:
+        raise ValueError("nobody foresaw this")
+
+    monkeypatch.setattr("manyheads.cli.app.app", fails)
+    assert cli._run() == 2
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert "course: a fault of the grader's own: ValueError('nobody foresaw this')" in said
+    assert said.endswith("Next: report it with the lines above\n")
 
 
 @pytest.mark.parametrize("command", ["status", "check", "release", "verify", "grade ."])

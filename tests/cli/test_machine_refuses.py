@@ -1,0 +1,111 @@
+"""Where the machine does not let a command read or write: one sentence, exit status 2, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+MEAN = "def running_mean(x):\n    return x\n"
+COURSE = [sys.executable, "-m", "manyheads"]
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    for student in ("ada", "bela"):
+        path = tmp_path / "in" / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{MEAN}# {student}\n")
+    return tmp_path / "in"
+
+
+def grade(
+    tiny: Path, submitted: Path, out: Path, before: str = "", after: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run `course grade` in a shell, with this before it and after it."""
+    options = f"--out {out} --jobs 1 --no-lines --seed 0"
+    line = f"{before}{sys.executable} -m manyheads grade {submitted} {options} {after}"
+    env = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"}
+    return subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], cwd=tiny, env=env, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for one result and not for two."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("only root mounts a small file system, and not on every machine")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_is_told_and_what_is_written_is_whole(
+    tiny_copy: Path, submitted: Path, small_disk: Path, tmp_path: Path
+) -> None:
+    done = grade(tiny_copy, submitted, small_disk)
+    assert done.returncode == 2
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("course: ")]
+    assert said.startswith(f"course: {small_disk}/")
+    assert said.endswith(
+        "No space left on device. Next: make room there, then the same command again: what is written is whole"
+    )
+    for path in small_disk.rglob("*"):
+        assert path.suffix != ".partial"
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+    subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
+    assert grade(tiny_copy, submitted, small_disk).returncode == 0
+    assert grade(tiny_copy, submitted, tmp_path / "roomy").returncode == 0
+    for student in ("ada", "bela"):
+        name = f"{student}/averages.json"
+        assert (small_disk / name).read_bytes() == (tmp_path / "roomy" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (">&-", "course: standard output is closed. Next: the same command, with its output to a file or to /dev/null"),
+        ("> /dev/full", "course: standard output: No space left on device. Next: make room there, then the same command again: what is written is whole"),
+    ],
+)  # fmt: skip
+def test_an_output_that_takes_nothing_is_told(
+    tiny_copy: Path, submitted: Path, tmp_path: Path, after: str, says: str
+) -> None:
+    done = grade(tiny_copy, submitted, tmp_path / "out", after=after)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
+
+
+def test_a_reader_that_goes_away_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    done = grade(tiny_copy, submitted, tmp_path / "out", after="| true")
+    says = "course: the reader of standard output is gone. Next: the same command, with its output to a file"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, says)
+
+
+def test_a_file_in_place_of_a_folder_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = grade(tiny_copy, submitted, tmp_path / "file" / "out")
+    says = f"course: {tmp_path}/file/out: Not a directory. Next: move it elsewhere, or name another place\n"
+    assert (done.returncode, done.stderr) == (2, says)
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
+def test_root_of_a_namespace_with_nobody_else_is_told(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-r", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces can be made here")
+    done = grade(tiny_copy, submitted, tmp_path / "out", before="unshare -r ")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "course: root is the only user of this user namespace, and an attempt has to be another one. "
+        "Next: the same command outside of it, as an ordinary user\n"
+    )
