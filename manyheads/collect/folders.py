@@ -61,7 +61,7 @@ def _only_folder(download: Download, depth: int) -> str:
 
 def _folders(file: Found) -> tuple[str, ...]:
     """Return the folders that a file lies in; an archive that is not opened stands for what would be in it."""
-    return file.path if file.closed and unwrapped(file.name) != file.name else file.path[:-1]
+    return file.path if file.is_folder else file.path[:-1]
 
 
 def _is_in_archive_alone(download: Download, depth: int) -> bool:
