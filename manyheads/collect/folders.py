@@ -25,7 +25,7 @@ class Folders:
         depth = _depth(download.files, course)
         if _is_named_by_archive(download, depth):
             depth = -1
-        alone = _is_in_archive_alone(download, depth)
+        alone = _may_be_of_one(download, course) and _is_in_archive_alone(download, depth)
         contents = Contents()
         left = {file.path for file in files}
         others_folders = {file.path[:-1] for file in download.files if file.path not in left}
@@ -40,7 +40,7 @@ class Folders:
                 person = person_called(student)
                 if alone:
                     person = replace(person, key=f"{person.key}{ALONE}{download.name}")
-                archive = name if name != student else ""
+                archive = name if name != student else download.name if _only_folder(download, depth) else ""
                 contents.handed_in.append(HandedIn(person, file, file.name, archive=archive))
             else:
                 reason = "is in no student's folder. Next: put it into one, then the same command again"
@@ -50,32 +50,45 @@ class Folders:
 
 def is_of_one(download: Download, course: Course) -> bool:
     """Return whether all of an archive lies in one folder, which is not one of several students'."""
-    return unwrapped(download.name) != download.name and _only_folder(download, _depth(download.files, course)) != ""
+    return _may_be_of_one(download, course) and _only_folder(download, _depth(download.files, course)) != ""
+
+
+def _may_be_of_one(download: Download, course: Course) -> bool:
+    """Return whether it is an archive whose name is no assignment's and no exercise's: such a one is of a class."""
+    name = unwrapped(download.name)
+    return name != download.name and _plain(name) not in {*_ids(course), *_exercises(course)}
 
 
 def _only_folder(download: Download, depth: int) -> str:
     """Return the one folder at this depth that could be a student's; "" where there is none, or several."""
-    names = {folders[depth] for folders in map(_folders, download.files) if 0 <= depth < len(folders)}
-    return names.pop() if len(names) == 1 else ""
+    names = _names_at(download.files, depth)
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def _names_at(files: Sequence[Found], depth: int) -> set[str]:
+    return {folders[depth] for folders in map(_folders, files) if 0 <= depth < len(folders)}
 
 
 def _folders(file: Found) -> tuple[str, ...]:
     """Return the folders that a file lies in; an archive that is not opened stands for what would be in it."""
-    return file.path if file.closed and unwrapped(file.name) != file.name else file.path[:-1]
+    return file.path if file.is_folder else file.path[:-1]
 
 
 def _is_in_archive_alone(download: Download, depth: int) -> bool:
     """Return whether the one folder of an archive is all that says whose it is: another archive may have one of the same name."""
     folder = _only_folder(download, depth)
-    return unwrapped(download.name) != download.name and folder != "" and not download.is_known(unwrapped(folder))
+    return folder != "" and not download.is_known(unwrapped(folder))
 
 
 def _is_named_by_archive(download: Download, depth: int) -> bool:
-    """Return whether the download's own name says whose its one folder is, and that folder's name does not."""
-    folder, student = _only_folder(download, depth), unwrapped(download.name)
-    if not folder or download.is_known(unwrapped(folder)):
-        return False
-    return download.is_of_one or (student != download.name and download.is_known(student))
+    """Return whether the download's own name says whose all of it is.
+
+    A name within is believed only where the archive's is nobody's: students choose the names of folders.
+    """
+    folders, student = [unwrapped(name) for name in _names_at(download.files, depth)], unwrapped(download.name)
+    if student != download.name and download.is_known(student):
+        return len(folders) == 1 or not any(map(download.is_known, folders))
+    return download.is_of_one and not any(map(download.is_known, folders))
 
 
 def _depth(files: Sequence[Found], course: Course) -> int:
@@ -85,11 +98,10 @@ def _depth(files: Sequence[Found], course: Course) -> int:
     an assignment's folder or an attempt says that the folder above it is the student's; so does a folder for each exercise.
     An attempt whose name says more than its exercise's does not: it may be another student's than what stands in a folder beside it.
     """
-    ids = {_plain(assignment.id) for assignment in course.assignments}
-    exercises = {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
+    ids, exercises = _ids(course), _exercises(course)
     known, depth = Exercises(course), 0
     while True:
-        folders = {path[depth] for path in map(_folders, files) if len(path) > depth}
+        folders = _names_at(files, depth)
         names = set(map(_plain, folders))
         loose = [own_name(file.name) for file in files if len(file.path) == depth + 1]
         loose = [name for name in loose if name.lower().endswith(ENDINGS)]
@@ -102,6 +114,14 @@ def _depth(files: Sequence[Found], course: Course) -> int:
             says_more = any(known.named(name) and not known.is_plain(name) for name in loose)
             return depth if folders and says_more else depth - 1
         depth += 1
+
+
+def _ids(course: Course) -> set[str]:
+    return {_plain(assignment.id) for assignment in course.assignments}
+
+
+def _exercises(course: Course) -> set[str]:
+    return {_plain(name) for exercise in course.exercises for name in (exercise.id, exercise.stem)}
 
 
 def _plain(name: str) -> str:

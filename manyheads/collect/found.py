@@ -28,12 +28,14 @@ class Found:
     """A file of a download. path: its folders and name; an archive on the way is one of them. content: None if unread.
 
     closed: why it could not be read, though it would have been: what follows its name in a sentence.
+    is_folder: whether it is a folder or an archive that could not be opened, and stands for what is in it.
     """
 
     path: tuple[str, ...]
     content: bytes | None
     modified: float = 0.0  # seconds, as far as the archive says
     closed: str = ""
+    is_folder: bool = False
 
     @property
     def name(self) -> str:

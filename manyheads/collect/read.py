@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import shlex
 import stat
 import zipfile
 from collections import Counter
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import CourseFault
-from ..submission import ENDINGS, Unreadable, is_archive, is_noise, read_bytes
+from ..submission import ENDINGS, Unreadable, is_archive, is_noise, read_bytes, shown
 from .found import Budget, Found, Limits, Refused, TooMuch, own_name
 from .member import BadArchive, BadMember, Member, safe_path, shortened
 from .sevens import seven_members
@@ -50,7 +52,7 @@ class Reader:
                 with download.open("rb") as file:
                     found = list(self._archive(file, download.name, (), 1, self._budget, self.limits.members))
                 if not found and [each.path for each in self.refused] == [(download.name,)]:
-                    return [Found((download.name,), None, closed=self.refused.pop().reason)]
+                    return [Found((download.name,), None, closed=self.refused.pop().reason, is_folder=True)]
                 return found
             return list(self._file(download, (download.name,), self._budget, 0))
         except TooMuch as error:
@@ -62,14 +64,21 @@ class Reader:
     def _folder(self, folder: Path, path: tuple[str, ...], depth: int, budget: Budget) -> Iterator[Found]:
         if len(path) > self.limits.folders:
             return self._refuse(path, "has too many folders within folders. Next: look at it by hand")
-        for each in sorted(folder.iterdir(), key=lambda p: p.name):
+        try:
+            entries = sorted(((each, each.lstat().st_mode) for each in folder.iterdir()), key=lambda p: p[0].name)
+        except OSError as error:  # it cannot be listed, or not be entered
+            if not path:
+                raise
+            yield Found(path, None, closed=f"is not read: {_without_rights(error, folder)}", is_folder=True)
+            return
+        for each, mode in entries:
             if is_noise(each.name):
                 continue
             budget.spend(members=1)
             inner = (*path, each.name)
-            if each.is_symlink():
+            if stat.S_ISLNK(mode):
                 self._refuse(inner, "is a link, and links are not followed. Next: put the file itself there")
-            elif each.is_dir():
+            elif stat.S_ISDIR(mode):
                 yield from self._folder(each, inner, depth, budget)
             else:
                 yield from self._file(each, inner, budget, depth)
@@ -89,7 +98,8 @@ class Reader:
         try:
             content = read_bytes(file, most // 1024)
         except Unreadable as error:
-            yield Found(path, None, closed=f"is not read: {str(error).rstrip('.')}. Next: look at it by hand")
+            why = str(error).rstrip(".") if os.access(file, os.R_OK) else _without_rights(PermissionError(), file)
+            yield Found(path, None, closed=f"is not read: {why}. Next: look at it by hand")
             return
         yield from self._content(path, content, file.stat().st_mtime, depth, budget)
 
@@ -112,7 +122,7 @@ class Reader:
             del self.refused[before:]
             if budget.within is None:  # nothing of it is kept; one within a student's own counts, for the time it takes
                 budget.bytes_left, budget.members_left = left
-            found = [Found(path, None, modified, closed=f"is not opened: {error}. {_AGAIN}")]
+            found = [Found(path, None, modified, closed=f"is not opened: {error}. {_AGAIN}", is_folder=True)]
         yield from found
 
     def _archive(
@@ -125,7 +135,7 @@ class Reader:
         except BadArchive as error:
             reason = f"is not opened: {error}. {_AGAIN}"
             if path:
-                yield Found(path, None, closed=reason)
+                yield Found(path, None, closed=reason, is_folder=True)
             else:
                 self._refuse((name,), reason)
 
@@ -169,6 +179,11 @@ class Reader:
 
     def _refuse(self, path: tuple[str, ...], reason: str) -> None:
         self.refused.append(Refused(path, reason))
+
+
+def _without_rights(error: OSError, path: Path) -> str:
+    said = error.strerror or os.strerror(errno.EACCES)
+    return f"{said}; chmod -R u+rwX {shlex.quote(shown(str(path)))} changes that"
 
 
 def _is_wanted(name: str) -> bool:

@@ -104,3 +104,36 @@ def test_two_archives_of_one_student_with_the_same_files_or_other_exercises_are_
     ]
     assert run(*zips).not_taken == []
     assert there() == ["ada/multi_head_attention/02_causal_mask.py", f"ada/{DANCED}"]
+
+
+@pytest.mark.parametrize("name", ["s3.zip", "work.zip"])
+def test_nobody_takes_anothers_place_by_the_name_of_a_folder(
+    run: Collect, zipped: Zipped, out: Path, name: str
+) -> None:
+    first = zipped({f"homework/{FILE}": text(0)}, "s1.zip", year=2025)
+    done = run(first, zipped({f"s1/{FILE}": text(1)}, name, year=2026), roster=CLASS)
+    if name == "s3.zip":  # whose name is on the roster, too
+        assert (out / "s3" / DANCED).read_text() == text(1)
+        assert (out / "s1" / DANCED).read_text() == text(0)
+    else:
+        assert "s1.zip" in done.not_taken[0]
+        assert "work.zip" in done.not_taken[0]
+        assert not (out / "s1").exists()
+
+
+def test_archives_that_are_named_after_assignments_are_of_whom_their_folders_say(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    other = "01_cross_attention.py"
+    zips = [zipped([f"ada/{FILE}"], "multi-head-attention.zip"), zipped([f"ada/{other}"], "attention_in_practice.zip")]
+    assert run(*zips).not_taken == []
+    assert there() == [f"ada/attention_in_practice/{other}", f"ada/{DANCED}"]
+
+
+def test_an_archive_with_several_folders_is_of_whom_the_roster_knows_by_its_name(
+    run: Collect, zipped: Zipped, there: There
+) -> None:
+    run(zipped([f"new/{FILE}", "old/05_weight_split.py"], "s1.zip"), roster=CLASS)
+    assert {path.partition("/")[0] for path in there()} == {"s1"}
+    run(zipped([f"s2/{FILE}", f"s3/{FILE}"], "s1.zip"), roster=CLASS)
+    assert {path.partition("/")[0] for path in there()} == {"s1", "s2", "s3"}
