@@ -3,7 +3,8 @@
 An attempt knows its hidden inputs, and chooses the shape of what it returns. A report that repeats "(3, 7, 12345)" carries
 digits of those inputs out. So a size is told as a number only if the call or the expected shape contains it, or if it is no
 larger than their sizes. Any other is told as the product that it is, or as "another size"; and where an attempt returns
-such a size, no larger number of the evidence is told, for it may be derived from it.
+such a size, no larger number of the evidence is told, for it may be derived from it. A factor ("1.253e+45 times") is told where it
+is one that a mistake makes: a power of ten or two, a quotient of small numbers, or one of the call's sizes, or of its root.
 
 This is for grading. On a student's own machine `course check` has no hidden inputs, and shows every number.
 """
@@ -11,6 +12,7 @@ This is for grading. On a student's own machine `course check` has no hidden inp
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
@@ -24,7 +26,11 @@ from ..checks.recording import Exchange
 ANOTHER = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
 _SHAPE = re.compile(r"([(\[])(\d+(?:, (?:\d+|…))*),?([)\]])")
+_FACTOR = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?(?:e[+-]?\d+)?) times\b")
+ANOTHER_FACTOR = "another factor"
+NEAR = 0.006  # of a factor that is written with three digits
 _MORE_AXES = 2  # than any tensor of the call or the expected one has: an axis too many is a mistake, ten are a message
+MOST_SIZES = 12  # of a call, of which factors are made
 _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 
 
@@ -54,7 +60,24 @@ def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[in
         sizes = match[2].split(", ")
         return match[0] if len(sizes) <= axes or not too_many else f"{match[1]}{', '.join(sizes[:axes])}, …{match[3]}"
 
-    return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, evidence))
+    factors = _factors(known)
+
+    def factor(match: re.Match[str]) -> str:
+        told = float(match[1])
+        near = min(factors, key=lambda each: abs(each - told))
+        return f"{near:.4g} times" if abs(near - told) <= NEAR * told else f"{ANOTHER_FACTOR} times"
+
+    return _WHOLE_NUMBER.sub(number, _SHAPE.sub(shape, _FACTOR.sub(factor, evidence)))
+
+
+def _factors(known: Iterable[int]) -> set[float]:
+    """Return the factors that mistakes make of these sizes. They are few, so that a chosen one carries a few bits at most."""
+    sizes = [1, *(size for size in sorted({*known}) if 1 < size < 1 << 20)][:MOST_SIZES]
+    quotients = {a / b for a in sizes for b in sizes if 1 in (a, b)}
+    roots = {math.sqrt(a / b) for a in sizes for b in sizes}
+    simple = {a / b for a in range(1, 7) for b in range(1, 7)}
+    powers = {float(base) ** power for base in (2, 10) for power in range(-9, 10)}
+    return quotients | roots | simple | powers
 
 
 def _products(known: Iterable[int]) -> dict[int, str]:

@@ -60,6 +60,31 @@ def test_a_size_is_told_where_the_call_contains_it_as(call: Call) -> None:
     assert told(5, 1024, call=call) == "(5, 1024)"
 
 
+@pytest.mark.parametrize(
+    ("factor", "says"),
+    [
+        pytest.param("3.32", "3.317", id="the root of head_dim"),
+        pytest.param("0.408", "0.4082", id="one over the root of n_head"),
+        pytest.param("66", "66", id="a size"),
+        pytest.param("0.798", "0.7977", id="the root of a quotient of sizes"),
+        pytest.param("1e+04", "1e+04", id="a power of ten"),
+        pytest.param("0.5", "0.5", id="a half"),
+        pytest.param("1.253e+45", "another factor", id="a message"),
+        pytest.param("7.77", "another factor", id="any other number"),
+    ],
+)
+def test_a_factor_is_told_where_a_mistake_makes_it(factor: str, says: str) -> None:
+    asked = [Exchange("check", Call("attention_scores", (torch.zeros(5, 7, 66), torch.zeros(6, 11))), Reply())]
+    told = withhold(f"every score is {factor} times what it should be", asked)
+    assert told == f"every score is {says} times what it should be"
+
+
+def test_so_few_factors_are_told_that_a_chosen_one_carries_a_few_bits() -> None:
+    asked = [Exchange("check", Call("attention_scores", tuple(range(2, 40))), Reply())]
+    chosen = (f"{10 ** (n / 5000):.3g} times" for n in range(-50_000, 50_000))
+    assert len({withhold(each, asked) for each in chosen}) < 300
+
+
 def test_what_is_counted_in_such_a_tensor_is_not_told_either() -> None:
     tensor = torch.full((1234, 2), torch.nan)
     reply = Reply((Output("tensor", tensor, "float64", "cpu", (1234, 2)),))
