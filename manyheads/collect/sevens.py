@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from .seven_to_tar import ENCRYPTED, HEADER, TOO_LARGE, TOO_MANY
 from .tars import tar_members
 
 _SECONDS = 120
+_TOO_LONG = "to open it takes longer than is waited for"
 _SAID = {
     TOO_LARGE: "it unpacks to more than is read here",
     TOO_MANY: "it has more files than are read here",
@@ -43,7 +45,9 @@ def seven_members(
                 [*program, *given], stdin=seven, stdout=tar, stderr=subprocess.DEVNULL, timeout=_SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
-            raise BadArchive("to open it takes longer than is waited for") from None
+            raise BadArchive(_TOO_LONG) from None
+        if done.returncode == -signal.SIGXCPU:
+            raise BadArchive(_TOO_LONG)
         if done.returncode:
             raise BadArchive(_SAID.get(done.returncode, "it is damaged, or no 7z at all"))
         yield from tar_members(tar, limits, most_bytes + HEADER * most)
