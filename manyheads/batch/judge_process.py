@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..judge.grade import Judge
 
 
+MEMORY_MIB = 4096  # that a judge may have for its own data: seven times what the course's own class takes
 CLOSE_SECONDS = 5.0  # that a judge has to end its box, before it is killed
 
 
@@ -76,10 +78,25 @@ def start(plan: GradePlan) -> None:
         settings = Settings(plan.secret, plan.seed, plan.device, plan.exercises, lines=plan.lines)
         _state.judge = Judge(course, box, settings)
         _state.judge.demand_points()  # here, because whatever grades anybody begins here
+        _bound_memory(MEMORY_MIB + course.limits.memory_mib)
     except Exception as error:
         _state.problem = error
     gc.freeze()  # what was imported stays until the end
     gc.enable()
+
+
+def _bound_memory(mib: int) -> None:
+    """Bound what this process may write to, so that a text cannot make it take the machine's memory.
+
+    What asks for more fails here: one exercise is not graded, and the run goes on. The boxes that it starts inherit the bound,
+    which is above their own.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows, where nobody grades
+        return
+    most = mib * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def grade(submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Graded:
@@ -117,6 +134,7 @@ class JudgeProcess:
         self._line, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, plan, cpu), name=JUDGE, daemon=True)
         self._is_ready = False
+        self._closing = threading.Lock()
         with theirs:
             self._process.start()
 
@@ -142,11 +160,12 @@ class JudgeProcess:
 
     def close(self) -> None:
         """End the process now, whatever it does."""
-        self._process.terminate()
-        self._process.join(CLOSE_SECONDS)
-        self._process.kill()
-        self._process.join()
-        self._line.close()  # only now, because another thread may read from it
+        with self._closing:  # two threads may: whoever gives up, and whoever replaces a judge that died
+            self._process.terminate()
+            self._process.join(CLOSE_SECONDS)
+            self._process.kill()
+            self._process.join()
+            self._line.close()  # only now, because another thread may read from it
 
     def _answer(self) -> Graded | None:
         try:

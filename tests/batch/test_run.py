@@ -5,9 +5,13 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -191,6 +195,14 @@ def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, j
     assert multiprocessing.active_children() == []
 
 
+def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: Path) -> None:
+    dying(tiny_copy, f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))")
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    found = grade(tiny_copy, submissions, 1)
+    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
+    assert not (tmp_path / "had").exists()
+
+
 def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_path: Path) -> None:
     once = (
         f"m = pathlib.Path({str(tmp_path / 'died')!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
@@ -199,6 +211,42 @@ def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_
     submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
     found = grade(tiny_copy, submissions, 1)
     assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
+
+
+@pytest.fixture
+def two_gib() -> Iterator[Path]:
+    """A control group with 2 GiB."""
+    v2 = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    group = Path("/sys/fs/cgroup" if v2 else "/sys/fs/cgroup/memory", f"test-{os.getpid()}")
+    try:
+        group.mkdir()
+        (group / ("memory.max" if v2 else "memory.limit_in_bytes")).write_text(str(2 << 30))
+    except OSError:
+        pytest.skip("no control group can be made here")
+    yield group
+    for _ in range(100):
+        with suppress(OSError):
+            group.rmdir()
+            return
+        time.sleep(0.1)
+
+
+def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(
+    tiny_copy: Path, tmp_path: Path, two_gib: Path
+) -> None:
+    dying(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
+    submitted = hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER)
+    line = (
+        f"echo $$ > {two_gib}/cgroup.procs && exec {sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(["sh", "-c", line], cwd=tiny_copy, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "not graded: dan: " in done.stdout
+    scores = {
+        p.parent.name: Result.model_validate_json(p.read_bytes()).score for p in tiny_copy.glob("results/*/*.json")
+    }
+    assert scores == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
 
 
 class Deaf(Executor):
