@@ -179,9 +179,9 @@ BODIES = {
     return float(tracemalloc.get_traced_memory()[0] >= 0)""",
     "a number of processors that OpenMP finds": """
     return float(torch.__config__.parallel_info() != "")""",
-    "anonymous files and mappings": """
+    "files and mappings": """
     import mmap
-    file = os.memfd_create("mine")
+    file = os.open("/tmp/mine", os.O_RDWR | os.O_CREAT)
     os.ftruncate(file, 4096)
     with mmap.mmap(file, 4096) as shared, mmap.mmap(-1, 1 << 22) as private:
         shared[:2] = b"ab"

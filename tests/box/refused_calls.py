@@ -35,7 +35,7 @@ def works(act):
 
 CARRIES_A_MESSAGE = {
     "asks whether a page is in the cache, by preadv2": "os.preadv(shared, [bytearray(1)], 0, os.RWF_NOWAIT)",
-    "writes with flags, by pwritev2": "os.pwritev(os.memfd_create('m'), [b'x'], 0, os.RWF_HIPRI)",
+    "writes with flags, by pwritev2": "os.pwritev(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), [b'x'], 0, os.RWF_HIPRI)",
     "drops pages from the cache, by fadvise": "os.posix_fadvise(shared, 0, 0, os.POSIX_FADV_DONTNEED) or 1",
     "brings pages into the cache, by readahead": "libc.readahead(shared, ctypes.c_long(0), 4096)",
     "asks which pages are in the cache, by mincore": "libc.mincore(address(), 4096, ctypes.create_string_buffer(1))",
@@ -52,9 +52,9 @@ CARRIES_A_MESSAGE = {
     "brings a file's pages into memory": "page.madvise(22) or 1",
     "shares equal pages with others": "mmap.mmap(-1, 4096).madvise(mmap.MADV_MERGEABLE) or 1",
     "opens a path only if it is in the cache": "libc.syscall(437, -100, b'/', (ctypes.c_uint64 * 3)(0x80000, 0, 0x20), 24)",
-    "leaves a hint on a file": "fcntl.fcntl(os.memfd_create('m'), 1036, struct.pack('Q', 2)) and 1",
+    "leaves a hint on a file": "fcntl.fcntl(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), 1036, struct.pack('Q', 2)) and 1",
     "reads a hint on a file": "fcntl.fcntl(shared, 1035, struct.pack('Q', 0)) and 1",
-    "leaves a hint on an open file": "fcntl.fcntl(os.memfd_create('m'), 1038, struct.pack('Q', 2)) and 1",
+    "leaves a hint on an open file": "fcntl.fcntl(os.open('/tmp/m', os.O_RDWR | os.O_CREAT), 1038, struct.pack('Q', 2)) and 1",
     "leaves the time on a device that everybody has": "os.utime('/dev/null') or 1",
     "leaves the time on another": "os.utime('/dev/urandom') or 1",
     "watches a file": "libc.inotify_init1(0)",

@@ -47,7 +47,7 @@ EARNS = {
         r"more memory was asked for than|No answer within|SIGKILL",
         "it gets no more than its limit",
     ),
-    "memory_in_memfds": (0, r"raised OSError on line 8", "files that stand nowhere have a largest size too"),
+    "memory_in_memfds": (0, r"raised PermissionError on line 7", "no file stands nowhere"),
     "memory_in_one_tensor": (0, r"more memory was asked for than an attempt may have", "an exception"),
     "memory_that_is_shared": (0, r"raised|No answer within|SIGKILL", "it gets no more than its limit"),
     "reply_of_256_mb": (

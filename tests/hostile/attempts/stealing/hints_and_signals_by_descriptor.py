@@ -6,7 +6,7 @@ import struct
 
 def running_mean(x):
     reader, _ = os.pipe()
-    file = os.memfd_create("mine")
+    file = os.open("/tmp/mine", os.O_RDWR | os.O_CREAT)
     for note in (
         lambda: fcntl.fcntl(file, 1036, struct.pack("Q", 2)),
         lambda: fcntl.fcntl(file, 1038, struct.pack("Q", 2)),
