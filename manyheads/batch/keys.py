@@ -111,7 +111,8 @@ def hash_of(parts: Iterable[str]) -> str:
 
 def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
     """A hash of each file that may be the attempt, or the sentence that says why it cannot be read."""
-    for path in (submission.folder / f"{exercise.stem}{end}" for end in ENDS):
+    stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
+    for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
         try:
             there = os.path.lexists(path)
             yield hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest() if there else "missing"

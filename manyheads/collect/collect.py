@@ -19,7 +19,7 @@ from .canvas import Canvas
 from .clones import Clones
 from .code_page import WESTERN
 from .commits import commit_time
-from .exercise import Exercises, NotAsked, NotPlaced, Reading
+from .exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
 from .folders import Folders as StudentFolders
 from .folders import is_of_one
 from .found import Found, Limits, Refused, own_name
@@ -99,8 +99,8 @@ def collect(
                     found.append(candidate)
                     _tell_size(done, download, each, candidate, largest(candidate.ending, course.limits.source_kib))
         for candidate in _told_apart(done, found):
-            candidates[candidate.student, candidate.exercise.id].append(candidate)
-        left_out += unread.add(closed, shown(download.name), {each.exercise.assignment for each in found}, memory)
+            candidates[candidate.student, candidate.stem].append(candidate)
+        left_out += unread.add(closed, shown(download.name), {each.assignment for each in found}, memory)
     students = sorted({student for student, _ in (*candidates, *unread.names)})
     if roster is not None and students and not folders.found:
         said = "Next: give --roster a file that has their ids, e-mails or names"
@@ -110,7 +110,7 @@ def collect(
             told = tell_apart(candidates[key], out, memory, readings[key[0]])
             done.laid += told.laid + (lay_out(told.clear, out, memory) if told.clear else [])
             done.not_taken += told.said
-        unread.record(memory, {(key[0], found[0].exercise.assignment.id) for key, found in candidates.items()})
+        unread.record(memory, {(key[0], found[0].assignment.id) for key, found in candidates.items()})
     finally:
         memory.folders = folders.taken
         if students:
@@ -167,7 +167,7 @@ def _candidate(
         raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
     if len(content) > largest(name, exercises.course.limits.source_kib) * 1024 and ending == ".ipynb":
         content = without_outputs(content)
-    exercise = exercises.of(name, content, reading)
+    assignment, stem = place_of(exercises.of(name, content, reading))
     origin = Origin(
         platform=platform,
         order=each.order,
@@ -180,11 +180,13 @@ def _candidate(
         named=each.named,
     )
     named, plain = exercises.named(name) is not None, exercises.is_plain(name)
-    in_place = plain and each.file.path[-3:-1] == exercise.script.relative_to(exercise.root).parts[:-1]
+    in_place = plain and each.file.path[-3:-1] == assignment.exercises_folder.relative_to(assignment.root).parts
     student = folders.of(platform, each.person)
     person = each.person.key if each.named else ""
     archive = shown(str(download)) if each.archive == download.name else shown(each.archive)
-    return Candidate(student, exercise, ending, content, origin, each.late, named, plain, in_place, person, archive)
+    return Candidate(
+        student, assignment, stem, ending, content, origin, each.late, named, plain, in_place, person, archive
+    )
 
 
 def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
 from ..course import Assignment, Course, Exercise
 from ..submission.notebook import NotebookError, read_notebook
-from ..submission.statements import statements_of
+from ..submission.read import asked_of, defined_in
 from ..submission.text import decoded
 
 # What browsers, systems, platforms and people put after a name: (1), -2, " - Copy", _final, _v2.
@@ -53,8 +51,11 @@ class Exercises:
     course: Course
     only: Assignment | None = None
 
-    def of(self, name: str, content: bytes, reading: Reading) -> Exercise:
-        """The exercise that this file is of. reading: of its student's files. Raises NotPlaced, or NotAsked."""
+    def of(self, name: str, content: bytes, reading: Reading) -> Exercise | Assignment:
+        """The exercise that this file is of, or the assignment where it holds several. Raises NotPlaced, or NotAsked.
+
+        reading: of its student's files.
+        """
         named = self.named(name)
         if self.only is None:
             return named or self._by_content(name, content, reading)
@@ -63,21 +64,22 @@ class Exercises:
                 return self._narrowed._by_content(name, content, reading)
             except NotPlaced:
                 named = self._by_content(name, content, reading)
-        if named.assignment != self.only:
+        if (named if isinstance(named, Assignment) else named.assignment) != self.only:
             raise NotAsked
         return named
 
-    def named(self, name: str) -> Exercise | None:
-        """Return the exercise that the file is of by this name; None where it does not say."""
+    def named(self, name: str) -> Exercise | Assignment | None:
+        """Return the exercise, or the whole assignment, that the file is of by this name; None where it does not say."""
         return self._by_name(name) or self._by_words(name)
 
     def is_plain(self, name: str) -> bool:
         """Whether it says nothing else."""
         return self._by_name(name) is not None
 
-    def _by_name(self, name: str) -> Exercise | None:
+    def _by_name(self, name: str) -> Exercise | Assignment | None:
         """By the whole name, or what is left without suffixes such as (1)."""
-        known = {key: each for each in self.course.exercises for key in (each.id, each.stem)}
+        known: dict[str, Exercise | Assignment] = {each.id: each for each in self.course.assignments}
+        known |= {key: each for each in self.course.exercises for key in (each.id, each.stem)}
         stem = _plain(PurePath(name).stem)
         while stem:
             if stem in known:
@@ -94,18 +96,24 @@ class Exercises:
         found = [each for each in self.course.exercises if f"_{each.id}_" in stem]
         return found[0] if len(found) == 1 else None
 
-    def _by_content(self, name: str, content: bytes, reading: Reading) -> Exercise:
-        """By functions and classes that no other exercise has. Raises NotPlaced."""
+    def _by_content(self, name: str, content: bytes, reading: Reading) -> Exercise | Assignment:
+        """By functions and classes that no other exercise has; of several exercises, the assignment. Raises NotPlaced."""
         is_promising = any(each.encode() in content for each in self._owners)  # else it need not be parsed
         source = reading.source(name, content) if is_promising else ""
         if source is None:
             raise NotPlaced(f"has no exercise's name, and so much code of one student is not looked into. {_RENAME}")
-        owners = sorted({self._owners[each].id for each in _defined(source) & self._owners.keys()})
+        owners = sorted({self._owners[each].id for each in defined_in(source) & self._owners.keys()})
         if len(owners) == 1:
-            return next(each for each in self.course.exercises if each.id == owners[0])
+            return self._of(owners[0])
+        assignments = {self._of(id_).assignment for id_ in owners}
+        if len(assignments) == 1:
+            return assignments.pop()
         if owners:
             raise NotPlaced(f"may be of {', '.join(owners)}: it defines what each of them asks for. {_RENAME}")
         raise NotPlaced(f"has no exercise's name, and defines nothing that one exercise alone asks for. {_RENAME}")
+
+    def _of(self, id_: str) -> Exercise:
+        return next(each for each in self.course.exercises if each.id == id_)
 
     @cached_property
     def _narrowed(self) -> Exercises:
@@ -116,17 +124,14 @@ class Exercises:
     @cached_property
     def _owners(self) -> dict[str, Exercise]:
         """Every function and class that one exercise alone asks for."""
-        asked = [(name, each) for each in self.course.exercises for name in _asked(each)]
+        asked = [(name, each) for each in self.course.exercises for name in asked_of(each)]
         times = Counter(name for name, _ in asked)
         return {name: each for name, each in asked if times[name] == 1}
 
 
-def _asked(exercise: Exercise) -> frozenset[str]:
-    """The functions and classes of an exercise: those of its stub, or of course.yaml where there is none."""
-    try:
-        return _defined(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
-    except (OSError, UnicodeDecodeError):
-        return frozenset(exercise.shapes)
+def place_of(found: Exercise | Assignment) -> tuple[Assignment, str]:
+    """Return the assignment of a file, and its name there without the ending."""
+    return (found, found.id) if isinstance(found, Assignment) else (found.assignment, found.stem)
 
 
 def source_of(name: str, content: bytes) -> str:
@@ -136,11 +141,6 @@ def source_of(name: str, content: bytes) -> str:
         return read_notebook(text).source if name.lower().endswith(".ipynb") else text
     except (UnicodeDecodeError, NotebookError):
         return ""
-
-
-def _defined(source: str) -> frozenset[str]:
-    definitions: Iterable[ast.stmt] = statements_of(source)
-    return frozenset(n.name for n in definitions if isinstance(n, ast.FunctionDef | ast.ClassDef))
 
 
 def _plain(stem: str) -> str:

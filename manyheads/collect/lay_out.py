@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from ..course import Exercise
+from ..course import Assignment
 from ..errors import CourseFault
 from ..submission import ENDINGS
 from ..whole import write_whole
@@ -38,7 +38,8 @@ class Candidate:
     """
 
     student: str
-    exercise: Exercise
+    assignment: Assignment
+    stem: str
     ending: str
     content: bytes
     origin: Origin
@@ -52,7 +53,7 @@ class Candidate:
     @property
     def path(self) -> str:
         """Where it goes, within OUT."""
-        return f"{self.student}/{self.exercise.assignment.id}/{self.exercise.stem}{self.ending}"
+        return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) ->
 
 
 def _beside(each: Candidate) -> list[str]:
-    folder = f"{each.student}/{each.exercise.assignment.id}/{each.exercise.stem}"
+    folder = f"{each.student}/{each.assignment.id}/{each.stem}"
     return [folder + ending for ending in ENDINGS]
 
 

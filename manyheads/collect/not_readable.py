@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..course import Assignment, Course
 from ..submission import ENDINGS, Submission, closed_in, is_student, shown
-from .exercise import Exercises
+from .exercise import Exercises, place_of
 from .found import own_name
 from .lay_out import refuse_links
 from .memory import Memory, read_memory
@@ -87,7 +87,7 @@ class Unread:
         course, only = self.exercises.course, self.exercises.only
         exercise = self.exercises.named(unwrapped(own_name(each.name)))
         parts = {unwrapped(part).casefold().replace("-", "_") for part in (where, each.name, *each.file.path)}
-        named = [a for a in course.assignments if a.id in parts or (exercise and exercise.assignment == a)]
+        named = [a for a in course.assignments if a.id in parts or (exercise and place_of(exercise)[0] == a)]
         if only is not None:
             return [only] if only in named or not named else []
         return named or [a for a in course.assignments if a in beside] or course.assignments

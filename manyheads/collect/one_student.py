@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from ..course import Course
 from ..submission import ENDINGS, shown
 from .collect import Collected
-from .exercise import Exercises, NotPlaced, Reading
+from .exercise import Exercises, NotPlaced, Reading, place_of
 from .found import Found, own_name
 from .lay_out import Candidate, State, digest_of, lay_out
 from .memory import Memory, Origin
@@ -31,7 +31,7 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
         except NotPlaced as reason:
             done.not_taken.append(f"{_path(file)} {reason}")
         else:
-            candidates[candidate.exercise.id].append(candidate)
+            candidates[candidate.stem].append(candidate)
     done.not_taken += [f"{'/'.join(map(shown, each.path))} {each.reason}" for each in reader.refused]
     memory = Memory()
     for each in sorted(candidates):
@@ -49,9 +49,9 @@ def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Col
 def _candidate(file: Found, exercises: Exercises, student: str, reading: Reading) -> Candidate:
     """Raises NotPlaced."""
     ending, content = _ending(file), file.content or b""
-    exercise = exercises.of(own_name(file.name), content, reading)
-    own = file.name == f"{exercise.stem}{ending}"
-    in_place = own and file.path[-2:-1] == (exercise.assignment.id,)
+    assignment, stem = place_of(exercises.of(own_name(file.name), content, reading))
+    own = file.name == f"{stem}{ending}"
+    in_place = own and file.path[-2:-1] == (assignment.id,)
     origin = Origin(
         platform="",
         order=own + in_place,
@@ -60,7 +60,7 @@ def _candidate(file: Found, exercises: Exercises, student: str, reading: Reading
         download="",
         path=_path(file),
     )
-    return Candidate(student, exercise, ending, content, origin)
+    return Candidate(student, assignment, stem, ending, content, origin)
 
 
 def _ending(file: Found) -> str:

@@ -63,7 +63,7 @@ def thrown_together(candidates: Iterable[Candidate]) -> dict[tuple[str, ...], li
     groups: dict[tuple[str, ...], list[Candidate]] = {}
     for each in candidates:
         folder, _, _ = each.origin.path.rpartition("/")
-        groups.setdefault((folder, each.exercise.assignment.id, each.exercise.id, each.ending), []).append(each)
+        groups.setdefault((folder, each.assignment.id, each.stem, each.ending), []).append(each)
     return {
         key: group
         for key, group in groups.items()

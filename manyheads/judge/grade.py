@@ -24,7 +24,7 @@ from ..diagnosis.table import Table
 from ..errors import CourseFault
 from ..lines.search import Bounds
 from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
-from ..submission import AttemptSource, Submission, code_digest, read_attempt
+from ..submission import AttemptSource, Submission, code_digest, read_exercise
 from ..submission.standing import told_of_file
 from .attempt import AttemptRunner
 from .by_function import Conversation, by_function
@@ -116,7 +116,7 @@ class Judge:
         """Grade one exercise of the submission in this folder."""
         stub = exercise.script
         untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
-        source = read_attempt(folder, exercise.stem, untouched, self._course.limits.source_kib)
+        source = read_exercise(folder, exercise, untouched, self._course.limits.source_kib)
         return self.grade_attempt(student, exercise, source)
 
     def grade_attempt(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ..course import Course, CourseError, Exercise
 from ..errors import restore
-from ..submission import Submission, code_digest, read_attempt
+from ..submission import Submission, code_digest, read_exercise
 
 
 def attempts_of(course: Course, exercise: Exercise, submissions: Iterable[Submission]) -> dict[str, str]:
@@ -15,8 +15,7 @@ def attempts_of(course: Course, exercise: Exercise, submissions: Iterable[Submis
     found = {}
     for submission in submissions:
         if submission.assignment == exercise.assignment:
-            stem = exercise.stem
-            attempt = read_attempt(submission.folder, stem, untouched, course.limits.source_kib)
+            attempt = read_exercise(submission.folder, exercise, untouched, course.limits.source_kib)
             if not attempt.missing and not attempt.problem and code_digest(attempt.source) != untouched:
                 found[submission.student] = attempt.source
     return found

@@ -65,7 +65,8 @@ class LeftOver:
 
     def of_assignment(self, assignment: Assignment, folder: Path) -> Iterator[NotGraded]:
         """What an assignment's folder holds beside files that have an exercise's name."""
-        known = {exercise.stem + ending for exercise in assignment.exercises for ending in ENDINGS}
+        stems = (assignment.id, *(exercise.stem for exercise in assignment.exercises))
+        known = {stem + ending for stem in stems for ending in ENDINGS}
         handed_out = {path.name for path in assignment.exercises_folder.glob("*")}
         found = _entries(folder)
         if not found:
@@ -94,6 +95,9 @@ class LeftOver:
                 if beside := [name for name in proper if name in there]:
                     return f"is not graded, for {beside[0]} stands beside it. Next: remove the one that does not count"
                 return f"should be named {' or '.join(proper)}. Next: rename it, then run the same command again"
+        if path.name.lower().endswith(ENDINGS):
+            whole = f"or to {assignment.id}{path.suffix.lower()}, if it holds several"
+            return f"has no exercise's name. Next: remove it, or rename it to the exercise that it is, {whole}"
         return "has no exercise's name. Next: remove it, or rename it to the exercise that it is"
 
     def _is_nbgraders(self, path: Path) -> bool:

@@ -15,11 +15,14 @@ _MAGIC = re.compile(r"\s*(%{1,2}[A-Za-z_]|!(?!=)|\?)")  # `%` followed by a blan
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)(?!\S)")
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[A-Za-z_]\w*\s*=\s*)[!%].*$")
 _ONE_BY_ONE = 20  # magics of a cell: each takes Python a look at the cell
-_LOOKED_AT = 200_000  # characters, in all looks at one cell: a long cell of many magics took 6 s
+_LOOKED_AT = 200_000  # characters, in all such looks at one notebook: 2,000 cells of many magics took 9 s
 
 
-def without_magics(source: str) -> str:
-    """The cell as Python. A cell that parses is not changed: a line of it may start with the operator `%`."""
+def without_magics(source: str, size: int = 0) -> str:
+    """The cell as Python. A cell that parses is not changed: a line of it may start with the operator `%`.
+
+    size: of all cells of its notebook together, if there are others.
+    """
     if _stumbles_at(source) is None:
         return source
     lines = _flush_left(lines_of(source))
@@ -28,7 +31,7 @@ def without_magics(source: str) -> str:
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines and lines[first].startswith("%%"):
         lines[first] = ""
-    return "\n".join(_one_by_one(lines) or _every(lines))
+    return "\n".join(_one_by_one(lines, _LOOKED_AT // max(size, len(source), 1)) or _every(lines))
 
 
 def other_language(source: str) -> str:
@@ -44,12 +47,11 @@ def _flush_left(lines: list[str]) -> list[str]:
     return [line.removeprefix(indent) for line in lines]
 
 
-def _one_by_one(lines: Sequence[str]) -> list[str]:
+def _one_by_one(lines: Sequence[str], looks: int) -> list[str]:
     """Without the magics at which Python stumbles, so that a text of several lines may have lines that look like some.
-    Empty where it stumbles at something else."""
+    Empty where it stumbles at something else, or more often than there are looks."""
     kept = list(lines)
-    size = sum(map(len, lines)) + 1
-    for _ in range(min(_ONE_BY_ONE, _LOOKED_AT // size)):
+    for _ in range(min(_ONE_BY_ONE, looks)):
         at = _stumbles_at("\n".join(kept))
         if at is None:
             return kept

@@ -68,7 +68,8 @@ def read_notebook(text: str) -> NotebookSource:
         )
     if len(cells) > CELL_LIMIT:
         raise NotebookError(f"This notebook has {len(cells)} cells; at most {CELL_LIMIT} are read.")
-    parts = [without_engine(without_magics(source)) for source in sources]
+    size = sum(map(len, sources))
+    parts = [without_engine(without_magics(source, size)) for source in sources]
     starts = accumulate((part.count("\n") + 2 for part in parts), initial=1)
     cells_with_code = tuple(start for part, start in zip(parts, starts, strict=False) if part.strip())
     return NotebookSource("\n\n".join(parts) + "\n", cells_with_code, tuple(_asides(cells, parts)))

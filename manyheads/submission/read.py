@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import hashlib
 import os
@@ -18,12 +19,14 @@ from .text import decoded, with_newlines
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
+    from ..course import Exercise
 
 # Windows has only O_BINARY, without which a Ctrl-Z character would end the file.
 _READ_ONLY = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 LINE_LIMIT = 5_000  # ten times the longest attempt that we have seen
 NOTEBOOK_TIMES = 8  # a notebook holds pictures and outputs, too; how much code it may have is limited where it is read
 BOTH = "Both {} and {} were worked on: the .py counts."
+WHOLE = "Graded from {}, which holds the whole assignment."
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,35 @@ def read_attempt(folder: Path, stem: str, untouched: str | None, limit_kib: int)
     if has_script or has_notebook:
         return read_file(script if has_script else notebook, limit_kib)
     return AttemptSource(script.name, missing=True)
+
+
+def read_exercise(folder: Path, exercise: Exercise, untouched: str | None, limit_kib: int) -> AttemptSource:
+    """Read the attempt at an exercise: its own file, or the one of the whole assignment that defines what it asks for.
+
+    The file of all exercises is called as the assignment is: multi_head_attention.ipynb, or .py. An exercise's own file counts
+    where it is worked on; the note says where it does not. Of names that two exercises ask for, the last definition is both's.
+    """
+    own = read_attempt(folder, exercise.stem, untouched, limit_kib)
+    if not own.missing and _is_worked_on(own, untouched):
+        return own
+    whole = read_attempt(folder, exercise.assignment.id, None, limit_kib)
+    if whole.missing or not (whole.problem or defined_in(whole.source) & asked_of(exercise)):
+        return own
+    return replace(whole, note=f"{WHOLE.format(whole.name)} {whole.note}".strip())
+
+
+def defined_in(source: str) -> frozenset[str]:
+    """Return the names of the functions and classes at the top level of a text; none where Python cannot parse it."""
+    definitions = (each for each in statements_of(source) if isinstance(each, ast.FunctionDef | ast.ClassDef))
+    return frozenset(each.name for each in definitions)
+
+
+def asked_of(exercise: Exercise) -> frozenset[str]:
+    """Return the functions and classes of an exercise: those of its stub, or of course.yaml where there is none."""
+    try:
+        return defined_in(exercise.script.read_text(encoding="utf-8")) or frozenset(exercise.shapes)
+    except (OSError, UnicodeDecodeError):
+        return frozenset(exercise.shapes)
 
 
 def _is_worked_on(attempt: AttemptSource, untouched: str | None) -> bool:

@@ -13,7 +13,7 @@ from ..box.level import Box
 from ..course import Course, Exercise
 from ..public.file import read
 from ..result import ExerciseResult, Result
-from ..submission import AttemptSource, code_digest, read_attempt
+from ..submission import AttemptSource, code_digest, read_exercise
 from .bands import Band
 from .calls import examples
 from .crops import TABLES, TIMES
@@ -59,8 +59,7 @@ class Painter:
     def draw(self, wanted: Drawable) -> tuple[Band, ...]:
         """The most informative pictures; empty if nothing differs on public inputs. Nothing that a student does raises."""
         untouched, chosen = self._known(wanted.exercise)
-        stem = wanted.exercise.stem
-        source = read_attempt(wanted.folder, stem, untouched, self._course.limits.source_kib)
+        source = read_exercise(wanted.folder, wanted.exercise, untouched, self._course.limits.source_kib)
         if source.missing or source.problem or code_digest(source.source) == untouched:
             return ()
         key = (wanted.exercise.id, source.digest)

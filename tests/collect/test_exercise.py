@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.collect import exercise as of_exercise
-from manyheads.collect.exercise import CODE_OF_ONE, Exercises, NotPlaced, Reading
+from manyheads.collect.exercise import CODE_OF_ONE, Exercises, NotPlaced, Reading, place_of
 from manyheads.course import Course
 
 from .conftest import DANCE, Collect, Zipped, zip_bytes
@@ -61,7 +61,7 @@ def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise:
     [
         pytest.param("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone", id="two have it"),
         pytest.param(
-            "all.py", b"def split_heads(): ...\ndef causal_mask(): ...\n", "may be of causal_mask, reshape_dance", id="two in one"
+            "all.py", b"def split_heads(): ...\ndef rotate(): ...\n", "may be of reshape_dance, rotary", id="of two assignments"
         ),
         pytest.param("helpers.py", b"def helper(): ...\n", "defines nothing", id="neither"),
         pytest.param("broken.py", b"def split_heads(:\n", "defines nothing", id="no Python"),
@@ -104,3 +104,17 @@ def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
     monkeypatch.setattr(of_exercise, "source_of", lambda *a: pytest.fail("parsed"))
     with pytest.raises(NotPlaced, match="defines nothing"):
         Exercises(course).of("model.py", b"def helper(): ...\n", Reading())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
+        ("multi_head_attention.py", b"def split_heads(): ...\n"),
+        ("Multi-Head-Attention (1).py", b""),
+    ],
+    ids=["by what it defines", "by its name", "by its name with more behind it"],
+)
+def test_a_file_of_several_exercises_is_of_their_assignment(course: Course, name: str, content: bytes) -> None:
+    found = Exercises(course).of(name, content, Reading())
+    assert place_of(found) == (course.assignments[0], "multi_head_attention")
