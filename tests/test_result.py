@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -103,7 +104,7 @@ def test_whoever_has_the_earlier_result_open_reads_on_in_it(tmp_path: Path) -> N
 def test_where_writing_fails_the_earlier_result_stays(tmp_path: Path) -> None:
     path = write_result(result(), tmp_path)
     before = path.read_bytes()
-    path.with_suffix(".json.partial").mkdir()  # in the way
+    path.with_name(f"{path.name}.{os.getpid()}.partial").mkdir()  # in the way
     with pytest.raises(OSError):
         write_result(result(seed=7), tmp_path)
     assert path.read_bytes() == before

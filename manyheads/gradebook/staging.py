@@ -9,6 +9,7 @@ that says why. Submitted files are never written to.
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,7 +93,7 @@ def _stage_exercise(course: Course, submission: Submission, exercise: Exercise, 
 def _stage_timestamp(submission: Submission, target: Path, log: logging.Logger) -> None:
     """nbgrader works out late penalties from this file. One that says no time would stop the student's grading."""
     path = submission.folder / TIMESTAMP
-    if not path.exists():
+    if not os.path.exists(path):  # also in a folder that may not be entered
         return
     try:
         text = read_text(path, 1)
@@ -109,7 +110,7 @@ def _stage_timestamp(submission: Submission, target: Path, log: logging.Logger) 
 def _stage_secret(submission: Submission, target: Path, log: logging.Logger) -> None:
     """`nbgrader release_feedback` names a student's pages by this file, which `nbgrader submit` made."""
     path = submission.folder / SECRET
-    if not path.exists():
+    if not os.path.exists(path):
         return
     try:
         text = read_text(path, 1)
