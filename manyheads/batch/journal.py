@@ -107,7 +107,7 @@ class Journal:
         except (OSError, ValidationError):
             return None
 
-    def note(self, submission: Submission, keys: Mapping[str, str], files: str, result: Result) -> None:
+    def note(self, submission: Submission, keys: Mapping[str, str], result: Result, files: str = "") -> None:
         """Record that these exercises of the result are on disk, without those that are not graded: they are tried again.
 
         keys, files: of the exercises and of all that was handed in, computed before grading, as files may change.
@@ -116,7 +116,8 @@ class Journal:
         every = [each for each in submission.assignment.exercises if each.id in keys]
         exercises = [each for each in every if found[each.id].is_graded]
         noted = {each.id: self.keys.of_result(keys[each.id], each, found[each.id]) for each in exercises}
-        noted[_FILES] = files
+        if files:
+            noted[_FILES] = files
         with naming(self.folder / NAME), (self.folder / NAME).open("a", encoding="utf-8") as file:
             file.write(f"\n{json.dumps([_name(submission), noted])}\n")  # the leading newline ends an incomplete line
             file.flush()

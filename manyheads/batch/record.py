@@ -107,7 +107,7 @@ class Record:
         write_result(result, self.folder)
         if self.book is not None:
             self.book.write(self.counted(result))
-        self.journal.note(submission, self._keys[submission], self._files[submission], result)
+        self.journal.note(submission, self._keys[submission], result, self._files[submission])
         self.faults += graded.faults
         return result
 

@@ -184,7 +184,7 @@ def noted_in(out: Path) -> list[list[str]]:
     """The lines of the journal: a submission, and ids of exercises."""
     path = out / NAME
     lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
-    return [[name, *noted] for name, noted in lines]
+    return [[name, *filter(None, noted)] for name, noted in lines]
 
 
 def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
