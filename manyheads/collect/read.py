@@ -148,6 +148,10 @@ class Reader:
         if name.lower().endswith(".rar"):
             raise BadArchive("it is of a kind that is not opened here")
         if name.lower().endswith(".7z"):
+            if budget.within is not None and budget.within.within is not None:  # in an archive of a student's
+                budget.within.sevens_left -= 1
+                if budget.within.sevens_left < 0:
+                    raise BadArchive("more 7z archives are in one hand-in than are opened")
             return seven_members(file, self.limits, most, self._room(path, budget))
         if zipfile.is_zipfile(file):
             return zip_members(file, self.limits, most, self.pages)

@@ -20,6 +20,8 @@ from .seven_to_tar import ENCRYPTED, HEADER, TOO_LARGE, TOO_MANY
 from .tars import tar_members
 
 _SECONDS = 120
+_SIGNATURE = b"7z\xbc\xaf\x27\x1c"
+_NO_SEVEN = "it is damaged, or no 7z at all"
 _TOO_LONG = "to open it takes longer than is waited for"
 _SAID = {
     TOO_LARGE: "it unpacks to more than is read here",
@@ -38,6 +40,9 @@ def seven_members(
     given = [str(most_bytes), str(most), *ENDINGS, *ARCHIVES]
     with tempfile.TemporaryFile() as seven, tempfile.TemporaryFile() as tar:
         file.seek(0)
+        if file.read(len(_SIGNATURE)) != _SIGNATURE:
+            raise BadArchive(_NO_SEVEN)
+        file.seek(0)
         shutil.copyfileobj(file, seven)
         seven.seek(0)
         try:
@@ -49,5 +54,5 @@ def seven_members(
         if done.returncode == -signal.SIGXCPU:
             raise BadArchive(_TOO_LONG)
         if done.returncode:
-            raise BadArchive(_SAID.get(done.returncode, "it is damaged, or no 7z at all"))
+            raise BadArchive(_SAID.get(done.returncode, _NO_SEVEN))
         yield from tar_members(tar, limits, most_bytes + HEADER * most)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from manyheads.collect.found import Limits
 from manyheads.collect.memory import read_memory
 from manyheads.course import Course
 
-from .conftest import DANCE, Collect, Zipped
+from .conftest import DANCE, Collect, Zipped, zip_bytes
 
 There = Callable[[], list[str]]
 py7zr = pytest.importorskip("py7zr")
@@ -95,3 +96,17 @@ def test_nothing_is_written_where_a_member_says(
     assert len(done.not_taken) == 1
     assert there() == [f"ada_1/{DANCED}"]
     assert not list(tmp_path.rglob("a_1_2*"))
+
+
+def test_of_many_in_one_hand_in_a_few_are_opened(run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    real = subprocess.run
+    monkeypatch.setattr(
+        "manyheads.collect.sevens.subprocess.run",
+        lambda *given, **named: (started.append(given), real(*given, **named))[1],
+    )
+    many = {f"{number}.7z": seven({"notes.txt": b"notes"}) for number in range(40)}
+    junk = {f"junk{number}.7z": b"no 7z" for number in range(40)}
+    done = run(zipped({"bela_2_11_work.zip": zip_bytes({**junk, **many}), f"ada_1_10_{FILE}": DANCE}))
+    assert len(started) <= 3
+    assert sum("more 7z archives are in one hand-in than are opened" in said for said in done.not_taken) >= 70
