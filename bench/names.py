@@ -2,10 +2,12 @@
 
     python -m bench.names write FILE [--every N] [--only EXERCISE …]
     python -m bench.names compare OLD NEW
+    python -m bench.names figures FILE
 
 `write` judges each attempt in the box, from its text, on both sides: a line of JSON for each attempt, in an order that is
 always the same. All of a course takes hours; `--every 20` takes a twentieth of the attempts of each kind.
 `compare` counts the names that were won, lost and reordered, and on how many attempts the two sides disagree.
+`figures` prints how many attempts of each kind have the names that they should have: the table of docs/diagnosis.md.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import ast
 import itertools
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +33,10 @@ from manyheads.checks.edit import Edit, EditError
 from manyheads.checks.recording import target_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, Mutant, load_bank
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade import Judge, Settings
 from manyheads.lines.search import Bounds
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 
@@ -201,6 +204,40 @@ def compare(old: Mapping[str, Mapping[str, object]], new: Mapping[str, Mapping[s
     yield from (f"only in one file: {attempt}" for attempt in sorted(old.keys() ^ new.keys()))
 
 
+def figures(said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """Yield the rows of a table in Markdown: for each kind of attempt how many are named as they should be, on each side."""
+    yield "| attempts | graded | at home | the two sides say the same |"
+    yield "|---|---|---|---|"
+    rows = [
+        ("mutants, named first", r"mutant \d+ (?P<a>\w+)$", True),
+        ("the same, with later functions unfinished", r"unfinished mutant \d+ (?P<a>\w+) before", True),
+        ("pairs of mutants, both named", r"pair \d+ (?P<a>\w+) and (?P<b>\w+)$", True),
+        ("right attempts, unnamed", r"right ", False),
+        ("unlisted wrong attempts, unnamed", r"wrong ", False),
+        ("right attempts with a small edit, named", r"edit ", True),
+    ]
+    for title, pattern, is_due in rows:
+        found = [(m, each) for label, each in said.items() if (m := re.match(rf"\w+: {pattern}", label))]
+        # Unfinished, a mistake may stand in what is not there.
+        found = [(m, each) for m, each in found if pattern[0] != "u" or _names_more_than_the_stub(each)]
+        held = [sum(_is_as_due(match, each, side, is_due) for match, each in found) for side in SIDES]
+        same = sum(_ids(each, "graded") == _ids(each, "home") for _, each in found)
+        yield f"| {title} | {held[0]} of {len(found)} | {held[1]} of {len(found)} | {same} of {len(found)} |"
+
+
+def _names_more_than_the_stub(said: Mapping[str, object]) -> bool:
+    return {*_ids(said, "graded"), *_ids(said, "home")} > {"stub_untouched"}
+
+
+def _is_as_due(match: re.Match[str], said: Mapping[str, object], side: str, is_due: bool) -> bool:
+    """Return whether the first name is the one that is due, or both are there; any name, or none, where none is known."""
+    names, due = _values(said, side, "names"), [*match.groupdict().values()]
+    ids = [{*name.split(" ")[0].split("|")} for name in names]
+    if len(due) == 1:
+        return bool(ids) and due[0] in ids[0]
+    return all(any(id_ in each for each in ids) for id_ in due) if due else bool(names) is is_due
+
+
 def _values(said: Mapping[str, object], side: str, kind: str) -> list[str]:
     found = said[side]
     assert isinstance(found, dict)
@@ -226,7 +263,7 @@ def _read(lines: Iterable[str]) -> dict[str, Mapping[str, object]]:
 
 
 def main() -> None:
-    """Write or compare."""
+    """Write, compare or count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     writing = commands.add_parser("write")
@@ -236,9 +273,14 @@ def main() -> None:
     comparing = commands.add_parser("compare")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
+    counting = commands.add_parser("figures")
+    counting.add_argument("file", type=Path)
     given = parser.parse_args()
     if given.command == "write":
         write(given.file, given.exercises, given.every)
+        return
+    if given.command == "figures":
+        print("\n".join(figures(_read(given.file.read_text("utf-8").splitlines()))))
         return
     old, new = (_read(path.read_text("utf-8").splitlines()) for path in (given.old, given.new))
     print("\n".join(compare(old, new)))

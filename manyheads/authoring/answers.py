@@ -13,13 +13,12 @@ from ..box.worker.messages import Call
 from ..checks.implementation import LocalRunner
 from ..checks.local import as_an_attempts
 from ..checks.trusted import namespace_of
-from ..public.compared import Compared
-from ..public.fingerprint import ReplyFingerprint, fingerprint_beside
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside, is_same_reply
 from .aspects import Broken, broken_aspects
 from .chance import is_deterministic, is_of_rounding
 from .recorded import RecordedCalls, SettledRunner
 from .replies import Replies
-from .same_reply import is_same_reply
 
 Namespace = Mapping[str, object]
 
@@ -56,7 +55,7 @@ def answers_of(recorded: RecordedCalls, mutants: Sequence[Namespace]) -> Answers
         runner = SettledRunner(namespace)
         asked = list(_asked(recorded, runner))
         places = tuple(
-            seen[i].place(runner, each) if is_deterministic(runner, each.told.call) else None
+            seen[i].place(runner, each) if is_deterministic(runner, each.told.call, each.reply) else None
             for i, each in enumerate(asked)
         )
         broken = broken_aspects([each.told for each in asked], list(recorded.groups.values()))
@@ -78,6 +77,7 @@ def compared_with(recorded: RecordedCalls, path: Path) -> list[Compared]:
 class _Asked:
     """A reply in the call's own dtype, which is recorded; and as an attempt's would be, which a visible check sees."""
 
+    reply: Reply
     found: ReplyFingerprint
     told: Compared
 
@@ -89,7 +89,7 @@ def _asked(recorded: RecordedCalls, runner: LocalRunner) -> Iterator[_Asked]:
         told = as_an_attempts(runner, call, reply)
         found = _fingerprint(call, reply, right_reply, right)
         seen = found if told is reply else _fingerprint(call, told, right_reply, right)
-        yield _Asked(found, Compared(call, right, expected, told, seen))
+        yield _Asked(reply, found, Compared(call, right, expected, told, seen))
 
 
 def _fingerprint(call: Call, reply: Reply, right_reply: Reply, right: ReplyFingerprint) -> ReplyFingerprint:

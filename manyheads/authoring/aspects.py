@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import get_args
 
 from torch import Tensor
 
-from ..public.aspects import Aspect, is_broken
-from ..public.compared import Compared
-from ..public.file import Ask
+from ..diagnosis.compared import Compared
+from ..diagnosis.recording import ASPECTS, Ask, Aspect
+from ..public.aspects import is_broken
 from ..public.metamorphic import are_related, is_difference
 
-ASPECTS: tuple[Aspect, ...] = get_args(Aspect)  # in the order in which they are asked
 OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
 OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
 OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
@@ -97,13 +95,16 @@ def within(groups: Groups, calls: Sequence[int]) -> Groups:
 
 def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Broken:
     """Where a subject is not as the reference."""
-    differs = {i for i, one in enumerate(compared) if not one.found.is_same(one.right)}
+    # The reference's fingerprint itself is that of a reply which is the same to the last bit.
+    same = {i for i, one in enumerate(compared) if one.found is one.right}
+    differs = {i for i, one in enumerate(compared) if i not in same and not one.found.is_same(one.right)}
     found = set()
     for each in groups:
         for aspect, of_aspect in each.items():
             for group in of_aspect:
                 # Fingerprints say nothing of devices, and not all of values: an answer may be rounded.
-                may_differ = aspect in ("device", "values", "values_of_a_kind") or not differs.isdisjoint(group)
+                may_differ = aspect == "device" or not differs.isdisjoint(group)
+                may_differ = may_differ or (aspect in ("values", "values_of_a_kind") and not same.issuperset(group))
                 if may_differ and is_broken(aspect, [compared[i] for i in group]):
                     found.add((aspect, group))
     return frozenset(found)

@@ -7,24 +7,24 @@ import dataclasses
 import torch
 from torch import Tensor
 
+from ..box.worker.answers import Reply
 from ..box.worker.messages import Build, Call
 from ..checks.cast import map_call
 from ..checks.implementation import Runner
-from ..public.fingerprint import ReplyFingerprint, fingerprint_beside, fingerprint_of
-from .same_reply import is_same_reply
+from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside, fingerprint_of, is_same_reply
 
-SEEDS = (1, 2)
-NUDGE, NARROW_NUDGE = 1e-9, 1e-6  # relative changes of the inputs as small as a rounding error: in float64, in float32
-# How often inputs are changed. A number that another processor rounds to another side is that near to the middle that a
-# change of float32's size moves it there about every second time; of float64 there is hardly ever one.
-DRAWS, NARROW_DRAWS = 1, 8
+NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
+# How often inputs are changed, each time one way and the other: a number so near to the middle that another processor rounds
+# it to another side is moved there by one of the two. In float64 there is hardly ever such a number.
+DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
 
 
-def is_deterministic(runner: Runner, call: Call) -> bool:
-    """Whether the reply is the same for different random seeds."""
+def is_deterministic(runner: Runner, call: Call, reply: Reply | None = None) -> bool:
+    """Whether the reply is the same for another random seed. reply: the runner's, where it is known."""
     if not call.random and not (isinstance(call.subject, Build) and call.subject.training):
         return True
-    first, second = (runner.execute(dataclasses.replace(call, seed=seed)) for seed in SEEDS)
+    first = reply or runner.execute(call)
+    second = runner.execute(dataclasses.replace(call, seed=call.seed + 1))
     if is_same_reply(first, second):
         return True
     return fingerprint_of(first).agrees(fingerprint_of(second), ("outputs", "gradients"))
@@ -35,14 +35,19 @@ def is_of_rounding(runner: Runner, call: Call, found: ReplyFingerprint, right: R
 
     Another processor computes other numbers there. right: the reference's reply.
     """
-    generator = torch.Generator().manual_seed(0)
     is_wide = call.dtype in (None, "float64") and call.autocast is None and {*found.dtype} <= {"float64"}
     nudge, draws = (NUDGE, DRAWS) if is_wide else (NARROW_NUDGE, NARROW_DRAWS)
 
-    def nudged(tensor: Tensor) -> Tensor:
-        if not tensor.is_floating_point() or tensor.device.type == "meta":
-            return tensor
-        return tensor * (1 + nudge * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype))
+    def nudged(place: int) -> Reply:
+        generator = torch.Generator().manual_seed(place // 2)  # the same numbers for both ways
 
-    replies = (runner.execute(map_call(call, nudged)) for _ in range(draws))
+        def change(tensor: Tensor) -> Tensor:
+            if not tensor.is_floating_point() or tensor.device.type == "meta":
+                return tensor
+            noise = torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype)
+            return tensor * (1 + draws[place] * nudge * noise)
+
+        return runner.execute(map_call(call, change))
+
+    replies = map(nudged, range(len(draws)))
     return any(not found.is_same(fingerprint_beside(right, call, reply)) for reply in replies)

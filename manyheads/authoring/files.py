@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ..checks.outcome import CheckOutcome
 from ..course import Exercise
+from ..diagnosis.recording_file import loaded
 from ..judge.catalogue import Catalogue
-from ..public.file import loaded
 from .heads import record_heads
 from .notebook import Group, stub_notebook
 from .recordings import in_step

@@ -8,15 +8,16 @@ from pathlib import Path
 from ..checks.explain import KINDS
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
+from ..diagnosis.fingerprint import FACETS, Facet, has_no_numbers
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.kill_matrix import KillMatrix
-from ..diagnosis.pair_answers import Pairs
-from ..public.file import Content, Fingerprints, PublicCheck, RecordedMutant, Words, save
-from ..public.fingerprint import Facet, has_no_numbers
+from ..diagnosis.recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
+from ..diagnosis.recording_file import key_of, save
 from ..submission.digest import code_digest
 from .answers import Answers, compared_with
 from .aspects import Broken, Subject, broken_aspects, choose_all, within
 from .known_replies import KnownReplies
+from .pairs import classes_of, probes_of, recorded_pairs
 from .recorded import RecordedCalls
 
 ALWAYS = {
@@ -24,17 +25,6 @@ ALWAYS = {
     REFUSES,
     *(kind.misconception for kind in KINDS if kind.misconception),
 }  # an exception, a guard or an unreadable file may prove them
-_FACETS: tuple[Facet, ...] = (
-    "dtype",
-    "gradients",
-    "argument_gradients",
-    "mutated",
-    "parameters",
-    "attributes",
-    "fused",
-    "softmax",
-    "square",
-)
 
 
 def recorded_file(
@@ -44,7 +34,6 @@ def recorded_file(
     answers: Sequence[Answers],
     kills: KillMatrix,
     unlisted: Mapping[Path, frozenset[str]],
-    pairs: Pairs,
 ) -> bytes:
     """Make the fingerprint file of an exercise.
 
@@ -57,8 +46,11 @@ def recorded_file(
     subjects = [*right, *(Subject(fails, False, _broken(recorded, path)) for path, fails in unlisted.items())]
     found = [each for part in answers for each in known.add_all(part)]
     for place, (mutant, (places, broken)) in enumerate(zip(bank.mutants, found, strict=True)):
-        mutants.append(RecordedMutant(id=mutant.id, answers=places))
+        mutants.append(RecordedMutant(mutant.id, places))
         subjects.append(Subject(frozenset(kills.of(place)), False, broken, mutant.id))
+    classes = classes_of(recorded.calls, known.replies, mutants)
+    probes = probes_of(recorded.calls, classes)
+    indices = [classes.calls[k] for k in probes]
     content = Content(
         exercise=exercise.id,
         stub=code_digest(stub),
@@ -66,8 +58,13 @@ def recorded_file(
         replies=known.replies,
         mutants=tuple(mutants),
         words=words_of(bank),
+        probes=tuple(Probe(i, recorded.asked_by[i], recorded.nth[i]) for i in indices),
+        hidden=kills.checks,
+        kills=kills.mutants,
+        classes=classes.of,
     )
-    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs))
+    pairs = recorded_pairs(bank, recorded.calls, classes, probes)
+    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key_of(exercise)))
 
 
 def words_of(bank: Bank) -> dict[str, Words]:
@@ -85,10 +82,9 @@ def _right_attempts(recorded: RecordedCalls, exercise: Exercise) -> tuple[list[S
     no check compares them.
     """
     subjects, disputed = [], set[tuple[int, Facet]]()
-    facets: tuple[Facet, ...] = ("outputs", *_FACETS)
     for path in exercise.right_attempts():
         answers = compared_with(recorded, path)
-        disputed |= {(i, f) for i, c in enumerate(answers) for f in facets if not c.found.agrees(c.right, (f,))}
+        disputed |= {(i, f) for i, c in enumerate(answers) for f in FACETS if not c.found.agrees(c.right, (f,))}
         subjects.append(Subject(frozenset(), True, broken_aspects(answers, list(recorded.groups.values()))))
     return subjects, disputed
 
@@ -133,7 +129,7 @@ def _checks(
 def _facets(calls: Sequence[int], known: KnownReplies, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
     """Outputs, and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
-    for facet in _FACETS:
+    for facet in FACETS[1:]:
         if any((i, facet) in disputed for i in calls):
             continue
         others = ((other, known.replies[i][0]) for i in calls for other in known.replies[i][1:])

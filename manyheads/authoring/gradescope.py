@@ -45,7 +45,6 @@ def _needed(course: Course) -> Iterator[Path]:
         needed = [
             exercise.solution,
             exercise.script,
-            exercise.table,
             *exercise.check_sources(),
             *exercise.mutant_sources(),
         ]

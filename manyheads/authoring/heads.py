@@ -10,7 +10,7 @@ from ..box.worker.answers import Traced
 from ..box.worker.tracing import trace
 from ..checks.trusted import namespace_of
 from ..course import Exercise
-from ..public.file import Fingerprints
+from ..diagnosis.recording import Fingerprints
 from ..public.heads import Heads, Recorded, Tiles, key_of, save
 from ..tools.calls import examples
 from ..tools.crops import TABLES, TIMES

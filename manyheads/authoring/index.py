@@ -20,7 +20,7 @@ from ..whole import write_whole
 from .engine_digest import engine_digest
 from .fingerprints import words_of
 
-NAME = "grader/tables/released.json"
+NAME = "grader/released.json"
 
 
 class Entry(BaseModel):
@@ -72,8 +72,8 @@ class Index:
         return entry.recorded_from if entry is not None and is_kept else ""
 
     def note(self, exercise: Exercise, made: Iterable[Path], recorded_from: str) -> None:
-        """Take down that these files for students are current as they lie there, and the table and the kill matrix."""
-        known = {self._name(path) for path in (*made, exercise.table, exercise.kill_matrix)}
+        """Take down that these files for students are current as they lie there."""
+        known = {self._name(path) for path in made}
         files = {name: digest if name in known else "" for name, digest in self._files(exercise).items()}
         self._entries[exercise.id] = Entry(
             made_from=self._made_from(exercise), files=files, recorded_from=recorded_from
@@ -94,8 +94,7 @@ class Index:
 
     def _files(self, exercise: Exercise) -> dict[str, str]:
         """The digest of every file that a release makes of the exercise, empty where there is none."""
-        every = (*for_students(exercise), exercise.table, exercise.kill_matrix)
-        return {self._name(path): _digest(path) for path in every}
+        return {self._name(path): _digest(path) for path in for_students(exercise)}
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()

@@ -7,61 +7,74 @@ to them are made anew, and the same calls to the same code have the same answers
 from __future__ import annotations
 
 import hashlib
+import json
+from dataclasses import replace
 
+from torch import Tensor
+
+from ..box.worker import wire
+from ..box.worker.messages import Call
 from ..course import Exercise
 from ..course.neighbours import with_neighbours
 from ..diagnosis.bank import load_bank
-from ..diagnosis.pair_answers import Pairs
-from ..diagnosis.table_file import structure_of
-from ..public.file import Fingerprints, loaded, save
+from ..diagnosis.fingerprint import STORED
+from ..diagnosis.kill_matrix import KillMatrix, read_kill_matrix
+from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording_file import key_of, loaded, save
 from ..submission.digest import code_digest
 from .engine_digest import engine_digest
 from .fingerprints import words_of
 from .recorded import RecordedCalls
-from .recordings import in_step
+from .same_fingerprints import is_same_but_for_answers
 
 RECORDING = ("authoring.answers", "authoring.fingerprints")  # what asks the mutants, and makes the record of it
 
 
-def recorded_from(exercise: Exercise, recorded: RecordedCalls, kills: bytes) -> str:
+def recorded_from(exercise: Exercise, recorded: RecordedCalls, kills: KillMatrix) -> str:
     """All that decides what is recorded of the mutants, as two digests: of the code, and of the calls. They lack the numbers
     in the calls and in the reference's answers, whose last bits depend on the processor: `kept_file` compares them.
-
-    kills: the kill matrix's file.
     """
-    digest = hashlib.sha256(repr((recorded.outcomes, recorded.asked_by)).encode())
+    digest = hashlib.sha256(repr((recorded.outcomes, recorded.asked_by, recorded.nth)).encode())
     for call in recorded.calls:
-        digest.update(structure_of(call))
+        digest.update(_structure_of(call))
     return f"{_code(exercise, kills)} {digest.hexdigest()}"
 
 
 def may_be_kept(exercise: Exercise, was_recorded_from: str) -> bool:
     """Whether the record was made from the code that is there now. Whether from the same calls shows when they are made."""
-    return was_recorded_from.partition(" ")[0] == _code(exercise, exercise.kill_matrix.read_bytes())
+    kills = read_kill_matrix(exercise)
+    return kills is not None and was_recorded_from.partition(" ")[0] == _code(exercise, kills)
 
 
-def _code(exercise: Exercise, kills: bytes) -> str:
+def _code(exercise: Exercise, kills: KillMatrix) -> str:
     sources = [*exercise.mutant_sources()]
     for path in (exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()):
         sources += with_neighbours(path)
-    digest = hashlib.sha256(engine_digest(*RECORDING).encode() + hashlib.sha256(kills).digest())
+    digest = hashlib.sha256(engine_digest(*RECORDING).encode() + repr(kills).encode())
     for path in sources:
         digest.update(f"{path.relative_to(exercise.root).as_posix()} ".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def kept_file(exercise: Exercise, stub: str, recorded: RecordedCalls, pairs: Pairs) -> bytes | None:
-    """The fingerprint file that lies there, for the stub, the words and the pairs of today; None where its numbers are others.
+def _structure_of(call: Call) -> bytes:
+    """The content of a call without its floats, whose last bits depend on the processor."""
+    tensors: list[Tensor] = []
+    body = json.dumps(wire.to_body(call, tensors))
+    seen = [f"{t.dtype} {tuple(t.shape)} {'' if t.is_floating_point() else t.tolist()}" for t in tensors]
+    return "; ".join([body, *seen]).encode()
+
+
+def kept_file(exercise: Exercise, stub: str, recorded: RecordedCalls) -> bytes | None:
+    """The fingerprint file that lies there, for the stub and the words of today; None where its numbers are others.
 
     To be asked only where the file is as a release left it, with a digest that is still `recorded_from`.
     """
-    there = exercise.fingerprints.read_bytes()
-    known = loaded(there)
+    known = loaded(exercise.fingerprints.read_bytes())
     content = known.content
-    if not in_step(there, save(Fingerprints(content, recorded.calls, recorded.expected, known.pairs))):
+    if not is_same_but_for_answers(known, replace(known, calls=recorded.calls, expected=recorded.expected)):
         return None
-    if not all(right.is_same(content.right(i)) for i, right in enumerate(recorded.right)):
+    if not all(right.is_same(content.right(i), tolerance=STORED) for i, right in enumerate(recorded.right)):
         return None
-    today = {"stub": code_digest(stub), "words": words_of(load_bank(exercise))}
-    return save(Fingerprints(content.model_copy(update=today), recorded.calls, recorded.expected, pairs))
+    today = replace(content, stub=code_digest(stub), words=words_of(load_bank(exercise)))
+    return save(Fingerprints(today, recorded.calls, recorded.expected, known.pairs, key_of(exercise)))

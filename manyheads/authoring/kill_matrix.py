@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..course import Exercise
-from ..diagnosis.kill_matrix import KillMatrix, key_of
 from ..judge.catalogue import Catalogue
 
 INPUTS = (
@@ -20,12 +19,6 @@ def kill_rows(catalogue: Catalogue, exercise: Exercise, mutants: Sequence[Mappin
     reference = catalogue.remembering(exercise)
     for namespace in mutants:
         yield bits(catalogue.run(exercise, LocalRecordingRunner(namespace), reference, INPUTS, exercise.id))
-
-
-def kill_matrix_of(catalogue: Catalogue, exercise: Exercise, mutants: Sequence[str]) -> KillMatrix:
-    """The record that these rows make."""
-    checks = tuple(check.id for check in catalogue.checks(exercise))
-    return KillMatrix(key=key_of(exercise), checks=checks, mutants=tuple(mutants))
 
 
 def bits(outcomes: Sequence[CheckOutcome]) -> str:

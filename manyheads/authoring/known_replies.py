@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..public.fingerprint import ReplyFingerprint
+from ..diagnosis.fingerprint import ReplyFingerprint
 from .answers import Answers
 from .aspects import Broken
 from .replies import Replies

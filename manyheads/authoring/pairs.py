@@ -1,37 +1,145 @@
-"""The pairs of an exercise's table, for the file that students get: what they answer on recorded calls."""
+"""Which mutants answer all comparable calls alike, which few calls tell them apart, and how pairs of them answer these."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import torch
+from torch import Tensor
 
-from ..box.worker import wire
 from ..box.worker.messages import Call
+from ..checks.implementation import LocalRunner
+from ..diagnosis.agree import is_comparable
 from ..diagnosis.bank import Bank
-from ..diagnosis.pair_answers import Pairs
-from ..diagnosis.table import Table
+from ..diagnosis.fingerprint import ReplyFingerprint
+from ..diagnosis.pair_answers import Pairs, no_pairs
+from ..diagnosis.recording import RecordedMutant
+from ..diagnosis.sketch import Sketches, brief
+from ..diagnosis.table import VALUES, combined
+from .replies import Replies
+
+_VARIES, _UNKNOWN = -1, -2  # in place of a value: decided by rounding; an exception of unknown kind
 
 
-def recorded_pairs(table: Table, bank: Bank, calls: Sequence[Call]) -> Pairs:
-    """The pairs whose answer has numbers: many pairs end in the same exception. Each class is its likeliest mutant.
+@dataclass(frozen=True)
+class Classes:
+    """Mutants in classes that answer alike.
 
-    bank: whose mutants the table is made of. calls: that are recorded, of which most probes are one.
+    calls: the comparable calls. values: (classes, calls), equal numbers for equal values, 0 for the reference's.
+    returned: (classes, calls) bool, whether it is no exception. of: for each mutant its class, -1 where it changes no value.
     """
-    places = {_content(call): i for i, call in reversed([*enumerate(calls)])}
-    probes = torch.tensor([places.get(_content(probe.call), -1) for probe in table.probes], dtype=torch.int16)
-    heads = torch.tensor([members[0] for members in table.classes], dtype=torch.int16)
-    ids = list(dict.fromkeys(mutant.id for mutant in bank.mutants))
-    of_class = torch.tensor([ids.index(bank.mutants[members[0]].id) for members in table.classes])
-    pairs = table.pairs
-    first, second, probe = pairs.first.long(), pairs.second.long(), probes[pairs.probe.long()]
-    has_numbers = pairs.answers.numbers.abs().sum(1) > 0  # NaN everywhere says little
-    wanted = (probe >= 0) & has_numbers & (of_class[first] != of_class[second])
-    return Pairs(heads[first], heads[second], probe, pairs.answers).at(wanted)
+
+    calls: tuple[int, ...]
+    members: tuple[tuple[int, ...], ...]
+    values: Tensor
+    returned: Tensor
+    of: tuple[int, ...]
+
+    @property
+    def speaks(self) -> Tensor:
+        """(classes, calls) bool: whether a class changes something there for sure."""
+        return (self.values != 0) & (self.values != _VARIES)
 
 
-def _content(call: Call) -> tuple[str, ...]:
-    """All of a call, number by number."""
-    tensors: list[torch.Tensor] = []
-    return (json.dumps(wire.to_body(call, tensors)), *(f"{t.dtype} {t.tolist()}" for t in tensors))
+def classes_of(
+    calls: Sequence[Call], replies: Sequence[Sequence[ReplyFingerprint]], mutants: Sequence[RecordedMutant]
+) -> Classes:
+    """Return the mutants in classes, the likeliest mutant of each first."""
+    compared = tuple(i for i, call in enumerate(calls) if is_comparable(call))
+    values = {i: _values_of(replies[i]) for i in compared}
+    members: dict[tuple[int, ...], list[int]] = {}
+    for number, mutant in enumerate(mutants):
+        row = tuple(_VARIES if (place := mutant.answers[i]) is None else values[i][place] for i in compared)
+        if any(row):
+            members.setdefault(row, []).append(number)
+    of = dict(zip((m for row in members for m in members[row]), _numbers(members.values()), strict=True))
+    heads = [mutants[each[0]] for each in members.values()]
+    returned = [
+        [(place := head.answers[i]) is not None and replies[i][place].raised is None for i in compared]
+        for head in heads
+    ]
+    return Classes(
+        compared,
+        tuple(map(tuple, members.values())),
+        torch.tensor([*members], dtype=torch.long).view(len(members), len(compared)),
+        torch.tensor(returned, dtype=torch.bool).view(len(members), len(compared)),
+        tuple(of.get(number, -1) for number in range(len(mutants))),
+    )
+
+
+def _numbers(classes: object) -> list[int]:
+    return [number for number, members in enumerate(classes) for _ in members]  # type: ignore[arg-type, var-annotated]
+
+
+def _values_of(replies: Sequence[ReplyFingerprint]) -> list[int]:
+    """Return for each reply the place of the first one with the same values."""
+    known, places = Replies(VALUES), list[int]()
+    first: list[int] = []  # the place of each of the different ones
+    for place, reply in enumerate(replies):
+        if reply.raised == "other":
+            places.append(_UNKNOWN)
+            continue
+        number = known.find(reply)
+        if number is None:
+            known.add(reply)
+            first.append(place)
+            number = len(first) - 1
+        places.append(first[number])
+    return places
+
+
+def probes_of(calls: Sequence[Call], classes: Classes) -> list[int]:
+    """Return the numbers of as few comparable calls as tell all classes from each other and from the reference.
+
+    Calls with gradients are chosen only where no other call tells.
+    """
+    gradients = [calls[i].cotangent is not None for i in classes.calls]
+    every = [_differing(classes, k) for k in range(len(classes.calls))]
+    left = torch.stack(every).any(0) if every else torch.zeros(0, dtype=torch.bool)
+    kept: list[int] = []
+    while bool(left.any()):
+        gains = [int((each & left).sum()) for each in every]
+        best = max(range(len(every)), key=lambda k: (bool(gains[k]) and not gradients[k], gains[k]))
+        kept.append(best)
+        left &= ~every[best]
+    return sorted(kept)
+
+
+def _differing(classes: Classes, k: int) -> Tensor:
+    """(classes, classes + 1) bool: which classes differ in this call; the last column is the reference."""
+    values = classes.values[:, k]
+    varies = values == _VARIES
+    apart = (values[:, None] != values[None, :]) & ~varies[:, None] & ~varies[None, :]
+    return torch.cat([apart, classes.speaks[:, k][:, None]], 1)
+
+
+def recorded_pairs(bank: Bank, calls: Sequence[Call], classes: Classes, probes: Sequence[int]) -> Pairs:
+    """Ask every pair of classes that both change something in some probe, once. Each class is its likeliest mutant.
+
+    probes: as numbers of the comparable calls.
+    """
+    columns: tuple[list[int], list[int], list[int]] = ([], [], [])
+    replies: list[Sketches] = []
+    speaks = classes.speaks[:, list(probes)]
+    told_apart = [int(_differing(classes, k).sum()) for k in probes]
+    gradients = [calls[classes.calls[k]].cotangent is not None for k in probes]
+    returned = classes.returned[:, list(probes)].tolist()
+    for a, b in combinations(range(len(classes.members)), 2):
+        both = (speaks[a] & speaks[b]).nonzero().flatten().tolist()
+        made = next(combined(bank, classes.members[a], classes.members[b]), None) if both else None
+        if made is None:
+            continue
+        # Prefer a probe on which neither raises, then one without gradients, of which nothing is kept and which cost as much
+        # as all else, then the one that tells most classes apart.
+        best = max(both, key=lambda k: (returned[a][k] and returned[b][k], not gradients[k], told_apart[k]))
+        index = classes.calls[probes[best]]
+        replies.append(brief(LocalRunner(made[1], only_values=True).execute(calls[index])))
+        for column, number in zip(columns, (classes.members[a][0], classes.members[b][0], index), strict=True):
+            column.append(number)
+    if not replies:
+        return no_pairs()
+    first, second, probe = (torch.tensor(column, dtype=torch.int16) for column in columns)
+    parts = (torch.cat([getattr(row, name) for row in replies]) for name in ("structure", "numbers", "scales"))
+    return Pairs(first, second, probe, Sketches(*parts))

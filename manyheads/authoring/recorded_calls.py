@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -14,36 +15,59 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
-from ..diagnosis.table_file import PUBLIC
+from ..diagnosis.agree import is_comparable
+from ..diagnosis.compared import Expected, first_of
+from ..diagnosis.fingerprint import fingerprint_of
 from ..judge.catalogue import Catalogue
-from ..public.compared import first_of
 from ..public.copies import is_of_copies
-from ..public.fingerprint import fingerprint_of
 from .aspects import Groups, groups_of
 from .chance import is_deterministic
 from .edits import is_an_edit
 from .recorded import RecordedCalls, SettledRunner, calls_of, expected_of
 
 ELEMENTS_LIMIT = 20_000  # a call with more elements is not recorded
+PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the secret
 
 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """The calls of an exercise. Raises what `right_answers` raises."""
     reference = SettledRunner(catalogue.reference(exercise).namespace)
     outcomes, transcript = right_answers(catalogue, exercise)
-    exchanges = [e for e in transcript if _is_recordable(reference, e.call)]
+    places = _places(transcript)
+    recordable = [i for i, e in enumerate(transcript) if _is_recordable(reference, e.call)]
+    exchanges = [transcript[i] for i in recordable]
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
-    expected = [first_of(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True)]
+    every = tuple(_as_stored(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True))
+    expected = [first_of(each) for each in every]
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     return RecordedCalls(
         outcomes=tuple(outcomes),
         asked_by=asked_by,
+        nth=tuple(places[i] for i in recordable),
         calls=calls,
         replies=replies,
+        expected=every,
         right=tuple(fingerprint_of(reply) for reply in replies),
         groups={o.id: _groups(calls_of(o.id, asked_by), calls, expected, copies) for o in outcomes},
+    )
+
+
+def _places(transcript: Sequence[Exchange]) -> list[int]:
+    """Return for each exchange how many comparable calls the same check has made before it."""
+    made = Counter[str]()
+    places = []
+    for exchange in transcript:
+        places.append(made[exchange.check])
+        made[exchange.check] += is_comparable(exchange.call)
+    return places
+
+
+def _as_stored(expected: Expected) -> Expected:
+    """Return the reference's outputs as the file gives them back: what is asked of them at home is chosen with these."""
+    return tuple(
+        each.float().to(each.dtype) if each is not None and each.is_floating_point() else each for each in expected
     )
 
 

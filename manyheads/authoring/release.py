@@ -11,6 +11,7 @@ from pathlib import Path
 from ..course import Course, CourseError, Exercise
 from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import read_kill_matrix
+from ..errors import CourseFault
 from ..judge.catalogue import Catalogue
 from ..whole import write_whole
 from .bank_page import bank_page, page_path
@@ -18,7 +19,7 @@ from .files import Released
 from .index import Index
 from .kept import may_be_kept
 from .recorded_calls import right_answers
-from .steps import Made, Step, Workshop, keeping_steps, matrix_steps, recording_steps
+from .steps import Made, Step, Workshop, keeping_steps, recording_steps
 from .stub import stub_of
 from .workers import Taken, take_all, take_all_with
 
@@ -60,7 +61,7 @@ def write_release(
 ) -> Written:
     """Write exercises/, and remove files that no longer belong there.
 
-    It also writes the diagnosis tables, the kill matrices and the page of the bank, which are for instructors.
+    It also writes the page of the bank, which is for instructors, as soon as every exercise is recorded.
     exercises: write only the files of these, and remove nothing.
     """
     named, index = exercises or course.exercises, Index(course)
@@ -68,7 +69,6 @@ def write_release(
         stub_of(exercise)  # all of them, before anything is written
     stale = [exercise for exercise in named if effort.fresh or not index.is_current(exercise)]
     steps = [_recording(catalogue, exercise, index, fresh=effort.fresh) for exercise in stale]
-    steps += [matrix_steps(e) for e in course.exercises if e not in stale and read_kill_matrix(e) is None]
     written, of_students, recorded_from = list[Path](), defaultdict[str, list[Path]](list), dict[str, str]()
     with shown(sum(map(len, steps))) as one_more:
         for step, made in _taken(course, catalogue, steps, effort.jobs):
@@ -83,6 +83,8 @@ def write_release(
     files = [path for exercise in named for path in index.files(exercise)]
     for stray in stray_files(course, files) if exercises is None else ():
         stray.unlink()
+    if any(read_kill_matrix(exercise) is None for exercise in course.exercises):
+        return Written(files, written)
     page = bank_page(course, catalogue).encode()
     if not page_path(course).exists() or page_path(course).read_bytes() != page:
         write_whole(page_path(course), page)
@@ -100,15 +102,19 @@ def stray_files(course: Course, files: Sequence[Path]) -> list[Path]:
 
 def _recording(catalogue: Catalogue, exercise: Exercise, index: Index, *, fresh: bool) -> list[Step]:
     try:
-        load_bank(exercise)
+        bank = load_bank(exercise)
     except CourseError:  # where the reference is broken, that is what to say, not which edits no longer fit it
         right_answers(catalogue, exercise)
         raise
-    kills = read_kill_matrix(exercise) is None or index.is_altered(exercise.kill_matrix)
-    anew = index.is_altered(exercise.table)
-    if not (kills or anew or fresh) and may_be_kept(exercise, recorded_from := index.recorded_from(exercise)):
+    if not bank.mutants:
+        raise CourseFault(
+            f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
+            f"Next: write one in MUTANTS, then course release {exercise.id}"
+        )
+    kills = read_kill_matrix(exercise) is None or index.is_altered(exercise.fingerprints)
+    if not (kills or fresh) and may_be_kept(exercise, recorded_from := index.recorded_from(exercise)):
         return keeping_steps(exercise, recorded_from)
-    return recording_steps(exercise, kills=kills, anew=anew)
+    return recording_steps(exercise, kills=kills)
 
 
 def _taken(course: Course, catalogue: Catalogue, steps: Sequence[Sequence[Step]], jobs: int) -> Iterator[Taken]:
@@ -122,7 +128,7 @@ def _taken(course: Course, catalogue: Catalogue, steps: Sequence[Sequence[Step]]
 
 def _write(made: Made) -> list[Path]:
     """Write what is not as it must be. Returns the paths of the files."""
-    new = [(path, content) for path, content in (*made.files, *made.hidden) if content is not None]
+    new = [(path, content) for path, content in made.files if content is not None]
     for path, content in new:
         write_whole(path, content)
     return [path for path, _ in new]

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ..public.fingerprint import SMALLEST, TOLERANCE, ReplyFingerprint
+from ..diagnosis.fingerprint import FACETS, SMALLEST, TOLERANCE, Facet, ReplyFingerprint
 
 
 class Replies:
     """Replies in the order in which they were added."""
 
-    def __init__(self) -> None:
+    def __init__(self, facets: tuple[Facet, ...] = FACETS) -> None:
+        """facets: in which replies must agree to be the same."""
+        self._facets = facets
         self.every: list[ReplyFingerprint] = []
         self._marks: list[tuple[float, float]] = []
 
     def find(self, found: ReplyFingerprint) -> int | None:
         """The index of the first reply that is the same, numbers to rounding; None if there is none."""
-        return next((i for i in self._near(found) if self.every[i].is_same(found)), None)
+        return next((i for i in self._near(found) if self.every[i].is_same(found, self._facets)), None)
 
     def keep(self, found: ReplyFingerprint) -> int:
         """The index of the reply that has every number alike, to the last digit; it is added if there is none.

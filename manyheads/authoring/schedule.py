@@ -24,7 +24,11 @@ class Schedule:
 
     def __init__(self, steps: Sequence[Sequence[Step]]) -> None:
         """steps: of each exercise, the one that makes its files last."""
-        self._works = {of_one[-1].exercise: _Work(list(of_one[:-1]), of_one[-1], len(of_one) - 1) for of_one in steps}
+        self._works = {
+            # The last is ready at once where it needs nothing of others.
+            of_one[-1].exercise: _Work(list(of_one[:-1] or of_one), of_one[-1], len(of_one) - 1)
+            for of_one in steps
+        }
 
     def next(self, worker: int) -> tuple[Step, list[Asked]] | None:
         """A step, and what it needs of others; None while nothing can be begun."""

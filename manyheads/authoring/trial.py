@@ -19,9 +19,9 @@ import yaml
 from ..checks.local import LocalRecordingRunner
 from ..checks.trusted import namespace_of
 from ..course import Course, CourseError, Exercise
+from ..diagnosis.recording_file import read
 from ..judge.catalogue import Catalogue
 from ..public.check import check_attempt
-from ..public.file import read
 
 TRIAL = b"a release's trial"  # used in place of the course secret
 SECONDS = 600.0  # for one attempt, and for all attempts together

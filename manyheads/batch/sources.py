@@ -33,7 +33,7 @@ def graded_from(exercise: Exercise) -> list[Path]:
     beside = [*packages, exercise.checks.with_name("conftest.py")]
     sources = [path for each in (exercise.solution, *beside) for path in with_neighbours(each)]
     sources += [*exercise.check_sources(), *exercise.mutant_sources()]
-    files = {*sources, exercise.script, exercise.table, exercise.kill_matrix}
+    files = {*sources, exercise.script, exercise.fingerprints}
     if any(map(reads_beyond, sources)):
         files.update(path for name in SOURCES for path in files_below(exercise.root / name))
     return sorted(files)

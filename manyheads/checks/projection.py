@@ -9,7 +9,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-PROJECTIONS = 4
+PROJECTIONS = 3
 LARGEST = 1 << 20  # elements: more than any right answer has; bounds what a wrong answer costs the judge
 _CACHED = 1 << 14  # the largest length whose directions are cached, many of them: students can return any length
 _CACHED_LONG = 1 << 16  # the largest length of which a few are cached: they take up to 2 MB each

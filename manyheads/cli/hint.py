@@ -48,7 +48,7 @@ def hint(
     if result.is_done:
         _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
         return
-    from ..public.file import read
+    from ..diagnosis.recording_file import read
     from ..tools.hints import next_hint
 
     content = read(fingerprint_path(wanted)).content

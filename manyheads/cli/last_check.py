@@ -51,7 +51,7 @@ def facts(exercise: Exercise) -> Facts:
     kept = _read(exercise)
     if kept is not None:
         return kept.facts
-    from ..public.file import read
+    from ..diagnosis.recording_file import read
 
     content = read(fingerprint_path(exercise)).content
     checks = tuple((check.id, check.title) for check in sorted(content.checks, key=lambda c: c.layer))

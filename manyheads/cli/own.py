@@ -57,9 +57,9 @@ def is_started(exercise: Exercise, source: AttemptSource) -> bool:
 def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Box | None = None) -> ExerciseResult:
     """Run the visible checks of one attempt in a process of its own, and keep the result. `box`: an open box, if there is one."""
     from ..box.forked import open_own_box
+    from ..diagnosis.recording_file import read
     from ..public.attempt import check_source
     from ..public.consistent import refuse_what_does_not_fit
-    from ..public.file import read
 
     if box is None:
         with open_own_box(meta=True) as own:

@@ -126,11 +126,10 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
 def _sum_up(course: Course, release: Written) -> str:
     """What was written, and what was left alone."""
     new = set(release.written)
-    mine, hidden = new & set(release.files), new - set(release.files)
+    mine = new & set(release.files)
     left = len(release.files) - len(mine)
     said = f"{len(mine)} written, {left} left as they were" if mine and left else "all written" if mine else UNTOUCHED
-    tables = f" {len(hidden)} in {course.root / 'grader' / 'tables'} written." if hidden else ""
-    return f"{len(release.files)} files in {course.root / 'exercises'}: {said}.{tables}"
+    return f"{len(release.files)} files in {course.root / 'exercises'}: {said}."
 
 
 def _record_curves(console: Console, course: Course, ids: Set[str]) -> None:

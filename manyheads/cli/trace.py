@@ -114,7 +114,7 @@ def _examples_named(
     exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
 ) -> list[Example]:
     """The examples of this function, or of all if it is None. Raises CourseError if there are none."""
-    from ..public.file import read
+    from ..diagnosis.recording_file import read
     from ..tools.calls import examples
 
     every = examples(exercise, read(fingerprints), by_head=by_head)

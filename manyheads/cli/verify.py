@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..box.names import Level
+from ..batch.cpus import usable
 from ..report.words import counted
 from .console import open_console
 from .options import AssignmentOption, CourseOption, exercises_named, instructors_course_of
@@ -26,22 +26,17 @@ def verify(
     loaded = instructors_course_of(course, "verify")
     named = exercises_named(loaded, exercises or [], assignment)
     from ..authoring.verify.claims import VerifyEffort, verify_course
-    from ..box.level import open_box
 
     console = open_console()
     broken = 0
-    with open_box(Level.NAMESPACES, loaded.limits.for_worker(), loaded.root) as box:
-        for claim in verify_course(loaded, box, named, VerifyEffort(seeds, pairs or None)):
-            mark, style = ("✓", "green") if claim.kept else ("✗", "red")
-            console.print(
-                f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}",
-                style=style,
-                markup=False,
-                soft_wrap=True,
-            )
-            broken += not claim.kept
-            for line in claim.lines:
-                console.print(f"    {line}", markup=False, soft_wrap=True)
+    for claim in verify_course(loaded, named, VerifyEffort(seeds, pairs or None, usable())):
+        mark, style = ("✓", "green") if claim.kept else ("✗", "red")
+        console.print(
+            f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}", style=style, markup=False, soft_wrap=True
+        )
+        broken += not claim.kept
+        for line in claim.lines:
+            console.print(f"    {line}", markup=False, soft_wrap=True)
     fallen = counted(broken, "claim does", "claims do")
     console.print(f"{fallen} not hold." if broken else "Every claim holds.")
     if broken:

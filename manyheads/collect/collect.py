@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -84,11 +84,9 @@ def collect(
             _tell(done, download, contents.others)
             _tell(done, download, contents.closed_of_nobody)
             done.said += _returned(download, contents.feedback)
-            for each in contents.handed_in:
+            closed += _closed(contents.handed_in, platform.name, download, folders, done)
+            for each in (each for each in contents.handed_in if not each.file.closed):
                 try:
-                    if each.file.closed:
-                        closed.append((folders.of(platform.name, each.person), each))
-                        continue
                     reading = readings[f"{platform.name} {each.person.key}"]
                     candidate = _candidate(each, platform.name, download, folders, exercises, reading)
                 except NotAsked:
@@ -102,9 +100,7 @@ def collect(
             candidates[candidate.student, candidate.stem].append(candidate)
         left_out += unread.add(closed, shown(download.name), {each.assignment for each in found}, memory)
     students = sorted({student for student, _ in (*candidates, *unread.names)})
-    if roster is not None and students and not folders.found:
-        said = "Next: give --roster a file that has their ids, e-mails or names"
-        raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
+    _require_known(students, roster, folders)
     try:
         for key in sorted(candidates):
             told = tell_apart(candidates[key], out, memory, readings[key[0]])
@@ -120,6 +116,25 @@ def collect(
     done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
     done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
     return done
+
+
+def _closed(
+    handed_in: Iterable[HandedIn], platform: str, download: Path, folders: Folders, done: Collected
+) -> Iterator[tuple[str, HandedIn]]:
+    """Yield what cannot be read, with the folder of the student who handed it in."""
+    for each in handed_in:
+        if each.file.closed:
+            try:
+                yield folders.of(platform, each.person), each
+            except NoFolder as error:
+                _tell(done, download, [Refused(each.file.path, str(error))])
+
+
+def _require_known(students: Sequence[str], roster: Roster | None, folders: Folders) -> None:
+    """Raise CourseFault where there are students and the roster knows none of them."""
+    if roster is not None and students and not folders.found:
+        said = "Next: give --roster a file that has their ids, e-mails or names"
+        raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
 
 
 def _read_all(

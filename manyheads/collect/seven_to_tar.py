@@ -22,12 +22,30 @@ def main(most_bytes: int, most_members: int, endings: tuple[str, ...]) -> None:
 
     import py7zr
     from py7zr.helpers import get_sanitized_output_path
-    from py7zr.io import Py7zIO, WriterFactory
 
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     longest = most_bytes + HEADER * most_members
     resource.setrlimit(resource.RLIMIT_FSIZE, (longest, longest))
+    with py7zr.SevenZipFile(sys.stdin.buffer) as archive, tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
+        if archive.needs_password():
+            sys.exit(ENCRYPTED)
+        files = [each for each in archive.files if not each.is_directory]
+        if len(archive.files) > most_members:
+            sys.exit(TOO_MANY)
+        wanted = [each for each in files if each.is_file and each.filename.lower().endswith(endings)]
+        writer = _bounded_writer(most_bytes)
+        if wanted:
+            archive.extract(targets=[each.filename for each in wanted], factory=writer)
+        for each in files:
+            place = get_sanitized_output_path(each.filename, None).as_posix()
+            _add(tar, each, writer.members[place].content.getvalue() if each in wanted else b"")
+
+
+def _bounded_writer(most_bytes: int) -> Any:
+    """Return what py7zr writes members to, which keeps them by their names, and exits where they are too large."""
+    from py7zr.io import Py7zIO, WriterFactory
+
     left = most_bytes
 
     class Kept(Py7zIO):  # type: ignore[misc]
@@ -64,19 +82,7 @@ def main(most_bytes: int, most_members: int, endings: tuple[str, ...]) -> None:
         def create(self, filename: str) -> Kept:
             return self.members.setdefault(filename, Kept())
 
-    with py7zr.SevenZipFile(sys.stdin.buffer) as archive, tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
-        if archive.needs_password():
-            sys.exit(ENCRYPTED)
-        files = [each for each in archive.files if not each.is_directory]
-        if len(archive.files) > most_members:
-            sys.exit(TOO_MANY)
-        wanted = [each for each in files if each.is_file and each.filename.lower().endswith(endings)]
-        writer = Writer()
-        if wanted:
-            archive.extract(targets=[each.filename for each in wanted], factory=writer)
-        for each in files:
-            place = get_sanitized_output_path(each.filename, None).as_posix()
-            _add(tar, each, writer.members[place].content.getvalue() if each in wanted else b"")
+    return Writer()
 
 
 def _add(tar: tarfile.TarFile, each: Any, content: bytes) -> None:

@@ -152,16 +152,6 @@ class Exercise:
         """The file of mutants."""
         return self.root / "grader" / "misconceptions" / f"{self.id}.py"
 
-    @property
-    def table(self) -> Path:
-        """The diagnosis table."""
-        return self.root / "grader" / "tables" / f"{self.id}.safetensors"
-
-    @property
-    def kill_matrix(self) -> Path:
-        """The record of which check fails which mutant."""
-        return self.root / "grader" / "tables" / f"{self.id}.kill_matrix.json"
-
     def check_sources(self) -> list[Path]:
         """The hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
         return with_neighbours(self.checks)

@@ -12,16 +12,16 @@ from ..box.worker.messages import Build, Call, DeviceArgument
 from ..checks.asserts import TOLERANCE, difference
 from ..checks.explain import is_refusal, kind_of
 from ..checks.projection import FLOOR
-from ..checks.recording import Exchange
 
 HUGE = 1e6  # for numbers around 1: the result of a division by a rounding error that should be 0
 
 
-def comparable(exchange: Exchange) -> bool:
-    """Whether the values of this exchange can be compared with a mutant's: no dropout, no check of dtypes or devices, and
-    no weights that nobody gave, which depend on the order in which a module makes its layers.
+def is_comparable(call: Call) -> bool:
+    """Return whether the values of a reply to this call can be compared with a mutant's.
+
+    Not those of dropout, of a check of dtypes or devices, and of weights that nobody gave, which depend on the order in
+    which a module makes its layers.
     """
-    call = exchange.call
     own_check = call.random or call.only_build or call.dtype or call.autocast or call.memory
     return not (own_check or _is_on_meta_or_training(call) or asks_for_a_gpu(call) or has_own_weights(call))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from ..box.connection import AttemptEnded
 from ..checks.explain import is_unfinished
@@ -14,7 +15,7 @@ from ..checks.outcome import CheckOutcome
 from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten, unwritten_names
-from .agree import agree, comparable
+from .agree import agree, is_comparable
 from .bank import Bank
 from .by_function import explain_functions
 from .by_name import ByName, takes_another_order
@@ -33,6 +34,7 @@ from .table import Table
 # How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
 PAIRS_BY_OUTPUTS = 12
 INTERFACE = "interface"
+Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
 
 
 def diagnose(
@@ -46,7 +48,7 @@ def diagnose(
     replays: Replays | None = None,
     checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]] = dict,
 ) -> Diagnosis:
-    """The misconceptions of an attempt.
+    """Name the misconceptions of an attempt.
 
     A mutant with the same values explains values. In addition, a misconception is named that a check proves by itself
     (its suspect) or that an exception proves.
@@ -64,88 +66,196 @@ def diagnose(
         return Diagnosis()
     if not any(o.outcome == "passed" for o in outcomes) and source is not None and is_unwritten(source):
         return diagnosed(bank, UNTOUCHED)
-    source = source or ""
     reference = CachedRunner(reference.namespace, reference.device, only_values=True, replays=replays or Replays())
-    transcript, unwritten = list(transcript), unwritten_names(source)
-    everything = transcript
-    empty = {e.check for e in transcript if target_of(e.call) in unwritten}
-    mutates = any(e.reply.mutated for e in transcript)
-    proven = {o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, mutates) for o in failed}
-    transcript = [e for e in transcript if comparable(e) and target_of(e.call) not in unwritten]
-    exchanges = _to_explain(failed, proven, transcript)
-    failing, equal, wrong_axis = "", EqualSizes(), False
+    case = _Case(bank, table, subject, reference, failed, tuple(transcript), source or "")
     try:
-        if takes_another_order(subject, reference, _of_failed(failed, transcript)):
-            return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, transcript)
-        failing = how_it_fails(reference, exchanges)
-        # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
-        if failing == "raised":
-            equal = ask_where_sizes_are_equal(subject, reference, exchanges)
-            # All attempts are asked alike there, and many mutants with them.
-            held = [dataclasses.replace(e, call=reference.replays.hold(e.call)) for e in equal.answers]
-            exchanges = [*held, *exchanges]
-        pairs = 0 if equal.works else CONFIRMED_PAIRS  # who is right as soon as two sizes are equal has one fault
-        values = explain_values(bank, table(), subject, reference, exchanges, pairs) if exchanges else ()
-        if values is None and failing == "shape":
-            equal = ask_where_sizes_are_equal(subject, reference, exchanges)
-        wrong_axis = values is None and equal.works
-        values = () if wrong_axis else values
-        if values is None and not any(proven.values()):
-            values = _by_outputs(bank, table, subject, reference, exchanges)
-        if values is None and any(proven.values()):
-            values = explain_in_order(bank, {*proven.values()}, reference, everything)
-        if values is None:
-            values = explain_functions(bank, table(), subject, reference, exchanges)
-        refused = refused_by_guards(transcript, reference, source)
-        accepting = {e.check for e in everything if e.reply.raised is None and reference.execute(e.call).raised}
-        follows = any(proven[o.id] and o.raised is None and o.id not in accepting for o in failed)
-        if refused and not follows and not _is_of_more(values, refused, exchanges, reference, proven.values()):
-            by_guards = [each.exchange for each in refused]
-            proven |= {o.id: REFUSES for o in failed if o.raised in [e.reply.raised for e in by_guards]}
-            behind = [e for e in transcript if all(e is not each for each in by_guards)]
-            exchanges = _to_explain(failed, proven, behind)
-            values = explain_values(bank, table(), subject, reference, exchanges) if exchanges else ()
+        if takes_another_order(subject, reference, _of_failed(failed, case.comparable)):
+            return _order_and_more(bank, table, ByName(subject, reference.namespace), reference, case.comparable)
+        found = _behind_guards(case, _explained(case))
     except AttemptEnded:
-        values, wrong_axis = None, False
-    if not mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
+        found = _Explanation(None)
+    return _diagnosis(case, _without_contradicted(case, found), checks_failed_by)
+
+
+@dataclass
+class _Case:
+    """A failed attempt, and what is to be explained of it.
+
+    everything: all exchanges with its checks. comparable: those whose values a mutant's can be held against, of functions
+    that are written. proven: for each failed check what it proves by itself, or "".
+    """
+
+    bank: Bank
+    table: Callable[[], Table]
+    subject: BatchRunner
+    reference: CachedRunner
+    failed: Sequence[CheckOutcome]
+    everything: Sequence[Exchange]
+    source: str
+
+    def __post_init__(self) -> None:
+        unwritten = unwritten_names(self.source)
+        empty = {e.check for e in self.everything if target_of(e.call) in unwritten}
+        self.mutates = any(e.reply.mutated for e in self.everything)
+        self.comparable = [e for e in self.everything if is_comparable(e.call) and target_of(e.call) not in unwritten]
+        self.proven = {
+            o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, self.mutates) for o in self.failed
+        }
+
+    def to_explain(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        """Return those of these exchanges whose values mutants must explain."""
+        return _to_explain(self.failed, self.proven, exchanges)
+
+    def explained_by_mutants(self, exchanges: Sequence[Exchange], pairs: int = CONFIRMED_PAIRS) -> Faults:
+        return (
+            explain_values(self.bank, self.table(), self.subject, self.reference, exchanges, pairs) if exchanges else ()
+        )
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    """What explains the values of an attempt.
+
+    values: None where nothing does. exchanges: those that are explained. failing: how the wrong answers differ.
+    is_equal: whether the attempt is right where two sizes are equal. wrong_axis: whether that is all that explains it.
+    """
+
+    values: Faults
+    exchanges: Sequence[Exchange] = ()
+    failing: str = ""
+    is_equal: bool = False
+    wrong_axis: bool = False
+
+
+def _explained(case: _Case) -> _Explanation:
+    """Return what explains the values: mutants on all exchanges, sizes, or mutants on a part of them. Raises AttemptEnded."""
+    subject, reference = case.subject, case.reference
+    exchanges, equal = case.to_explain(case.comparable), EqualSizes()
+    failing = how_it_fails(reference, exchanges)
+    # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
+    if failing == "raised":
+        equal = ask_where_sizes_are_equal(subject, reference, exchanges)
+        # All attempts are asked alike there, and many mutants with them.
+        held = [dataclasses.replace(e, call=reference.replays.hold(e.call)) for e in equal.answers]
+        exchanges = [*held, *exchanges]
+    # Who is right as soon as two sizes are equal has one fault.
+    values = case.explained_by_mutants(exchanges, 0 if equal.works else CONFIRMED_PAIRS)
+    if values is None and failing == "shape":
+        equal = ask_where_sizes_are_equal(subject, reference, exchanges)
+    if values is None and equal.works:
+        return _Explanation((), exchanges, failing, is_equal=True, wrong_axis=True)
+    if values is None:
+        values = _explained_in_part(case, exchanges)
+    return _Explanation(values, exchanges, failing, is_equal=equal.works)
+
+
+def _explained_in_part(case: _Case, exchanges: Sequence[Exchange]) -> Faults:
+    """Return what explains the outputs alone, all calls in their order, or one function after the other."""
+    names = {*case.proven.values()} - {""}
+    values: Faults
+    if names:
+        values = explain_in_order(case.bank, {*case.proven.values()}, case.reference, case.everything)
+    else:
+        values = _by_outputs(case.bank, case.table, case.subject, case.reference, exchanges)
+    if values is None:
+        values = explain_functions(case.bank, case.table(), case.subject, case.reference, exchanges)
+    return values
+
+
+def _behind_guards(case: _Case, found: _Explanation) -> _Explanation:
+    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
+    refused = refused_by_guards(case.comparable, case.reference, case.source)
+    if not refused:
+        return found
+    accepting = {e.check for e in case.everything if e.reply.raised is None and case.reference.execute(e.call).raised}
+    follows = any(case.proven[o.id] and o.raised is None and o.id not in accepting for o in case.failed)
+    if follows or _is_of_more(found.values, refused, found.exchanges, case.reference, case.proven.values()):
+        return found
+    by_guards = [each.exchange for each in refused]
+    case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
+    exchanges = case.to_explain(e for e in case.comparable if all(e is not each for each in by_guards))
+    return dataclasses.replace(found, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
+
+
+def _without_contradicted(case: _Case, found: _Explanation) -> _Explanation:
+    """Return the explanation without names that something else speaks against."""
+    values = found.values
+    if not case.mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
         values = None  # the same complaint of autograd, of another tensor
-    if failing == "raised" and values and not equal.works:
+    if found.failing == "raised" and values and not found.is_equal:
         values = without(WRONG_AXIS, values)
-    if failing == "raised" and values and not (has_written_size(source) or _answers(exchanges)):
+    if found.failing == "raised" and values and not (has_written_size(case.source) or _answers(found.exchanges)):
         values = without(HARD_CODED, values)
+    return dataclasses.replace(found, values=values)
+
+
+def _diagnosis(
+    case: _Case, found: _Explanation, checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]]
+) -> Diagnosis:
+    """Return the names in their order: what exceptions prove, what explains the values, what checks prove, what is not written."""
+    values, proven = found.values, case.proven
     named = {fault.mutant.id: fault.alternatives for fault in values or ()}
-    unfinished = [o for o in failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
-    written = [o for o in failed if proven[o.id] and o not in unfinished]
+    unfinished = [o for o in case.failed if proven[o.id] == UNTOUCHED or (o.raised and is_unfinished(o.raised))]
+    written = [o for o in case.failed if proven[o.id] and o not in unfinished]
     exceptions = [proven[o.id] for o in written if o.raised is not None]
+    suspects = _suspects(case, found, written)
     also: list[str] = []
-    suspects = [
-        proven[o.id]
-        for o in sorted(written, key=lambda o: o.layer)
-        if o.raised is None and not _follows(o, values, reference, transcript)
-    ]
-    if wrong_axis or WRONG_AXIS in named:  # a check that tried a few sizes may have taken the one for the other
-        suspects = [s for s in suspects if s != HARD_CODED]
-    if wrong_axis:
-        suspects = [WRONG_AXIS, *suspects]
-    elif not named and _returns_nothing(transcript):
-        suspects = [UNTOUCHED]
-    elif REFUSES in exceptions:  # what a guard keeps from being run need not be explained
-        pass
-    elif values is None and HARD_CODED not in suspects and _is_hard_coded(subject, reference, transcript, source):
-        suspects.append(HARD_CODED)
-    elif values is None:
-        unexplained = {o.id for o in failed if not proven[o.id]}
-        caused = can_cause([*exceptions, *suspects], unexplained, {o.id for o in failed}, checks_failed_by)
-        # An attempt that changes its argument computes with another one; one that answers by chance, or with weights
-        # of its own, matches nothing.
-        caused = caused or MUTATED in suspects or learns_more(reference, transcript)
-        if not caused and not _answers_by_chance(subject, exchanges):
-            exceptions, suspects, also = [], [], [*exceptions, *suspects]
+    if values is None and not _are_the_cause(case, found, exceptions, suspects, checks_failed_by):
+        exceptions, suspects, also = [], [], [*exceptions, *suspects]
     # What is not written yet says nothing of what is, so that it comes last.
     order = [*exceptions, *named, *suspects, *(name for o in unfinished if (name := proven[o.id]))]
     return Diagnosis(
-        tuple(_diagnosed(bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
-        tuple(_diagnosed(bank, id_, ()) for id_ in dict.fromkeys(also)),
+        tuple(_diagnosed(case.bank, id_, named.get(id_, ())) for id_ in dict.fromkeys(order)),
+        tuple(_diagnosed(case.bank, id_, ()) for id_ in dict.fromkeys(also)),
+    )
+
+
+def _suspects(case: _Case, found: _Explanation, written: Sequence[CheckOutcome]) -> list[str]:
+    """Return what checks prove by their answers, in the order of their layers, and sizes that prove themselves."""
+    values = found.values
+    suspects = [
+        case.proven[o.id]
+        for o in sorted(written, key=lambda o: o.layer)
+        if o.raised is None and not _follows(o, values, case.reference, case.comparable)
+    ]
+    # A check that tried a few sizes may have taken the one for the other.
+    if found.wrong_axis or any(fault.mutant.id == WRONG_AXIS for fault in values or ()):
+        suspects = [s for s in suspects if s != HARD_CODED]
+    if found.wrong_axis:
+        return [WRONG_AXIS, *suspects]
+    if not values and _returns_nothing(case.comparable):
+        return [UNTOUCHED]
+    refuses = any(case.proven[o.id] == REFUSES for o in written if o.raised is not None)
+    if values is not None or refuses or HARD_CODED in suspects:
+        return suspects
+    is_fixed = _is_hard_coded(case.subject, case.reference, case.comparable, case.source)
+    return [*suspects, HARD_CODED] if is_fixed else suspects
+
+
+def _are_the_cause(
+    case: _Case,
+    found: _Explanation,
+    exceptions: Sequence[str],
+    suspects: Sequence[str],
+    checks_failed_by: Callable[[], Mapping[str, Sequence[Set[str]]]],
+) -> bool:
+    """Return whether what is proved may be why the values are wrong, which no mutant explains."""
+    # What a guard keeps from being run need not be explained; a size or a text that proves itself is the cause.
+    if (
+        REFUSES in exceptions
+        or suspects == [UNTOUCHED]
+        or (HARD_CODED in suspects and HARD_CODED not in case.proven.values())
+    ):
+        return True
+    unexplained = {o.id for o in case.failed if not case.proven[o.id]}
+    if can_cause([*exceptions, *suspects], unexplained, {o.id for o in case.failed}, checks_failed_by):
+        return True
+    # An attempt that changes its argument computes with another one; one that answers by chance, or with weights of its
+    # own, matches nothing.
+    return (
+        MUTATED in suspects
+        or learns_more(case.reference, case.comparable)
+        or _answers_by_chance(case.subject, found.exchanges)
     )
 
 

@@ -13,7 +13,7 @@ from itertools import chain
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import LocalRecordingRunner, as_an_attempts
 from ..checks.recording import Exchange
-from .agree import agree, comparable
+from .agree import agree, is_comparable
 from .bank import Bank, Mutant
 from .search import Fault, refuses_in_its_own_way
 
@@ -29,7 +29,9 @@ def explain_in_order(
     None if there is none, or if all such mutants can be replayed call by call.
     """
     compared = {
-        i for i, each in enumerate(transcript) if comparable(each) and not refuses_in_its_own_way(each, reference)
+        i
+        for i, each in enumerate(transcript)
+        if is_comparable(each.call) and not refuses_in_its_own_way(each, reference)
     }
     if not any(transcript[i].reply.outputs for i in compared):
         return None

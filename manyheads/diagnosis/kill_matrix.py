@@ -1,23 +1,18 @@
-"""The kill matrix: which checks each mutant fails. `course release` records it, beside the diagnosis tables."""
+"""The kill matrix: which checks each mutant fails. It is a part of the recording."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from dataclasses import dataclass
 
 from ..course import Exercise
-from ..submission.digest import code_digest
-from .bank import load_bank
+from .recording_file import UNREADABLE, key_of, loaded
 
 
-class KillMatrix(BaseModel):
-    """mutants: for each mutant, in the bank's order, a 1 for each check that it fails. key: a hash of all sources."""
+@dataclass(frozen=True)
+class KillMatrix:
+    """mutants: for each mutant, in the bank's order, a 1 for each check that it fails."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    key: str
     checks: tuple[str, ...]
     mutants: tuple[str, ...]
 
@@ -25,38 +20,22 @@ class KillMatrix(BaseModel):
         """The checks that the mutant at this index in the bank fails."""
         return tuple(check for check, failed in zip(self.checks, self.mutants[mutant], strict=True) if failed == "1")
 
-    def file_content(self) -> bytes:
-        """The record as the file holds it."""
-        return (self.model_dump_json(indent=1) + "\n").encode()
-
 
 def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
-    """Read the kill matrix of an exercise; None if it is missing or stale."""
+    """Read the kill matrix of an exercise; None if its recording is missing or stale."""
     try:
-        matrix = KillMatrix.model_validate_json(exercise.kill_matrix.read_bytes())
-    except (OSError, ValidationError):
+        recording = loaded(exercise.fingerprints.read_bytes())
+    except UNREADABLE:
         return None
-    return matrix if matrix.key == key_of(exercise) else None
+    content = recording.content
+    return KillMatrix(content.hidden, content.kills) if recording.key == key_of(exercise) else None
 
 
 def checks_failed_by(exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
     """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
-    matrix = read_kill_matrix(exercise)
     found: dict[str, list[frozenset[str]]] = {}
-    if matrix is not None:
-        for place, mutant in enumerate(load_bank(exercise).mutants):
+    if (matrix := read_kill_matrix(exercise)) is not None:
+        content = loaded(exercise.fingerprints.read_bytes()).content
+        for place, mutant in enumerate(content.mutants):
             found.setdefault(mutant.id, []).append(frozenset(matrix.of(place)))
     return found
-
-
-def key_of(exercise: Exercise) -> str:
-    """A hash of all that the matrix is made from."""
-    sources = (
-        *exercise.check_sources(),
-        exercise.checks.with_name("conftest.py"),
-        *exercise.mutant_sources(),
-        exercise.solution,
-    )
-    digests = [code_digest(path.read_text(encoding="utf-8")) if path.exists() else "" for path in sources]
-    forms = [repr(sorted(exercise.forms.items(), key=lambda item: item[0]))] if exercise.forms else []
-    return hashlib.sha256(" ".join([*digests, *forms]).encode()).hexdigest()

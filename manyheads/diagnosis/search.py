@@ -19,7 +19,7 @@ from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
 from .pairs import Members, members_of, possible_pairs, simplest
-from .sketch import Sketches, brief, sketch
+from .sketch import Sketches, brief
 from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
@@ -77,15 +77,15 @@ def explain_values(
     if _explains(reference, exchanges):
         return ()
     every, asked = _usable(table, exchanges, part)
-    answers = dict(zip(every, replies_of(subject, [table.probes[k].call for k in every]), strict=True))
+    answers = dict(zip(every, replies_of(subject, [table.calls[k] for k in every]), strict=True))
     if any(out.tensor is not None for reply in answers.values() for out in reply.outputs):
         every = [k for k in every if not _says_nothing(answers[k])]
-    every = [k for k in every if not refuses_in_its_own_way(Exchange("", table.probes[k].call, answers[k]), reference)]
+    every = [k for k in every if not refuses_in_its_own_way(Exchange("", table.calls[k], answers[k]), reference)]
     asked = [k for k in asked if k in every]
     replies = [brief(answers[k]) for k in every]
     fits = torch.ones(len(table.classes), len(every), dtype=torch.bool)  # without probes all mutants are candidates
     for column, k in enumerate(every):
-        fits[:, column] = table.answers[k].agree_with(sketch([answers[k]]))
+        fits[:, column] = table.fitting(k, answers[k])
     order = list(exchanges)  # in which they are compared: it changes with what is found
     found = _found(bank, table, every, fits, replies, reference, order, most_pairs, part)
     if found is None and asked != every:
@@ -128,10 +128,10 @@ def _usable(table: Table, exchanges: Sequence[Exchange], part: Part | None) -> t
     asked = Counter(e.check for e in exchanges)
     every = [
         k
-        for k, probe in enumerate(table.probes)
+        for k, (probe, call) in enumerate(zip(table.probes, table.calls, strict=True))
         if probe.check in asked
-        and (gradients or probe.call.cotangent is None)
-        and (part is None or part.function == target_of(probe.call))
+        and (gradients or call.cotangent is None)
+        and (part is None or part.function == target_of(call))
     ]
     return every, [k for k in every if table.probes[k].nth < asked[table.probes[k].check]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,8 @@ def brief(reply: Reply) -> Sketches:
     """
     structure, numbers, scales = _row(reply)
     ends = PROJECTIONS * sum(out.tensor is not None for out in reply.outputs) if reply.raised is None else 0
-    scale = torch.tensor([[max(scales[:ends], default=0.0)]], dtype=torch.float32)
+    size = math.hypot(*(place * norm for place, norm in enumerate(scales[:ends:PROJECTIONS], 1)))
+    scale = torch.tensor([[size]], dtype=torch.float32)
     parts = [numbers[start : start + PROJECTIONS] for start in range(0, ends, PROJECTIONS)]
     return Sketches(torch.tensor([structure], dtype=torch.int64), brief_numbers(parts), scale)
 

@@ -64,24 +64,29 @@ def unanswered(
                 f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
             )
     for exchange in exchanges:
-        call, wanted = exchange.call, kinds[target_of(exchange.call)]
-        try:
-            if exchange.reply.outputs:
-                Answer(call, exchange.reply).must_return()
-        except CheckFailed as failed:
+        if failed := _of_another_kind(exchange, kinds[target_of(exchange.call)]):
             return failed
-        for out, due, answer in zip(
-            exchange.reply.outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False
-        ):
-            if not _is_answer(out, due, is_part=not call.form.is_leaf):
-                where = f" as {answer.label}" if answer.path or call.then else ""
-                return CheckFailed(f"{_name(due)} was expected{where}; yours returned {kind_name(out.kind)}")
     answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
     for exchange in exchanges:
         if target_of(exchange.call) not in answered:
             raised = exchange.reply.raised
             return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
     return next(filter(None, (_not_finite(exchange, reference) for exchange in exchanges)), None)
+
+
+def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
+    """Say which output is of another kind than the reference's."""
+    call, outputs = exchange.call, exchange.reply.outputs
+    try:
+        if outputs:
+            Answer(call, exchange.reply).must_return()
+    except CheckFailed as failed:
+        return failed
+    for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
+        if not _is_answer(out, due, is_part=not call.form.is_leaf):
+            where = f" as {answer.label}" if answer.path or call.then else ""
+            return CheckFailed(f"{_name(due)} was expected{where}; yours returned {kind_name(out.kind)}")
+    return None
 
 
 def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:

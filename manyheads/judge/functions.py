@@ -16,7 +16,7 @@ from ..checks.explain import is_left_open, is_undefined, says_unwritten
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
 from ..checks.sanitize import sanitize
-from ..diagnosis.agree import asks_for_a_gpu, comparable
+from ..diagnosis.agree import asks_for_a_gpu, is_comparable
 from ..result import FunctionResult, State
 from ..submission.unwritten import left_over_raise, unwritten_methods, unwritten_names
 from ..submission.uses import named_in, uses
@@ -152,7 +152,7 @@ def failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRig
 
 def _can_be_judged(exchange: Exchange) -> bool:
     """Return whether an answer can be held against the reference's: whether it raises can, where numbers cannot."""
-    return comparable(exchange) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
+    return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
 
 
 def asked_alone(exchanges: Sequence[Exchange]) -> str:

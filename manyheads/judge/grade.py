@@ -67,7 +67,7 @@ class Judge:
         self._course, self._box, self._settings = course, box, settings
         files = [e.checks for a in course.assignments for e in self.selected(a)]
         self._checks = HiddenChecks(files, settings.device)
-        self._tables = Tables(self._checks)
+        self._tables = Tables()
         self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
         self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
         self._versions = versions()  # read once, because that takes a millisecond
@@ -257,8 +257,8 @@ class Judge:
     def _table(self, exercise: Exercise, memory: Memory) -> Table:
         """The table of the exercise, whose probes every attempt that is diagnosed gets."""
         table = self._tables.of(exercise)
-        for probe in table.probes:
-            memory.hold_as_it_is(probe.call)
+        for call in table.calls:
+            memory.hold_as_it_is(call)
         return table
 
 

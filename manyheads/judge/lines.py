@@ -15,7 +15,7 @@ from ..checks.explain import is_left_open, says_unwritten
 from ..checks.implementation import Runner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
-from ..diagnosis.agree import agree, comparable
+from ..diagnosis.agree import agree, is_comparable
 from ..lines.search import Bounds, OutOfTime
 from ..result import ProvedLine
 from ..submission import AttemptSource, proved_line
@@ -102,7 +102,7 @@ def size_of(call: Call) -> tuple[bool, int]:
 
 
 def _questions(failure: Failure, reference: Runner, memory: Memory, run_checks: RunChecks) -> Questions:
-    found = [(e.call, reference.execute(e.call), e.reply) for e in failure.asked if comparable(e)]
+    found = [(e.call, reference.execute(e.call), e.reply) for e in failure.asked if is_comparable(e.call)]
     wrong = sorted((each for each in found if not agree(each[2], each[1])), key=lambda each: size_of(each[0]))
     asked = [Asked(memory.pack(call, call.dtype or failure.dtype), partial(agree, right)) for call, right, _ in wrong]
     skipped = {o.id for o in failure.outcomes if o.outcome == "skipped"}

@@ -12,7 +12,7 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import ReplayRunner, Replays
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange, target_of
-from ..diagnosis.agree import agree, comparable
+from ..diagnosis.agree import agree, is_comparable
 from ..diagnosis.bank import Bank
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED
@@ -124,7 +124,7 @@ def ways_of(
     """How the bank's misconceptions show themselves in functions. asked: the calls, with the attempt's replies."""
     calls: dict[tuple[str, bool], list[Exchange]] = {}
     for exchange in asked:
-        if comparable(exchange):
+        if is_comparable(exchange.call):
             calls.setdefault((target_of(exchange.call), is_right(exchange)), []).append(exchange)
     return Ways(
         mutants=lambda id_: _mutants(bank, id_, replays),

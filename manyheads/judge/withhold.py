@@ -91,21 +91,24 @@ def _given(value: object) -> Iterator[tuple[int, ...]]:
     """The shapes and the whole numbers in what a call gives to the attempt."""
     if isinstance(value, Tensor):
         yield tuple(value.shape)
-    elif isinstance(value, Call):
-        for part in (*value.given, *value.cotangents):
-            yield from _given(part)
-    elif isinstance(value, bool | str):
-        return
-    elif isinstance(value, int):
+    elif isinstance(value, int) and not isinstance(value, bool):
         yield (value,)
-    elif isinstance(value, Mapping):
-        yield from _given(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
+    else:
+        for part in _parts(value):
             yield from _given(part)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from _given(getattr(value, field.name))
+
+
+def _parts(value: object) -> Sequence[object]:
+    """The parts of a call, a mapping, a sequence or a dataclass."""
+    if isinstance(value, Call):
+        return (*value.given, *value.cotangents)
+    if isinstance(value, Mapping):
+        return (*value.values(),)
+    if isinstance(value, list | tuple):
+        return value
+    if dataclasses.is_dataclass(value):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    return ()
 
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:

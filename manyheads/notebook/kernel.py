@@ -22,8 +22,9 @@ from ..checks.implementation import LocalRunner
 from ..course import Course, Exercise, find_course, load_course
 from ..course.named import exercises_called, unknown
 from ..course.secret import FOLDER
+from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..public.file import Fingerprints, read
 from ..tools.example import Example
 from ..tools.source import Source
 from ..tools.telling import most_telling

@@ -13,9 +13,9 @@ from sys import modules
 from rich.console import Console
 
 from ..checks.local import LocalRecordingRunner
+from ..diagnosis.recording_file import read
 from ..errors import CourseFault
 from ..public.check import check_attempt
-from ..public.file import read
 from ..report.notebook import WIDTH
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult

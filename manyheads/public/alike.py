@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Set
 
-from .compared import Compared
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import Facet, ReplyFingerprint
+from ..diagnosis.recording import Fingerprints, RecordedMutant
 from .copies import is_of_copies
 from .facets import facets_of, is_silent
-from .file import Fingerprints, RecordedMutant
-from .fingerprint import Facet, ReplyFingerprint
 from .foreign_size import sizes_of
 
 MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from .compared import Compared
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import ReplyFingerprint
+from ..diagnosis.recording import Fingerprints
 from .facets import facets_of
-from .file import Fingerprints
-from .fingerprint import ReplyFingerprint
 
 Structure = tuple[object, ...]
 

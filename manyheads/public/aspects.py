@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import cycle, zip_longest
-from typing import Literal
 
 from ..box.worker.answers import Output
 from ..checks.answer import Answer, answers_of
 from ..checks.asserts import NONE, assert_finite, assert_matches, assert_shape
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.projection import with_extremes
-from .compared import Compared, first_of
+from ..diagnosis.compared import Compared, first_of
+from ..diagnosis.fingerprint import EVIDENCE, Facet
+from ..diagnosis.recording import Aspect
 from .devices import looks_at_no_numbers, on_another_device
-from .fingerprint import Facet
 from .gradients import (
     adjoint,
     argument_gradients,
@@ -36,12 +36,6 @@ from .metamorphic import (
     struck_otherwise,
     zeros_missed,
 )
-
-Aspect = Literal[
-    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "left", "struck",
-    "dropped", "values", "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
-    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "softmax", "square", "attributes",
-]  # fmt: skip
 
 
 def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:
@@ -219,12 +213,5 @@ _OF_ONE_CALL: dict[Aspect, Callable[[Compared], None]] = {
     "argument_gradients": argument_gradients,
     "adjoint": adjoint,
     "device": _device,
-    "fused": _is_as_recorded(
-        "fused", "the fused function is used where the math should be written out, or the other way round"
-    ),
-    "softmax": _is_as_recorded(
-        "softmax", "the library's softmax does what should be written out, or the other way round"
-    ),
-    "square": _is_as_recorded("square", "a tensor is made on the way in which two axes are as long as the sequence"),
-    "attributes": _is_as_recorded("attributes", "the module is made, or left, in another way than asked for"),
 }
+_OF_ONE_CALL |= {facet: _is_as_recorded(facet, evidence) for facet, evidence in EVIDENCE.items()}

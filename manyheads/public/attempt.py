@@ -6,6 +6,7 @@ from ..box.connection import AttemptEnded, End
 from ..box.level import Box
 from ..box.worker.limits import Limits
 from ..course import Exercise
+from ..diagnosis.recording import Fingerprints
 from ..judge.attempt import AttemptRunner
 from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
 from ..lines.search import Bounds
@@ -15,7 +16,6 @@ from ..submission.standing import told_of_file
 from .check import check_attempt, told_of, unloadable
 from .describe_exception import describe_exception
 from .endless import with_endless_line
-from .file import Fingerprints
 from .lines import WAITED_FOR, prove_own_lines
 from .own_checks import with_own_checks
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call
 from ..checks.recording import target_of
-from .compared import Compared
+from ..diagnosis.compared import Compared
+from ..diagnosis.recording import Fingerprints, RecordedMutant
 from .copies import is_of_copies
 from .facets import differs, facets_of
-from .file import Fingerprints, RecordedMutant
 
 SAME = 1e-6  # of the largest number
 

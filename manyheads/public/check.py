@@ -11,17 +11,17 @@ from ..checks.local import LocalRecordingRunner
 from ..checks.recording import target_of
 from ..checks.sanitize import sanitize
 from ..course import Exercise
+from ..diagnosis.compared import Compared, compared
 from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.recording import Content, Fingerprints, PublicCheck
 from ..judge.attempt import AttemptRunner
 from ..judge.located import with_start
 from ..result import CheckResult, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .aspects import compare
-from .compared import Compared, compared
 from .copies import settled
 from .describe_exception import describe_exception
 from .diagnosis import diagnose_from_recordings, named
-from .file import Fingerprints, PublicCheck
 from .functions import functions_of
 
 
@@ -75,10 +75,24 @@ def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exerci
             "score": sum(check.score for check in result.checks),
             "max_score": whole,
             "unseen": round(whole - visible, 9),
-            "unseen_checks": tuple(check.title for check in checks if check.id not in shown),
+            "unseen_checks": tuple(
+                check.title
+                for check in checks
+                if check.id not in shown and not _is_seen_otherwise(fingerprints.content, check.id, result)
+            ),
             "diagnosis": with_start(result.diagnosis, hint),
         }
     )
+
+
+def _is_seen_otherwise(content: Content, check: str, result: ExerciseResult) -> bool:
+    """Whether a named misconception fails this check, whichever mutant of it is meant: then it is no news to a student."""
+    if check not in content.hidden:
+        return False
+    place = content.hidden.index(check)
+    rows = list(zip(content.mutants, content.kills, strict=True))
+    fails = ({row[place] for mutant, row in rows if mutant.id == each.id} for each in result.diagnosis)
+    return {"1"} in list(fails)
 
 
 def _checks(

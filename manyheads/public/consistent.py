@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..course import CourseError
+from ..diagnosis.recording import Fingerprints
 from ..errors import restore
-from .file import Fingerprints
 
 
 def refuse_what_does_not_fit(fingerprints: Fingerprints, path: object) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..checks.explain import kind_of
-from .compared import Compared
-from .fingerprint import has_no_numbers
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import has_no_numbers
 
 HARD_CODED, BEHIND = "hard_coded_device", "mask_not_moved"
 

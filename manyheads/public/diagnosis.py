@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from ..checks.explain import is_unfinished
 from ..checks.recording import target_of
 from ..diagnosis.causes import can_cause
+from ..diagnosis.compared import Compared
 from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.fingerprint import has_no_numbers
 from ..diagnosis.guards import REFUSES, UNDIVIDED, Guard, guards_of
 from ..diagnosis.proven import proven_by
+from ..diagnosis.recording import Fingerprints, Words
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .alike import proven_by_place
 from .chance import proven_by_chance
-from .compared import Compared
 from .copies import is_of_copies
 from .devices import looks_at_no_numbers, on_another_device
 from .explaining import explain, explain_functions, without_unwritten_sizes
 from .facets import differs, facets_of
-from .file import Fingerprints, Words
-from .fingerprint import has_no_numbers
 from .meaning import proven_beside, proven_by_aspect
 from .pairs import Named
 from .parameters import proven_by_parameters, that_follow, without_more
@@ -29,7 +29,7 @@ from .ranks import proven_by_rank
 
 
 def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> Diagnosis:
-    """Exceptions that speak for themselves, then the mutants that answer as the attempt does.
+    """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
 
     What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
 
@@ -37,68 +37,112 @@ def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Comp
         seen: the replies, by the number of the recorded call.
         source: the attempt's text, "" where it is not at hand.
     """
-    empty = unwritten_names(source)
-    unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in empty}
-    written = {i: e for i, e in seen.items() if i not in unfinished}
-    mutates = any(each.reply.mutated for each in seen.values())
-    idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
-    written = {i: e for i, e in written.items() if i not in idle}
-    asked = {call for check in fingerprints.content.checks for call in check.calls} - idle - unfinished.keys()
-    raised = {i: name for i, each in written.items() if (name := _proven(each, mutates))}
-    answers = {i: proven_by_answer(fingerprints, i, each) for i, each in written.items() if i not in raised}
-    proven = {**proven_by_chance(fingerprints, written), **raised, **{i: name for i, name in answers.items() if name}}
-    unexplained = {i: e for i, e in written.items() if differs(fingerprints, i, e.found)}
-    if any(not is_of_copies(each.call) for each in unexplained.values()):
-        mixed = _of_several_faults(fingerprints, unexplained)
-        unexplained = {i: e for i, e in unexplained.items() if i not in mixed}
-        asked = asked - mixed
-    explained = explain(fingerprints, written, unexplained, asked, raised.keys())
-    explained = explained or explain_functions(fingerprints, written, unexplained, asked)
-    explained = without_unwritten_sizes(explained, written, unexplained, source)
-    refused = _refused_by_guards(written, source)
-    follows = any(i not in raised and written[i].right.raised is None for i in proven)
-    if (
-        refused
-        and not follows
-        and not _is_of_more(explained, refused, [i for i in unexplained if not answers.get(i)], answers.values())
-    ):
-        proven |= dict.fromkeys(refused, REFUSES)
-        raised |= dict.fromkeys(refused, REFUSES)
-        left = {i: e for i, e in unexplained.items() if i not in refused}
-        explained = explain(fingerprints, written, left, asked - refused.keys(), raised.keys()) if left else []
-    kept = {} if explained else proven_by_parameters(fingerprints, written)
-    if beside := without_more(written, kept):
-        differing = {i: e for i, e in beside.items() if i in unexplained and differs(fingerprints, i, e.found)}
-        explained = explain(fingerprints, beside, differing, asked, raised.keys()) if differing else []
-        proven = {**kept, **proven} if explained else proven
+    case = _Case(fingerprints, seen, source)
+    explained = explain(fingerprints, case.written, case.unexplained, case.asked, case.raised.keys())
+    explained = explained or explain_functions(fingerprints, case.written, case.unexplained, case.asked)
+    explained = without_unwritten_sizes(explained, case.written, case.unexplained, source)
+    explained = _behind_guards(case, explained)
+    explained = explained or _beside_parameters(case)
     if explained:
-        proven = {**proven_beside(fingerprints, written, {name for name, _ in explained}), **proven}
+        beside = proven_beside(fingerprints, case.written, {name for name, _ in explained})
+        case.proven = {**beside, **case.proven}
     else:
-        shown = {
-            **proven_by_rank(written, unexplained),
-            **proven_by_place(fingerprints, written, asked),
-            **proven_by_aspect(fingerprints, written),
-        }
-        following = that_follow(written, kept, raised)
-        raised = {i: name for i, name in raised.items() if i not in following}
-        proven = {**kept, **shown, **{i: name for i, name in proven.items() if i not in following}}
-    last = [UNTOUCHED if target_of(e.call) in empty else _proven(e, mutates) for e in unfinished.values()]
-    last = [each for each in last if each]
-    ids = list(dict.fromkeys(proven.values()))
+        _prove_more(case)
+    return _diagnosis(case, explained)
+
+
+class _Case:
+    """An attempt's replies, and what of them is to be explained.
+
+    unfinished: the calls that reach a function which is not written. written: the others, by their numbers.
+    asked: the calls that are compared with mutants'. unexplained: those in which the attempt differs from the reference.
+    raised, answers: the misconception that an exception, or an answer, proves by itself; raised is part of proven.
+    parameters: the same of parameters that are missing or too many.
+    """
+
+    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> None:
+        self.fingerprints, self.source = fingerprints, source
+        self.empty = unwritten_names(source)
+        self.mutates = any(each.reply.mutated for each in seen.values())
+        self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
+        written = {i: e for i, e in seen.items() if i not in self.unfinished}
+        idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
+        self.written = {i: e for i, e in written.items() if i not in idle}
+        calls = {call for check in fingerprints.content.checks for call in check.calls}
+        self.asked = calls - idle - self.unfinished.keys()
+        self.raised = {i: name for i, e in self.written.items() if (name := _proven(e, self.mutates))}
+        answers = {i: proven_by_answer(fingerprints, i, e) for i, e in self.written.items() if i not in self.raised}
+        self.answers = {i: name for i, name in answers.items() if name}
+        self.proven = {**proven_by_chance(fingerprints, self.written), **self.raised, **self.answers}
+        self.unexplained = {i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)}
+        if any(not is_of_copies(each.call) for each in self.unexplained.values()):
+            mixed = _of_several_faults(fingerprints, self.unexplained)
+            self.unexplained = {i: e for i, e in self.unexplained.items() if i not in mixed}
+            self.asked -= mixed
+        self.parameters: dict[int, str] = {}
+
+
+def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
+    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
+    refused = _refused_by_guards(case.written, case.source)
+    follows = any(i not in case.raised and case.written[i].right.raised is None for i in case.proven)
+    if not refused or follows:
+        return explained
+    others = [i for i in case.unexplained if i not in case.answers]
+    if _is_of_more(explained, refused, others, case.answers.values()):
+        return explained
+    case.proven |= dict.fromkeys(refused, REFUSES)
+    case.raised |= dict.fromkeys(refused, REFUSES)
+    left = {i: e for i, e in case.unexplained.items() if i not in refused}
+    asked = case.asked - refused.keys()
+    return explain(case.fingerprints, case.written, left, asked, case.raised.keys()) if left else []
+
+
+def _beside_parameters(case: _Case) -> list[Named]:
+    """Return what explains the values as though no parameter were too many, where those prove a mistake."""
+    case.parameters = proven_by_parameters(case.fingerprints, case.written)
+    beside = without_more(case.written, case.parameters)
+    differing = {i: e for i, e in beside.items() if i in case.unexplained and differs(case.fingerprints, i, e.found)}
+    explained = explain(case.fingerprints, beside, differing, case.asked, case.raised.keys()) if differing else []
+    if explained:
+        case.proven = {**case.parameters, **case.proven}
+    return explained
+
+
+def _prove_more(case: _Case) -> None:
+    """Take down what ranks, places and aspects prove where nobody's numbers are the attempt's."""
+    shown = {
+        **proven_by_rank(case.written, case.unexplained),
+        **proven_by_place(case.fingerprints, case.written, case.asked),
+        **proven_by_aspect(case.fingerprints, case.written),
+    }
+    following = that_follow(case.written, case.parameters, case.raised)
+    case.raised = {i: name for i, name in case.raised.items() if i not in following}
+    left = {i: name for i, name in case.proven.items() if i not in following}
+    case.proven = {**case.parameters, **shown, **left}
+
+
+def _diagnosis(case: _Case, explained: list[Named]) -> Diagnosis:
+    """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written."""
+    fingerprints = case.fingerprints
+    unwritten = [
+        UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
+    ]
+    last = list(filter(None, unwritten))
+    ids = list(dict.fromkeys(case.proven.values()))
     others: dict[str, tuple[str, ...]] = {}
     for name, same in explained:
-        if ids and not {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
-            continue
-        others.setdefault(name, same)  # two mutants of one misconception may explain two calls
-    rest = unexplained.keys() - proven.keys()
+        if {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
+            others.setdefault(name, same)  # two mutants of one misconception may explain two calls
+    wrong = case.unexplained.keys()
     # What a guard keeps from being run need not be explained.
     if (
         not explained
         and REFUSES not in ids
-        and not can_cause(ids, rest, unexplained.keys(), lambda: _differing(fingerprints, unexplained.keys(), asked))
+        and not can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
     ):
-        return Diagnosis(tuple(named(fingerprints, i) for i in dict.fromkeys(last)), _named(fingerprints, ids))
-    order = dict.fromkeys([*raised.values(), *others, *ids, *last])
+        return Diagnosis(_named(fingerprints, dict.fromkeys(last)), _named(fingerprints, ids))
+    order = dict.fromkeys([*case.raised.values(), *others, *ids, *last])
     return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
 
 
@@ -118,7 +162,7 @@ def _is_of_more(
     return not refused.keys() >= {*unexplained}
 
 
-def _named(fingerprints: Fingerprints, ids: Sequence[str]) -> tuple[Diagnosed, ...]:
+def _named(fingerprints: Fingerprints, ids: Iterable[str]) -> tuple[Diagnosed, ...]:
     return tuple(named(fingerprints, id_) for id_ in ids)
 
 
@@ -170,8 +214,9 @@ def _says_no_more(seen: Compared, others: Collection[Compared]) -> bool:
 
 
 def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Compared]) -> set[int]:
-    """The calls with dropout at work that no mutant answers as the attempt does: what another fault leaves of the numbers
-    may be in them, too, and the other calls tell them apart.
+    """Return the calls with dropout at work that no mutant answers as the attempt does.
+
+    What another fault leaves of the numbers may be in them, too, and the other calls tell them apart.
     """
     replies = fingerprints.content.replies
     return {

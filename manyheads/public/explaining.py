@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from ..checks.recording import target_of
+from ..diagnosis.compared import Compared
 from ..diagnosis.equal_sizes import WRONG_AXIS
 from ..diagnosis.own_sizes import HARD_CODED, MANY, has_written_size
+from ..diagnosis.recording import Fingerprints
 from .alike import due_to_acceptance
 from .chance import due_to_chance
-from .compared import Compared
 from .facets import is_silent, matches
-from .file import Fingerprints
 from .foreign_size import has_foreign_size
 from .pairs import Named, explaining_pair
 

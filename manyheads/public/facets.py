@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .compared import Compared
-from .file import Fingerprints
-from .fingerprint import Facet, ReplyFingerprint
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import Facet, ReplyFingerprint
+from ..diagnosis.recording import Fingerprints
 
 
 def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:

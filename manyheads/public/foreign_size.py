@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement
 from torch import Tensor
 
 from ..box.worker.messages import Build, Call, StandIn
-from .compared import Compared
+from ..diagnosis.compared import Compared
 
 _UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
 

@@ -11,15 +11,15 @@ from ..box.worker.messages import Build
 from ..checks.explain import is_undefined, kind_of, says_unwritten
 from ..checks.failed import AttemptRaised, CheckFailed
 from ..checks.recording import target_of
+from ..diagnosis.compared import Compared
 from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant
 from ..judge.functions import Seen, function_results, with_own_mistake, written_and_wrong
 from ..judge.located import Ways, located, with_titles
 from ..result import CheckResult, FunctionResult
 from .aspects import compare
-from .compared import Compared
 from .describe_exception import describe_exception
 from .facets import differs, facets_of
-from .file import Fingerprints, PublicCheck, RecordedMutant
 from .proven import proven_by_answer
 
 

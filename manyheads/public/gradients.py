@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from ..checks.asserts import label
 from ..checks.failed import CheckFailed
-from .compared import Compared
-from .fingerprint import is_argument
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import is_argument
 
 ROUNDING = 1e-5  # of two sums that are equal where a gradient is that of a linear function
 
@@ -67,6 +69,6 @@ def _arrive(each: Compared, names: list[str]) -> None:
 def _agree(each: Compared, names: list[str]) -> None:
     mine = {name: each.found.gradients.get(name) for name in names}
     right = {name: each.right.gradients[name] for name in names}
-    found, expected = (r.model_copy(update={"gradients": g}) for r, g in ((each.found, mine), (each.right, right)))
+    found, expected = (replace(r, gradients=g) for r, g in ((each.found, mine), (each.right, right)))
     if not found.agrees(expected, ("gradients",)):
         raise CheckFailed("the gradients differ from the expected ones")

@@ -10,6 +10,8 @@ from ..box.worker.answers import Reply
 from ..box.worker.limits import Limits
 from ..checks.cast import cast
 from ..checks.recording import Exchange, target_of
+from ..diagnosis.fingerprint import fingerprint_beside
+from ..diagnosis.recording import Fingerprints
 from ..judge.attempt import AttemptRunner
 from ..judge.edited import Asked, Questions, mending_edits
 from ..judge.lines import lines_of_exceptions, size_of, something_is_unwritten
@@ -19,8 +21,6 @@ from ..submission import AttemptSource, proved_line
 from .check import visible_results
 from .copies import settled
 from .facets import differs
-from .file import Fingerprints
-from .fingerprint import fingerprint_beside
 
 WAITED_FOR = Bounds(seconds=5.0)  # a student waits
 _SEARCHED = ("passed", "failed", "error")

@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from torch import Tensor
 
-from .aspects import Aspect, is_broken, pairs_of
-from .compared import Compared
-from .file import Ask, Fingerprints, PublicCheck
-from .fingerprint import Facet
+from ..diagnosis.compared import Compared
+from ..diagnosis.recording import Ask, Aspect, Fingerprints, PublicCheck
+from .aspects import is_broken, pairs_of
 from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
 
-_FACETS: Mapping[Aspect, Facet] = {"attributes": "attributes", "mutated": "mutated", "fused": "fused"}
+_BESIDE = ("attributes", "mutated", "fused")  # facets that no wrong number changes
 # What the numbers can tell of a broken aspect that mutants of several misconceptions break.
 _BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Compared]], bool]]] = {
     "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
@@ -64,11 +63,11 @@ def proven_beside(
     mutants = [mutant for mutant in fingerprints.content.mutants if mutant.id in explained]
     asks = (ask for check in fingerprints.content.visible if not check.is_last for ask in check.asks)
     found: dict[int, str] = {}
-    for ask in (each for each in asks if each.means and each.aspect in _FACETS):
+    for ask in (each for each in asks if each.means and each.aspect in _BESIDE):
         for (i,) in ask.calls:
-            right, facet = fingerprints.content.right(i), _FACETS[ask.aspect]
+            right = fingerprints.content.right(i)
             answers = [fingerprints.content.answer(mutant, i) for mutant in mutants]
-            innocent = all(answer is not None and answer.agrees(right, (facet,)) for answer in answers)
+            innocent = all(answer is not None and answer.agrees(right, (ask.aspect,)) for answer in answers)
             if innocent and i in seen and is_broken(ask.aspect, [seen[i]]):
                 found.setdefault(i, ask.means)
     return found

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from torch import Tensor
 
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import ReplyFingerprint
+from ..diagnosis.recording import Fingerprints
 from ..diagnosis.sketch import Sketches, brief, brief_numbers
 from .apart import explaining_apart
-from .compared import Compared
 from .facets import is_silent, matches
-from .file import Fingerprints
-from .fingerprint import ReplyFingerprint
 
 DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
 VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
@@ -64,7 +64,8 @@ def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
 
 def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -> Iterator[tuple[int, int]]:
     """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of no mutant alone."""
-    pairs = fingerprints.pairs
+    mutants = fingerprints.content.mutants
+    pairs = fingerprints.pairs.at(fingerprints.pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
     for index in pairs.probe.unique().tolist():
         seen = differing.get(index)
         if seen is not None and _has_weights(seen.found, seen.right) and not _return_alike(seen.found, seen.right):
@@ -75,7 +76,8 @@ def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -
             ):
                 continue
             for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
-                if all(_has_its_weights(fingerprints, m, index, seen) for m in pair):
+                has_weights = all(_has_its_weights(fingerprints, m, index, seen) for m in pair)
+                if has_weights and mutants[pair[0]].id != mutants[pair[1]].id:
                     yield pair
 
 

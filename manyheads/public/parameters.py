@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ..checks.explain import is_dtype_fault
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import ReplyFingerprint
+from ..diagnosis.recording import Fingerprints
 from ..submission.unwritten import UNTOUCHED
-from .compared import Compared
-from .file import Fingerprints
-from .fingerprint import ReplyFingerprint
 
 Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
 
@@ -52,7 +52,7 @@ def _without_more(seen: Compared) -> Compared:
     right, found = seen.right, seen.found
     gradients = {name: each for name, each in found.gradients.items() if name in right.gradients}
     parameters = {name: found.parameters[name] for name in right.parameters}
-    return replace(seen, found=found.model_copy(update={"gradients": gradients, "parameters": parameters}))
+    return replace(seen, found=replace(found, gradients=gradients, parameters=parameters))
 
 
 def that_follow(seen: Mapping[int, Compared], kept: Collection[int], raised: Collection[int]) -> set[int]:

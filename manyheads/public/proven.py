@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..checks.recording import target_of
+from ..diagnosis.compared import Compared
+from ..diagnosis.fingerprint import TWIN, ReplyFingerprint
 from ..diagnosis.proven import MUTATED
-from .compared import Compared
+from ..diagnosis.recording import Fingerprints, RecordedMutant
 from .devices import fault_of_device
-from .file import Fingerprints, RecordedMutant
-from .fingerprint import TWIN, ReplyFingerprint
 
 
 def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 
 from ..checks.explain import is_refusal
 from ..checks.recording import target_of
+from ..diagnosis.compared import Compared
 from ..diagnosis.own_sizes import HARD_CODED
 from ..diagnosis.ranks import rank_of
-from .compared import Compared
 
 
 def proven_by_rank(written: Mapping[int, Compared], unexplained: Collection[int]) -> dict[int, str]:

@@ -101,8 +101,9 @@ def _total(result: ExerciseResult) -> str:
     if not result.unseen:
         return ""
     seen = f"{points(result.max_score - result.unseen)} of {points(result.max_score)} points are seen here"
-    about = f": {'; '.join(result.unseen_checks)}" if result.unseen_checks else ""
-    return f"{seen}; {points(result.unseen)} is for what only grading sees{about}."
+    if not result.unseen_checks:
+        return f"{seen}; {points(result.unseen)} only grading gives."
+    return f"{seen}; {points(result.unseen)} is for what only grading sees: {'; '.join(result.unseen_checks)}."
 
 
 def points(value: float) -> str:

@@ -15,9 +15,9 @@ from ..checks.marks import Layer
 from ..checks.recording import target_of
 from ..course import Exercise
 from ..course.shapes import Axis, Signature
+from ..diagnosis.compared import Expected
+from ..diagnosis.recording import Fingerprints, returns_several
 from ..diagnosis.resize import asks_again
-from ..public.compared import Expected
-from ..public.file import Fingerprints, returns_several
 from .axes import SAME, Axes, axes_of
 from .example import Example
 from .grid import grid_of

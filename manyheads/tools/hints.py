@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..diagnosis.recording import Content
 from ..judge.functions import STUB_ENDS
-from ..public.file import Content
 from ..result import Diagnosed, ExerciseResult, Outcome
 from ..submission.unwritten import UNTOUCHED
 

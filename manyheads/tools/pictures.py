@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..box.level import Box
 from ..course import Course, Exercise
-from ..public.file import read
+from ..diagnosis.recording_file import read
 from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, code_digest, read_exercise
 from .bands import Band

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..box.worker.answers import Output, Reply
 from ..checks.answer import Answer
 from ..checks.failed import CheckFailed
-from ..public.fingerprint import tensor_fingerprint
+from ..diagnosis.fingerprint import tensor_fingerprint
 from .example import Example
 
 

@@ -153,11 +153,7 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
             continue
         table = first_table(crop)
         if current is None or not current.is_again(site, step, table):
-            tile = _placed(step, table, products, factors.get(site)) if table.dim() == 2 else None
-            if tile is not None and _is_maximum(tile.box, found):
-                tile = None
-            if tile is not None:
-                factors[site] = tile.place.factor
+            tile = _new_tile(step, table, products, factors, site, found)
             if tile is not None and (current is None or current.box != tile.box):
                 current = tile
                 found.append(tile)
@@ -170,6 +166,17 @@ def _tiles(traced: Traced, products: Tensor) -> tuple[list[_Tile], bool]:
         if current is not None:
             current.note(site, crop, table)
     return found, bool(factors.keys() & lost)
+
+
+def _new_tile(
+    step: Step, table: Tensor, products: Tensor, factors: dict[_Site, float], site: _Site, found: Sequence[_Tile]
+) -> _Tile | None:
+    """The tile that a table is, whose factor is noted for its site; None if it is none, or the maxima of one."""
+    tile = _placed(step, table, products, factors.get(site)) if table.dim() == 2 else None
+    if tile is None or _is_maximum(tile.box, found):
+        return None
+    factors[site] = tile.place.factor
+    return tile
 
 
 def _is_maximum(box: Box, found: Sequence[_Tile]) -> bool:

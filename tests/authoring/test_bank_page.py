@@ -22,7 +22,7 @@ from manyheads.judge.catalogue import Catalogue
 
 pytestmark = pytest.mark.recorded
 
-KILL_MATRIX = "grader/tables/running_mean.kill_matrix.json"
+RECORDING = "exercises/averages/fingerprints/01_running_mean.safetensors"
 CHECKS = "grader/checks/test_running_mean.py"
 BANK = "grader/misconceptions/running_mean.py"
 TEXTS = "grader/texts.yaml"
@@ -128,7 +128,7 @@ def test_words_are_shown_as_they_are(tiny_copy: Path) -> None:
         pytest.param(lambda folder: replace(folder, BANK, "MUTANTS", "# likely first\nMUTANTS"), False, id="a remark"),
         pytest.param(lambda folder: replace(folder, BANK, '"len(x)"', '"len(x) + 0"'), True, id="a mutant"),
         pytest.param(lambda folder: replace(folder, CHECKS, "integer(5, 9)", "integer(6, 9)"), True, id="a check"),
-        pytest.param(lambda folder: (folder / KILL_MATRIX).write_text("{}"), True, id="a record that cannot be read"),
+        pytest.param(lambda folder: (folder / RECORDING).write_text("{}"), True, id="a record that cannot be read"),
     ],
 )
 def test_mutants_are_run_again_where_something_changed_that_could_matter(
@@ -143,7 +143,7 @@ def test_mutants_are_run_again_where_something_changed_that_could_matter(
 
 
 def test_without_a_record_there_is_no_page(tiny_copy: Path) -> None:
-    (tiny_copy / KILL_MATRIX).unlink()
+    (tiny_copy / RECORDING).unlink()
     course = load_course(tiny_copy)
     with pytest.raises(CourseError, match=r"running_mean is not recorded\. Next: course r"):
         bank_page(course, Catalogue(course))
@@ -151,6 +151,6 @@ def test_without_a_record_there_is_no_page(tiny_copy: Path) -> None:
 
 def test_it_is_in_no_class_repository_and_none_that_holds_it_is_written(tiny: Course) -> None:
     files = bundle(tiny, [p for p in (tiny.root / "exercises").rglob("*") if p.is_file()], "@ada")
-    assert not [name for name in files if "misconceptions.md" in name or ".kill_matrix." in name]
+    assert not [name for name in files if "misconceptions.md" in name]
     assert not [name for name, content in files.items() if b"# The bank of misconceptions" in content[:100]]
     assert hidden_of(tiny).sentence(NAME, b"") == f"{NAME} is the instructor's alone"

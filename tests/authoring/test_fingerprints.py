@@ -14,7 +14,7 @@ from manyheads.authoring.known_replies import KnownReplies, Places
 from manyheads.authoring.recorded import RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
-from manyheads.public.fingerprint import TOLERANCE, ReplyFingerprint, fingerprint_of
+from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of
 
 CALL = Call("f", (torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64),))
 
@@ -23,7 +23,9 @@ def calls(call: Call = CALL) -> RecordedCalls:
     """One recorded call, of a reference that returns its argument."""
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     groups = {"check": groups_of([0], [reply.outputs[0].tensor])}
-    return RecordedCalls((), ("check",), (call,), (reply,), (fingerprint_of(reply),), groups)
+    return RecordedCalls(
+        (), ("check",), (0,), (call,), (reply,), ((reply.outputs[0].tensor,),), (fingerprint_of(reply),), groups
+    )
 
 
 def places(*parts: list[object], call: Call = CALL) -> tuple[list[Places], tuple[ReplyFingerprint, ...]]:
@@ -105,7 +107,7 @@ def test_mutants_that_are_asked_part_by_part_are_stored_as_if_at_once() -> None:
 
 def test_a_chain_of_replies_each_the_same_as_the_next_is_stored_as_if_at_once() -> None:
     right = fingerprint_of(LocalRunner({"f": lambda x: 2 * x}).execute(CALL)).outputs[0]
-    step = 0.7 * TOLERANCE * right.norm / max(map(abs, right.projections))  # two such steps lead to another reply
+    step = 0.7 * SAME * right.norm / max(map(abs, right.projections))  # two such steps lead to another reply
     chain = [lambda x, k=k: 2 * (1 + k * step) * x for k in range(3)]
     assert places(chain)[0] == [(1,), (1,), (2,)]
     assert places(chain[:1], chain[1:]) == places(chain)

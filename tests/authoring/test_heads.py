@@ -13,7 +13,7 @@ from manyheads.authoring.heads import record_heads
 from manyheads.authoring.recordings import in_step
 from manyheads.box.worker.messages import Build
 from manyheads.course import load_course
-from manyheads.public.file import read
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.heads import Heads, key_of
 from manyheads.public.heads import read as read_heads
 from manyheads.tools.calls import examples

@@ -13,8 +13,8 @@ from manyheads.authoring.verify.trial import Trial, TrialRun
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis import load_bank
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.catalogue import Catalogue
-from manyheads.public.file import read
 from manyheads.result import Diagnosed
 
 pytestmark = pytest.mark.recorded

@@ -11,6 +11,7 @@ from manyheads.authoring.release import released_files, stray_files, write_relea
 from manyheads.authoring.strip import SourceError
 from manyheads.authoring.stub import stub_of
 from manyheads.course import CourseError, load_course
+from manyheads.errors import CourseFault
 from manyheads.judge.catalogue import Catalogue
 
 pytestmark = pytest.mark.recorded
@@ -128,3 +129,17 @@ def test_nothing_is_recorded_of_a_broken_reference(tiny_copy: Path, old: str, ne
         release(tiny_copy)
     assert ". Next: " in str(error.value)
     assert content(tiny_copy / "exercises") == before
+
+
+@pytest.mark.parametrize("text", ["", "MUTANTS = ()\n"], ids=["no file", "an empty tuple"])
+def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: str) -> None:
+    (exercise,) = load_course(tiny_copy).exercises
+    exercise.misconceptions.unlink()
+    if text:
+        exercise.misconceptions.write_text(text, encoding="utf-8")
+    with pytest.raises(CourseFault) as told:
+        release(tiny_copy)
+    assert str(told.value) == (
+        f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
+        "Next: write one in MUTANTS, then course release running_mean"
+    )

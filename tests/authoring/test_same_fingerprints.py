@@ -10,7 +10,8 @@ import pytest
 
 from manyheads.authoring.same_fingerprints import MOST_UNDECIDED, same_fingerprints
 from manyheads.course import load_course
-from manyheads.public.file import Content, Fingerprints, RecordedMutant, loaded, save
+from manyheads.diagnosis.recording import Content, Fingerprints, RecordedMutant
+from manyheads.diagnosis.recording_file import loaded, save
 
 pytestmark = pytest.mark.recorded
 
@@ -27,7 +28,7 @@ def known() -> Fingerprints:
 def with_mutant(content: Content, number: int, mutant: RecordedMutant) -> Content:
     mutants = list(content.mutants)
     mutants[number] = mutant
-    return content.model_copy(update={"mutants": tuple(mutants)})
+    return replace(content, mutants=tuple(mutants))
 
 
 def without(count: int) -> Callable[[Content], Content]:
@@ -39,7 +40,7 @@ def without(count: int) -> Callable[[Content], Content]:
             mutant = content.mutants[number]
             kept = tuple(answer if i >= left else None for i, answer in enumerate(mutant.answers))
             left -= sum(a is not None and b is None for a, b in zip(mutant.answers, kept, strict=True))
-            content = with_mutant(content, number, mutant.model_copy(update={"answers": kept}))
+            content = with_mutant(content, number, replace(mutant, answers=kept))
             if left <= 0:
                 break
         return content
@@ -52,27 +53,26 @@ def stored_twice(content: Content) -> Content:
     replies = ((*content.replies[0], content.replies[0][0]), *content.replies[1:])
     another = len(content.replies[0])
     mutants = tuple(
-        m.model_copy(update={"answers": (another if m.answers[0] == 0 else m.answers[0], *m.answers[1:])})
-        for m in content.mutants
+        replace(m, answers=(another if m.answers[0] == 0 else m.answers[0], *m.answers[1:])) for m in content.mutants
     )
-    return content.model_copy(update={"replies": replies, "mutants": mutants})
+    return replace(content, replies=replies, mutants=mutants)
 
 
 def answered_as_another(content: Content) -> Content:
     number, mutant = next((n, m) for n, m in enumerate(content.mutants) if m.answers[0])
-    return with_mutant(content, number, mutant.model_copy(update={"answers": (0, *mutant.answers[1:])}))
+    return with_mutant(content, number, replace(mutant, answers=(0, *mutant.answers[1:])))
 
 
 def named_otherwise(content: Content) -> Content:
-    return with_mutant(content, 0, content.mutants[0].model_copy(update={"id": "another"}))
+    return with_mutant(content, 0, replace(content.mutants[0], id="another"))
 
 
 def one_mutant_less(content: Content) -> Content:
-    return content.model_copy(update={"mutants": content.mutants[:-1]})
+    return replace(content, mutants=content.mutants[:-1])
 
 
 def one_check_less(content: Content) -> Content:
-    return content.model_copy(update={"checks": content.checks[:-1]})
+    return replace(content, checks=content.checks[:-1])
 
 
 @pytest.mark.parametrize("edit", [pytest.param(stored_twice), pytest.param(without(1), id="without_one_answer")])

@@ -14,17 +14,17 @@ import pytest
 from manyheads.authoring.engine_digest import engine_digest
 from manyheads.authoring.index import NAME
 from manyheads.authoring.kept import kept_file
-from manyheads.authoring.pairs import recorded_pairs
 from manyheads.authoring.recorded_calls import recorded_calls
-from manyheads.authoring.recordings import in_step
 from manyheads.authoring.release import Effort, Written, write_release
+from manyheads.authoring.same_fingerprints import same_fingerprints
 from manyheads.authoring.stub import stub_of
 from manyheads.authoring.verify.structure import verify_structure
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
+from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording_file import loaded, save
 from manyheads.judge.catalogue import Catalogue
-from manyheads.public.file import Fingerprints, loaded, save
 
 pytestmark = pytest.mark.journey
 
@@ -36,8 +36,6 @@ WRONG = "grader/wrong/running_mean/median.py"
 TEXTS = "grader/texts.yaml"
 SCRIPT = "exercises/averages/01_running_mean.py"
 FINGERPRINTS = "exercises/averages/fingerprints/01_running_mean.safetensors"
-TABLE = "grader/tables/running_mean.safetensors"
-KILL_MATRIX = "grader/tables/running_mean.kill_matrix.json"
 
 
 def release(folder: Path, *, fresh: bool = False) -> tuple[int, Written]:
@@ -132,7 +130,7 @@ def test_where_only_the_engine_changed_that_asks_no_mutant_none_is_asked(release
     before = content(released)
     index_with(released, made_from="by another engine")
     steps, written = release(released)
-    assert (steps, written.written) == (2, []), "the table and the files alone"
+    assert (steps, written.written) == (1, []), "the files alone"
     assert content(released) == before
 
 
@@ -147,9 +145,9 @@ def test_what_is_no_answer_of_a_mutants_is_renewed_without_asking_one(
     released: Path, change: Callable[[Path], object]
 ) -> None:
     change(released)
-    assert release(released)[0] == 2
+    assert release(released)[0] == 1
     kept = content(released)
-    assert release(released, fresh=True)[0] > 2
+    assert release(released, fresh=True)[0] > 1
     assert content(released) == kept
 
 
@@ -166,7 +164,7 @@ def test_a_record_of_the_mutants_that_was_made_from_something_else_is_made_again
     released: Path, change: Callable[[Path], object]
 ) -> None:
     change(released)
-    assert release(released)[0] > 2
+    assert release(released)[0] > 1
     made = content(released)
     release(released, fresh=True)
     assert content(released) == made
@@ -179,20 +177,19 @@ def test_records_of_the_real_course_are_kept_as_they_are(repository: Path, name:
     exercise = next(e for e in course.exercises if e.id == name)
     catalogue = Catalogue(course)
     recorded = recorded_calls(catalogue, exercise)
-    pairs = recorded_pairs(catalogue.tables.of(exercise), load_bank(exercise), recorded.calls)
-    assert len(pairs.first) > 1000
-    kept = kept_file(exercise, stub_of(exercise), recorded, pairs)
+    kept = kept_file(exercise, stub_of(exercise), recorded)
     assert kept is not None
-    assert in_step(exercise.fingerprints.read_bytes(), kept)
+    assert len(loaded(kept).pairs.first) > 1000
+    assert same_fingerprints(exercise.fingerprints.read_bytes(), kept)
 
 
 def without_mutants(there: Fingerprints) -> Fingerprints:
-    return dataclasses.replace(there, content=there.content.model_copy(update={"mutants": ()}))
+    return dataclasses.replace(there, content=dataclasses.replace(there.content, mutants=()))
 
 
 def with_another_answer(there: Fingerprints) -> Fingerprints:
     replies = tuple(each[::-1] for each in there.content.replies)
-    return dataclasses.replace(there, content=there.content.model_copy(update={"replies": replies}))
+    return dataclasses.replace(there, content=dataclasses.replace(there.content, replies=replies))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +216,7 @@ def test_a_record_whose_numbers_are_others_is_made_again(
     path.write_bytes(save(other(loaded(before))))
     files = json.loads((released / NAME).read_text(encoding="utf-8"))["running_mean"]["files"]
     index_with(released, made_from="x", files={**files, FINGERPRINTS: hashlib.sha256(path.read_bytes()).hexdigest()})
-    assert release(released)[0] == 2
+    assert release(released)[0] == 1
     assert path.read_bytes() == before
 
 
@@ -228,7 +225,7 @@ def test_what_no_file_is_made_from_makes_nothing_stale(released: Path) -> None:
     assert release(released)[0] == 0
 
 
-@pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS, TABLE, KILL_MATRIX])
+@pytest.mark.parametrize("name", [SCRIPT, FINGERPRINTS])
 @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-20] + b"0" * 20)])
 def test_a_file_that_is_missing_or_was_altered_is_made_again(
     released: Path, name: str, harm: Callable[[Path], object]
@@ -240,12 +237,13 @@ def test_a_file_that_is_missing_or_was_altered_is_made_again(
 
 
 def test_a_kill_matrix_with_another_row_under_the_right_key_is_made_again(released: Path) -> None:
-    before = (released / KILL_MATRIX).read_bytes()
-    matrix = json.loads(before)
-    matrix["mutants"][0] = matrix["mutants"][0].translate({48: 49, 49: 48})
-    (released / KILL_MATRIX).write_text(json.dumps(matrix), encoding="utf-8")
+    path = released / FINGERPRINTS
+    before = path.read_bytes()
+    known = loaded(before)
+    rows = (known.content.kills[0].translate({48: 49, 49: 48}), *known.content.kills[1:])
+    path.write_bytes(save(dataclasses.replace(known, content=dataclasses.replace(known.content, kills=rows))))
     release(released)
-    assert (released / KILL_MATRIX).read_bytes() == before
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("text", ["", "{}", "<<<<<<< HEAD\n", '{"running_mean": {"made_from": 1}}'])

@@ -13,8 +13,8 @@ from manyheads.authoring.verify.unfinished import verify_unfinished
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import load_bank
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.catalogue import Catalogue
-from manyheads.public.file import read
 from manyheads.result import Diagnosed
 
 pytestmark = pytest.mark.recorded

@@ -36,7 +36,7 @@ def course(tmp_path: Path) -> Path:
         "exercises/averages/01_mean.py", "exercises/averages/02_median.py", "exercises/sums/01_total.py",
         "grader/checks/test_median.py", "grader/checks/test_total.py", "grader/checks/_sizes.py",
         "grader/misconceptions/mean.py", "grader/misconceptions/median.py", "grader/misconceptions/total.py",
-        "grader/tables/mean.safetensors", "grader/tables/mean.kill_matrix.json", "grader/tables/released.json",
+        "exercises/averages/fingerprints/01_mean.safetensors", "grader/released.json",
         "grader/right/mean/loop.py",
     ):  # fmt: skip
         write(tmp_path / path, "import torch\n")
@@ -86,9 +86,8 @@ def changed(root: Path, change: Callable[[], object]) -> set[str]:
         ("grader/checks/test_median.py", {"median"}),
         ("grader/checks/__init__.py", {"mean", "median", "total"}),
         ("grader/misconceptions/mean.py", {"mean"}),
-        ("grader/tables/mean.safetensors", {"mean"}),
-        ("grader/tables/mean.kill_matrix.json", {"mean"}),
-        ("grader/tables/released.json", set()),
+        ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
+        ("grader/released.json", set()),
         ("grader/right/mean/loop.py", set()),
         ("solutions/averages/01_mean.py", {"mean"}),
         ("solutions/sums/01_total.py", {"total"}),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.names import Attempt, compare, text_of, unfinished, written
+from bench.names import Attempt, compare, figures, text_of, unfinished, written
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 
@@ -33,6 +33,22 @@ def test_what_was_won_lost_and_reordered_is_counted():
         "and on 1 of these the student's side has none",
         "new: 3 attempts; the two sides have other names, or another order, on 3, "
         "and on 1 of these the student's side has none",
+    ]
+
+
+def test_of_each_kind_it_is_counted_how_many_have_their_names():
+    found = {
+        "a: mutant 0 x": said(["x|y in f"], ["y|x in f"]),
+        "a: mutant 1 y": said(["x in f", "y in f"], []),
+        "a: pair 0 x and y": said(["y in f", "x in g"], ["x in g"]),
+        "a: right one": said([], []),
+        "a: edit 0 one a → b": said(["x in f"], []),
+    }
+    assert [row for row in figures(found) if "0 of 0" not in row][2:] == [
+        "| mutants, named first | 1 of 2 | 1 of 2 | 0 of 2 |",
+        "| pairs of mutants, both named | 1 of 1 | 0 of 1 | 0 of 1 |",
+        "| right attempts, unnamed | 1 of 1 | 1 of 1 | 1 of 1 |",
+        "| right attempts with a small edit, named | 1 of 1 | 0 of 1 | 0 of 1 |",
     ]
 
 

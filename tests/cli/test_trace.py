@@ -13,8 +13,8 @@ from manyheads.box.level import Box
 from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
 from manyheads.course import Course, Exercise
+from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
-from manyheads.public.file import read
 from manyheads.submission import AttemptSource
 from manyheads.tools.calls import examples
 from manyheads.tools.follow import Followed, follow

@@ -14,7 +14,7 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.diagnosis import Bank, Mutant, diagnose
-from manyheads.diagnosis.table import build_table
+from manyheads.diagnosis.table import table_without_recording
 
 Attend = Callable[[Tensor, Tensor], Tensor]
 
@@ -67,7 +67,7 @@ def test_the_name_of_what_only_raises(attempt: Attend, expected: list[str]) -> N
     right.check = "values"
     for call in calls:
         right.execute(call)
-    table = build_table(bank, REFERENCE, right.transcript)
+    table = table_without_recording(bank)
     failed = CheckOutcome("values", "attends", Layer.VALUES, 1.0, "", "failed", raised=exchanges[0].reply.raised)
     found = diagnose(bank, lambda: table, subject, REFERENCE, [failed], exchanges)
     assert [named.id for named in found.named] == expected

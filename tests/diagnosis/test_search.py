@@ -15,8 +15,7 @@ from manyheads.diagnosis import search
 from manyheads.diagnosis.bank import Bank, Mutant, Namespace
 from manyheads.diagnosis.pairs import members_of
 from manyheads.diagnosis.search import explain_values
-from manyheads.diagnosis.sketch import Sketches
-from manyheads.diagnosis.table import Pairs, Table
+from manyheads.diagnosis.table import table_without_recording
 
 
 def shifted(plus: float = 0.0, times: float = 1.0, power: int = 1) -> Namespace:
@@ -29,10 +28,9 @@ CHANGES: tuple[dict[str, float], ...] = (
     {"power": 2},
 )
 BANK = Bank(shifted, tuple(Mutant("+".join(change), change, shifted(**change)) for change in CHANGES), {})
-NONE = torch.zeros(0)
 # Without a probe nothing is ruled out: pairs come in the order of their classes, the first with nine combinations.
-TABLE = Table(
-    (), ((0, 1, 2), (3, 4, 5), (6,)), (), torch.ones(3, 0).bool(), Pairs(NONE, NONE, NONE, Sketches(NONE, NONE, NONE))
+TABLE = dataclasses.replace(
+    table_without_recording(BANK), classes=((0, 1, 2), (3, 4, 5), (6,)), silent=torch.ones(3, 0).bool()
 )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.submission import AttemptSource
 from tests.grader.changes import NO_SEARCH
 from tests.grader.test_where_code_stands import ABOVE, ATTEND, heads

@@ -9,9 +9,9 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade import Judge
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.submission import AttemptSource
 
 EXERCISES = load_course(Path(__file__).parents[2]).exercises

@@ -8,9 +8,9 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade import Judge
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.report.functions import function_reports
 from manyheads.submission import AttemptSource
 from manyheads.submission.notebook import read_notebook

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, Call, DeviceArgument
 from manyheads.checks.cast import cast
 from manyheads.checks.marks import Layer, check
-from manyheads.checks.recording import Exchange
-from manyheads.diagnosis.agree import comparable
+from manyheads.diagnosis.agree import is_comparable
 from manyheads.judge.run_checks import HiddenChecks
 
 CHECKS = '''
@@ -72,4 +70,4 @@ X = torch.ones(2)
     ],
 )
 def test_what_only_a_device_shows_is_never_compared_with_mutants(call: Call, expected: bool) -> None:
-    assert comparable(Exchange("check", call, Reply())) is expected
+    assert is_comparable(call) is expected

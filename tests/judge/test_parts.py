@@ -14,9 +14,9 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
+from manyheads.diagnosis.recording_file import read
 from manyheads.judge.grade import Judge, Settings
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission.read import read_file
 

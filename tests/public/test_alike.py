@@ -11,8 +11,9 @@ import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
+from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.check import check_attempt
-from manyheads.public.file import Fingerprints, read
 from manyheads.result import ExerciseResult
 from tests.edited import edited
 from tests.public.told_at_home import SCORES
@@ -128,7 +129,7 @@ def test_what_an_aspect_means_names_it(monkeypatch: pytest.MonkeyPatch, old: str
         )
         for check in found.content.checks
     ]
-    found = dataclasses.replace(found, content=found.content.model_copy(update={"checks": tuple(checks)}))
+    found = dataclasses.replace(found, content=dataclasses.replace(found.content, checks=tuple(checks)))
     source = MEASURE.replace("SOLUTION", repr(str(exercise.solution)))
     source = source.replace(f"y{old}.max()", "y.max()") if old else source
     assert [each.id for each in checked(monkeypatch, found, source).diagnosis] == named

@@ -12,9 +12,9 @@ from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.failed import AttemptRaised, CheckFailed
 from manyheads.checks.implementation import LocalRunner
+from manyheads.diagnosis.compared import Compared
+from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.public.aspects import Aspect, compare
-from manyheads.public.compared import Compared
-from manyheads.public.fingerprint import fingerprint_of
 
 X = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
 

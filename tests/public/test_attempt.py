@@ -6,9 +6,9 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Assignment, Course, Exercise
+from manyheads.diagnosis.recording_file import read
 from manyheads.lines.search import Bounds
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.result import ProvedLine
 from manyheads.submission import AttemptSource
 

@@ -20,10 +20,11 @@ from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import Assignment, Course, CourseError, Exercise
 from manyheads.diagnosis import Mutant, load_bank
+from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside
+from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording_file import read, save
 from manyheads.judge.attempt import AttemptRunner
 from manyheads.public.check import check_attempt
-from manyheads.public.file import Fingerprints, read, save
-from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_beside
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource, code_digest
 
@@ -72,7 +73,8 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
     path = tmp_path / "f.safetensors"
     path.write_bytes(save(fingerprints))
     again = read(path)
-    assert again.content == fingerprints.content
+    as_lists = [replace(each.content, replies=[*map(tuple, each.content.replies)]) for each in (again, fingerprints)]
+    assert as_lists[0] == as_lists[1]
     assert len(again.calls) == len(again.expected) == len(again.content.replies)
     for mine, theirs in zip(again.calls, fingerprints.calls, strict=True):
         assert (mine.subject, mine.runs, mine.seed, mine.kwargs) == (theirs.subject, theirs.runs, theirs.seed, {})
@@ -86,7 +88,7 @@ def test_what_is_saved_is_what_is_read(fingerprints: Fingerprints, tmp_path: Pat
         pytest.param(lambda data: data[:-1], id="a file that was cut off"),
         pytest.param(lambda data: b"version https://git-lfs.github.com/spec/v1\n", id="a pointer to a file"),
         pytest.param(lambda data: data.replace(b"running_mean", b"running\0mean", 1), id="a header that is no JSON"),
-        pytest.param(lambda data: re.sub(rb'(format\\": )\d', rb"\g<1>9", data, count=1), id="a format of another day"),
+        pytest.param(lambda data: re.sub(rb'(format\\":)\d', rb"\g<1>9", data, count=1), id="a format of another day"),
         pytest.param(lambda data: data.replace(b"expected", b"expekted", 1), id="an entry that is missing"),
     ],
 )
@@ -281,7 +283,7 @@ def test_a_recorded_call_that_no_check_asks_is_held_against_nobody(
 ) -> None:
     content = fingerprints.content
     checks = tuple(check for check in content.checks if check.id != "gradients")  # its call stays in the file
-    fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
+    fewer = replace(fingerprints, content=replace(content, checks=checks))
     wrong = next(m for m in mutants if m.id == "counts_all")
     assert names(check_attempt(fewer, LocalRecordingRunner(wrong.namespace))) == ["counts_all"]
 
@@ -293,7 +295,7 @@ def test_a_check_that_recordings_cannot_decide_is_left_to_the_grading_and_that_i
     checks = tuple(
         check.model_copy(update={"asks": ()}) if check.id == "gradients" else check for check in content.checks
     )
-    fewer = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
+    fewer = replace(fingerprints, content=replace(content, checks=checks))
     result = check_attempt(fewer, LocalRecordingRunner(namespace_of(RIGHT[0])))
     assert (result.score, result.max_score, result.unseen) == (3, 4, 1)
     assert result.unseen_checks == ("lets gradients through",)
@@ -306,7 +308,7 @@ def test_what_is_asked_last_is_asked_of_attempts_alone_that_pass_all_before(
     content = fingerprints.content
     last = content.visible[-1]
     checks = tuple(c.model_copy(update={"is_last": True}) if c.id == last.id else c for c in content.checks)
-    changed = replace(fingerprints, content=content.model_copy(update={"checks": checks}))
+    changed = replace(fingerprints, content=replace(content, checks=checks))
     right = check_attempt(changed, LocalRecordingRunner(namespace_of(RIGHT[0])))
     assert last.id in {check.id for check in right.checks}
     told = set()

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from manyheads.course import CourseError
+from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.consistent import refuse_what_does_not_fit
-from manyheads.public.file import Fingerprints, read
 
 from .test_check import FILE
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.recorded
 def changed(part: str) -> Callable[[Fingerprints], Fingerprints]:
     def change(fingerprints: Fingerprints) -> Fingerprints:
         content = fingerprints.content
-        return replace(fingerprints, content=content.model_copy(update={part: getattr(content, part)[:-1]}))
+        return replace(fingerprints, content=replace(content, **{part: getattr(content, part)[:-1]}))
 
     return change
 
@@ -29,9 +30,9 @@ def with_answer(index: int) -> Callable[[Fingerprints], Fingerprints]:
     def change(fingerprints: Fingerprints) -> Fingerprints:
         content = fingerprints.content
         first = content.mutants[0]
-        edited = first.model_copy(update={"answers": (index, *first.answers[1:])})
+        edited = replace(first, answers=(index, *first.answers[1:]))
         mutants = (edited, *content.mutants[1:])
-        return replace(fingerprints, content=content.model_copy(update={"mutants": mutants}))
+        return replace(fingerprints, content=replace(content, mutants=mutants))
 
     return change
 

@@ -7,9 +7,9 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.box.worker.limits import Limits
 from manyheads.course import Exercise
+from manyheads.diagnosis.recording_file import read
 from manyheads.public import endless
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.submission import AttemptSource
 
 HEAD = "import torch\nimport time\n\n\ndef running_mean(x):\n    i = 0\n"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
-from manyheads.public.fingerprint import TensorFingerprint, tensor_fingerprint
+from manyheads.diagnosis.fingerprint import TensorFingerprint, tensor_fingerprint
 
 pytestmark = pytest.mark.recorded
 
@@ -37,9 +39,9 @@ def test_a_huge_number_is_as_good_as_infinity_and_agrees_with_nothing_finite(hug
 
 @pytest.mark.parametrize("norm", [float("inf"), float("nan")])
 def test_a_recorded_norm_that_is_not_finite_agrees_with_itself_alone(norm: float) -> None:
-    """No recording made today has one; an older file may."""
+    """No recording that is made has one; a damaged file may."""
     odd = TensorFingerprint(kind="tensor", shape=(3, 4), projections=(float("-inf"), 0.0, 1.0, 2.0), norm=norm)
     assert odd.agrees(odd)
-    assert odd.agrees(odd.model_copy(deep=True))
+    assert odd.agrees(replace(odd))
     assert not odd.agrees(tensor_fingerprint(X))
     assert not tensor_fingerprint(X).agrees(odd)

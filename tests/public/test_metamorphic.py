@@ -12,8 +12,8 @@ import torch
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.marks import Layer
 from manyheads.course import load_course
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.check import check_attempt
-from manyheads.public.file import read
 from manyheads.public.metamorphic import (
     are_related,
     difference_is_another,

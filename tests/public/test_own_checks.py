@@ -9,10 +9,10 @@ import torch
 
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
+from manyheads.diagnosis.recording_file import read
 from manyheads.lines.search import Bounds
 from manyheads.public import own_checks
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 

@@ -13,10 +13,10 @@ from manyheads.box.worker.answers import Reply
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
+from manyheads.diagnosis.compared import compared
+from manyheads.diagnosis.fingerprint import TWIN
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.check import check_attempt
-from manyheads.public.compared import compared
-from manyheads.public.file import read
-from manyheads.public.fingerprint import TWIN
 from manyheads.public.proven import proven_by_answer
 from tests.public.told_at_home import checked, exercise
 
@@ -112,7 +112,7 @@ def test_a_module_of_other_sizes_than_asked_for_is_named() -> None:
     found = read(exercise.fingerprints)
     twins = [i for i in range(len(found.calls)) if TWIN in found.content.right(i).attributes]
     right = compared(found.calls[twins[0]], found.content.right(twins[0]), (), Reply())
-    other = dataclasses.replace(right, found=right.right.model_copy(update={"attributes": {}}))
+    other = dataclasses.replace(right, found=dataclasses.replace(right.right, attributes={}))
     asked = [ask.calls for check in found.content.checks for ask in check.asks if ask.aspect == "attributes"]
     named = {proven_by_answer(found, i, other) for groups in asked for (i,) in groups if i in twins}
     assert named == {"gpt2_sizes"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from manyheads.box.level import Box
+from manyheads.diagnosis.recording_file import read
 from manyheads.lines.search import Bounds
 from manyheads.public.attempt import check_source
-from manyheads.public.file import read
 from manyheads.submission import AttemptSource
 from tests.public.told_at_home import COURSE, checked, exercise
 

@@ -10,8 +10,8 @@ import pytest
 
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.course import Exercise, load_course
+from manyheads.diagnosis.recording_file import read
 from manyheads.public.check import check_attempt
-from manyheads.public.file import read
 from manyheads.result import ExerciseResult
 
 COURSE = load_course(Path(__file__).parents[2])

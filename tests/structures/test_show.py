@@ -9,7 +9,7 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise
-from manyheads.public.file import read
+from manyheads.diagnosis.recording_file import read
 from manyheads.submission import AttemptSource
 from manyheads.tools.bands import summary
 from manyheads.tools.calls import examples

@@ -9,8 +9,8 @@ import torch
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.trusted import namespace_of
 from manyheads.course import Exercise
+from manyheads.diagnosis.recording_file import read
 from manyheads.diagnosis.resize import layouts, sizes_of
-from manyheads.public.file import read
 from tests.structures.conftest import Graded
 
 FIXED = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise, load_course
-from manyheads.public.file import read
+from manyheads.diagnosis.recording_file import read
 from manyheads.tools.calls import examples
 from manyheads.tools.example import Example
 from manyheads.tools.recorded import with_recorded

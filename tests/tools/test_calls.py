@@ -14,8 +14,8 @@ from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.marks import Layer
 from manyheads.course import Assignment, Exercise
 from manyheads.course.file import AssignmentRow, ExerciseRow
-from manyheads.public.file import Content, Fingerprints, PublicCheck
-from manyheads.public.fingerprint import ReplyFingerprint
+from manyheads.diagnosis.fingerprint import ReplyFingerprint
+from manyheads.diagnosis.recording import Content, Fingerprints, PublicCheck
 from manyheads.tools.calls import examples
 from manyheads.tools.example import Example
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.public.file import Content, Words
+from manyheads.diagnosis.recording import Content, Words
 from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome
 from manyheads.tools.hints import Hint, next_hint, next_step
 

@@ -12,8 +12,8 @@ from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
 from manyheads.checks.trusted import namespace_of
+from manyheads.diagnosis.recording_file import read
 from manyheads.public import heads
-from manyheads.public.file import read
 from manyheads.tools.bands import Band, is_none, summary
 from manyheads.tools.calls import examples
 from manyheads.tools.crops import TABLES, TIMES

@@ -12,10 +12,10 @@ from ...checks.recording import Exchange
 from ...checks.trusted import namespace_of
 from ...course import Course, Exercise
 from ...diagnosis.agree import agree
+from ...diagnosis.recording_file import read
 from ...judge.catalogue import Catalogue
 from ...judge.grade import Judge, Settings
 from ...public.attempt import check_source
-from ...public.file import read
 from ...report.words import out_of
 from ...result import ExerciseResult
 from ...submission import AttemptSource

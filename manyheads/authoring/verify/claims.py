@@ -2,46 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from ...box.level import Box
-from ...course import Course, Exercise
+from ...batch.orphan import end_with_parent
+from ...box.level import open_box
+from ...box.names import Level
+from ...course import Course, Exercise, load_course
+from ...errors import CourseFault
 from ...judge.catalogue import Catalogue
+from ..files import Released
+from ..release import released_files
 from .attempts import verify_attempts, verify_watched
 from .claim import Claim
 from .empty import verify_empty
-from .lines import verify_lines
+from .lines import all_lines, verify_lines
 from .mutants import verify_mutants
 from .silent import verify_silent
 from .structure import POINTS, verify_structure
 
 __all__ = ["Claim", "VerifyEffort", "verify_course"]
 
+LOST = "a process of course verify ended before it was done. Next: course verify"
+
 
 @dataclass(frozen=True)
 class VerifyEffort:
-    """How many cases to try."""
+    """How many cases to try, and in how many processes.
+
+    pairs: of mutants, for each exercise; None: all.
+    """
 
     seeds: int = 2
-    pairs: int | None = 40  # pairs of mutants for each exercise; None: all
+    pairs: int | None = 40
+    jobs: int = 1
 
 
-def verify_course(course: Course, box: Box, exercises: Sequence[Exercise], effort: VerifyEffort) -> Iterator[Claim]:
-    """Yield each claim as soon as it is tested. Raises what a broken course raises (CourseError, GraderFault, …).
+def verify_course(course: Course, exercises: Sequence[Exercise], effort: VerifyEffort) -> Iterator[Claim]:
+    """Yield each claim as soon as it and those before it are tested.
 
-    Where points do not add up, nothing is graded, so no other claim is tested.
+    Where points do not add up, nothing is graded, so no other claim is tested. Raises what a broken course raises
+    (CourseError, GraderFault, …).
     """
-    catalogue = Catalogue(course)
     some = len(exercises) < len(course.exercises)
-    for claim in verify_structure(course, catalogue, exercises if some else None):
-        yield claim
-        if claim.about == POINTS and not claim.kept:
-            return
-    for exercise in exercises:
-        yield from verify_mutants(course, catalogue, exercise, effort.pairs)
-    yield from verify_attempts(course, box, exercises, effort.seeds)
-    yield from (verify_watched(catalogue, exercise) for exercise in exercises)
-    yield from verify_silent(course, box, exercises)
-    yield from verify_empty(course, catalogue, box, exercises)
-    yield from verify_lines(course, box, exercises)
+    ids = [exercise.id for exercise in exercises]
+    tasks: list[tuple[Task, str]] = [(_released, id_) for id_ in ids]
+    tasks += [(task, id_) for id_ in ids for task in (_of_the_bank, _of_attempts)]
+    found: list[Claim] = []
+    with _results(course.root, tasks, effort) as results:
+        files = (file for _ in ids for file in next(results))
+        for claim in verify_structure(course, Catalogue(course), exercises if some else None, files):
+            yield claim
+            if claim.about == POINTS and not claim.kept:
+                return
+        for claims in results:
+            yield from claims
+            found += claims
+    if len(exercises) > 1:
+        yield all_lines(found)
+
+
+def _released(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Released]:
+    return list(released_files(course, Catalogue(course), [exercise]))
+
+
+def _of_the_bank(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
+    return list(verify_mutants(course, Catalogue(course), exercise, effort.pairs))
+
+
+def _of_attempts(course: Course, exercise: Exercise, effort: VerifyEffort) -> list[Claim]:
+    catalogue, alone = Catalogue(course), [exercise]
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        return [
+            *verify_attempts(course, box, alone, effort.seeds),
+            verify_watched(catalogue, exercise),
+            *verify_silent(course, box, alone),
+            *verify_empty(course, catalogue, box, alone),
+            *verify_lines(course, box, alone),
+        ]
+
+
+Task = Callable[[Course, Exercise, VerifyEffort], Sequence[Any]]
+
+
+@contextmanager
+def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort) -> Iterator[Iterator[Sequence[Any]]]:
+    """Give the results of tasks for exercises in their order. They begin when the first is asked for.
+
+    Raises CourseFault where a process is lost.
+    """
+    if effort.jobs == 1:
+        yield (_do(root, effort, task) for task in tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    try:
+        with ProcessPoolExecutor(effort.jobs, context, initializer=end_with_parent) as pool:
+
+            def results() -> Iterator[Sequence[Any]]:
+                yield from pool.map(partial(_do, root, effort), tasks)
+
+            try:
+                yield results()
+            finally:
+                for child in multiprocessing.active_children():
+                    child.kill()
+    except BrokenProcessPool:
+        raise CourseFault(LOST) from None
+
+
+def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> Sequence[Any]:
+    course, (do, id_) = load_course(root), task
+    return do(course, next(exercise for exercise in course.exercises if exercise.id == id_), effort)

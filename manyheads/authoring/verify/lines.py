@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -21,6 +21,7 @@ from .claim import SECRET, Claim
 FAULTS = 10  # for each exercise
 SHARE, SHARE_OF_ONE = 0.95, 0.8  # of all exercises' faults, and of one's, where two may be mended on three lines
 MEND = "see docs/diagnosis.md, The line"
+SAYS = "the line of a small fault is found"
 PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
 ANOTHER_SEED = 1
 _LOST = ("timeout", "crashed", "skipped", "missing")  # how no check of a fault may end
@@ -44,22 +45,25 @@ class Fault:
 
 
 def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> Iterator[Claim]:
-    """The claims about every exercise, and where there are several, about all of them together."""
+    """The claims about every exercise."""
     bench = LineBench(course, box, exercises, bounds)
-    held, total = 0, 0
     for exercise in exercises:
         faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
         told = [(fault, bench.told(exercise, fault)) for fault in faults]
         missed = tuple(f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere"))
         found = len(told) - len(missed)
-        yield Claim(exercise.id, "the line of a small fault is found", found, len(told), missed, SHARE_OF_ONE, MEND)
+        yield Claim(exercise.id, SAYS, found, len(told), missed, SHARE_OF_ONE, MEND)
         wrong = tuple(_label(fault) for fault, say in told if say == "wrong")
         yield Claim(
             exercise.id, "no line is told where nothing is wrong", len(told) - len(wrong), len(told), wrong, next=MEND
         )
-        held, total = held + found, total + len(told)
-    if len(exercises) > 1:
-        yield Claim("lines", "the lines of small faults are found", held, total, (), SHARE, MEND)
+
+
+def all_lines(claims: Iterable[Claim]) -> Claim:
+    """The claim about the lines of all exercises together, of which these claims are a part."""
+    found = [claim for claim in claims if claim.says == SAYS]
+    held, total = sum(claim.held for claim in found), sum(claim.total for claim in found)
+    return Claim("lines", "the lines of small faults are found", held, total, (), SHARE, MEND)
 
 
 class LineBench:

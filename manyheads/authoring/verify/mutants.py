@@ -11,9 +11,9 @@ from ...checks.outcome import CheckOutcome
 from ...course import Course, Exercise
 from ...diagnosis import Bank, Mutant, load_bank
 from ...diagnosis.kill_matrix import read_kill_matrix
+from ...diagnosis.recording_file import read
 from ...judge.catalogue import Catalogue
 from ...public.check import check_attempt
-from ...public.file import read
 from ...result import CheckResult, Diagnosed
 from ..kill_matrix import bits
 from .claim import Claim
@@ -88,7 +88,7 @@ def _recorded(course: Course, exercise: Exercise, bank: Bank, seen: Sequence[str
     """The claim that the kill matrix is right. It has no cases if the record is stale, which the claim about the page shows."""
     recorded = read_kill_matrix(exercise)
     pairs = list(zip(bank.mutants, seen, recorded.mutants, strict=True)) if recorded else []
-    path = exercise.kill_matrix.relative_to(course.root)
+    path = exercise.fingerprints.relative_to(course.root)
     failures = [f"{_label(m)} fails other checks" for m, a, b in pairs if a != b]
     says = "every mutant fails the recorded checks"
     return Claim(

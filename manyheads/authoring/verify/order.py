@@ -13,8 +13,8 @@ from torch import nn
 from ...checks.local import LocalRecordingRunner
 from ...course import Exercise
 from ...diagnosis import Bank, Mutant
+from ...diagnosis.recording import Fingerprints
 from ...public.check import check_attempt
-from ...public.file import Fingerprints
 from .claim import Claim
 from .trial import Namespace, Trial
 

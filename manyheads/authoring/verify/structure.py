@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 
 from ...course import Course
 from ...diagnosis import load_bank
+from ...diagnosis.recording_file import loaded
 from ...judge.catalogue import Catalogue
 from ...judge.collect import points_fault
-from ...public.file import loaded
+from ...judge.tables import is_current
 from ...tools.calls import examples
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
+from ..files import Released
 from ..index import Index, for_students
 from ..leaks import leaks
 from ..new import FILL
@@ -25,8 +27,12 @@ RELEASE = "course release"
 FILL_IN = "write what each asks for, in its place"
 
 
-def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises | None = None) -> Iterator[Claim]:
+def verify_structure(
+    course: Course, catalogue: Catalogue, exercises: Exercises | None = None, made: Iterable[Released] | None = None
+) -> Iterator[Claim]:
     """The claims about the whole course, or about these exercises, without the claim about stray files.
+
+    made: the files of these exercises as they must be, where somebody else makes them.
 
     Where points do not add up, nothing is graded, so no other claim is tested.
 
@@ -40,9 +46,9 @@ def verify_structure(course: Course, catalogue: Catalogue, exercises: Exercises 
     yield _words(named)
     yield _filled(course, named)
     yield from verify_lessons(course, named)
-    yield _tables(course, catalogue, named)
+    yield _recordings(course, named)
     yield _page(course, catalogue)
-    files = list(released_files(course, catalogue, named))
+    files = list(released_files(course, catalogue, named) if made is None else made)
     other = {f.path for f in files if not f.is_in_step()}
     stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if f.path in other]
     strays = stray_files(course, [file.path for file in files]) if exercises is None else []
@@ -103,14 +109,14 @@ def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
     return Claim(POINTS, says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
 
 
-def _tables(course: Course, catalogue: Catalogue, exercises: Exercises) -> Claim:
+def _recordings(course: Course, exercises: Exercises) -> Claim:
     stale = [
-        f"{e.table.relative_to(course.root)} is not made from the current files"
+        f"{e.fingerprints.relative_to(course.root)} is not made from the current files"
         for e in exercises
-        if not catalogue.tables.is_current(e)
+        if not is_current(e)
     ]
-    says = "every diagnosis table is current"
-    return Claim("tables", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)
+    says = "every recording is current"
+    return Claim("recordings", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)
 
 
 def _page(course: Course, catalogue: Catalogue) -> Claim:

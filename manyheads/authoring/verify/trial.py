@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from ...box.worker.limits import MIB
 from ...checks.local import LocalRecordingRunner
 from ...checks.outcome import CheckOutcome
+from ...checks.trusted import namespace_of
 from ...course import Exercise
 from ...diagnosis import Bank, diagnose
 from ...judge.catalogue import Catalogue
+from ...judge.memory import Memory, RememberingRunner
 from ...result import Diagnosed
 from ..kill_matrix import INPUTS
 
 Namespace = Mapping[str, object]
 Trial = Callable[[Namespace], tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]]
+REMEMBERED = 512 * MIB  # of trials of one exercise
 Behaviour = tuple[tuple[str, str, str], ...]
 
 
@@ -22,19 +27,25 @@ class TrialRun:
 
     def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank) -> None:
         self._catalogue, self._exercise, self._bank = catalogue, exercise, bank
-        self._reference, self._table = catalogue.reference(exercise), catalogue.tables.of(exercise)
+        # All trials are asked the same calls: what the reference and the mutants answer to them is remembered.
+        self._memory = Memory(REMEMBERED)
+        self._reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=self._memory)
+        self._table = catalogue.tables.of(exercise)
 
     def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
         """The outcomes of the checks, and the names."""
         subject = LocalRecordingRunner(namespace)
         outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
+        for call in self._table.calls:
+            self._memory.hold_as_it_is(call)
         found = diagnose(
             self._bank,
             lambda: self._table,
             subject,
             self._reference,
             outcomes,
-            list(subject.transcript),
+            [replace(exchange, call=self._memory.hold(exchange.call)) for exchange in subject.transcript],
+            replays=self._memory.replays,
             checks_failed_by=lambda: self._catalogue.tables.checks_failed_by(self._exercise),
         )
         return outcomes, found.named

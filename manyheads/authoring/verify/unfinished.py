@@ -9,8 +9,8 @@ from ...checks.local import LocalRecordingRunner
 from ...checks.recording import target_of
 from ...course import Exercise
 from ...diagnosis import Bank
+from ...diagnosis.recording import Fingerprints
 from ...public.check import check_attempt
-from ...public.file import Fingerprints
 from .claim import Claim
 from .trial import Namespace, Trial, behaviour_of, is_first
 

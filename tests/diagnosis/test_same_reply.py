@@ -7,9 +7,8 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.same_reply import is_same_reply
 from manyheads.box.worker.answers import Entry, ModuleFacts, Operations, Output, Raised, Reply
-from manyheads.public.fingerprint import ReplyFingerprint, fingerprint_of
+from manyheads.diagnosis.fingerprint import ReplyFingerprint, fingerprint_of, is_same_reply
 
 ONES = torch.ones(2, dtype=torch.float64)
 FACTS = ModuleFacts({"w": Entry((2,), "float32", "cpu")}, {}, True, False, (), {"heads": 2})
@@ -54,5 +53,5 @@ def test_all_that_a_fingerprint_has_is_looked_at() -> None:
     """What is added to fingerprints, and not here, is recorded as the reference's where the numbers are the same."""
     changed = [fingerprint_of(dataclasses.replace(REPLY, **case.values[0])) for case in OTHERS]  # type: ignore[arg-type]
     right = fingerprint_of(REPLY)
-    fields = ReplyFingerprint.model_fields
+    fields = [each.name for each in dataclasses.fields(ReplyFingerprint)]
     assert {name for each in changed for name in fields if getattr(each, name) != getattr(right, name)} == {*fields}

@@ -1,0 +1,290 @@
+"""Fingerprints of replies: enough to recognise a reply, without code and without the full values of mutants."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..box.worker.answers import Output, Raised, Reply
+from ..box.worker.messages import Build, Call
+from ..checks.explain import KINDS, is_refusal, kind_of
+from ..checks.projection import project
+
+TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors of many values
+SAME = (
+    TOLERANCE / 2
+)  # of two replies of which one is stored, so that what agrees with one of them agrees with the other
+STORED = 2 * TOLERANCE  # of two stored replies, each rounded to sixteen bits
+TWIN = "its twin"  # the attribute of a module that differs from its twin in weights only
+SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
+
+Facet = str  # a name of FACETS
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFingerprint:
+    """A tensor's shape and a few random projections. Tensors with the same fingerprint are the same to rounding."""
+
+    kind: str
+    shape: tuple[int, ...] | None = None
+    extremes: str = ""
+    projections: tuple[float, ...] = ()
+    norm: float = 0.0
+
+    def agrees(self, other: TensorFingerprint, tolerance: float = TOLERANCE) -> bool:
+        """Whether both are fingerprints of the same values, to rounding."""
+        if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
+            return False
+        if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values
+            return False
+        finite = math.isfinite(self.norm) and math.isfinite(other.norm)
+        if not finite and not _is_near(self.norm, other.norm, 0.0):
+            return False
+        bound = tolerance * max(self.norm, other.norm, SMALLEST) if finite else 0.0
+        return all(_is_near(a, b, bound) for a, b in zip(self.projections, other.projections, strict=True))
+
+
+def _is_near(a: float, b: float, bound: float) -> bool:
+    """Whether two numbers differ by at most `bound`. NaN and infinities equal only themselves."""
+    if math.isfinite(a) and math.isfinite(b):
+        return abs(a - b) <= bound
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def _dtypes(reply: Reply) -> tuple[str | None, ...]:
+    return tuple(output.dtype for output in reply.outputs)
+
+
+def _parameters(reply: Reply) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the first module's parameters, by name."""
+    return {name: entry.shape for name, entry in reply.modules[0].parameters.items()} if reply.modules else {}
+
+
+def _attributes(reply: Reply) -> dict[str, str]:
+    """Return the first module's attributes that were asked for, how it was left, and whether it is as its twin."""
+    if not reply.modules:
+        return {}
+    facts, seen = reply.modules[0], reply.operations
+    found = {name: str(value) for name, value in facts.attributes.items()}
+    if found:
+        found |= {"its mode": f"training={facts.training}", "its weights": f"changed={facts.changed}"}
+        found["gradients"] = f"recorded={bool(seen and seen.recorded)}"
+    return found | ({TWIN: "alike"} if facts.alike else {})
+
+
+def _is_fused(reply: Reply) -> bool:
+    return bool(reply.operations and reply.operations.fused)
+
+
+def _has_softmax(reply: Reply) -> bool:
+    """Return whether a kernel of softmax, or of its logarithm, did the work."""
+    return bool(reply.operations and any("softmax" in name for name in reply.operations.kernels))
+
+
+def _makes_a_square(reply: Reply) -> bool:
+    """Return whether a tensor on the way has the longest axis of the answers twice, or one more, or both in one axis."""
+    sizes = [size for output in reply.outputs for size in output.shape or ()]
+    if reply.operations is None or not sizes:
+        return False
+    T = max(sizes)
+    shapes = reply.operations.shapes
+    return T > 1 and any(
+        sum(size in (T, T + 1) for size in shape) > 1 or any(size and size % T**2 == 0 for size in shape)
+        for shape in shapes
+    )
+
+
+def _plain(of: Callable[[Reply], object], default: Any = None, evidence: str = "") -> Any:
+    """Declare a facet that is compared by equality, and how it is read off a reply.
+
+    It is recorded, compared and asked by visible checks without another line.
+
+    Args:
+        of: reads it off a reply.
+        default: what a reply without it has, an empty mapping if None.
+        evidence: what a student reads whose reply has another; "" where `public.aspects` says more.
+    """
+    metadata = {"of": of, "evidence": evidence}
+    return (
+        field(default_factory=dict, metadata=metadata) if default is None else field(default=default, metadata=metadata)
+    )
+
+
+@dataclass(frozen=True)
+class ReplyFingerprint:
+    """The fingerprint of a reply, facet by facet.
+
+    raised: None, "refused", "kind N" or "other". undefined: whether NaN is among the outputs, so that it depends on how
+    the formula is written which gradients are NaN.
+    """
+
+    raised: str | None = None
+    outputs: tuple[TensorFingerprint, ...] = ()
+    gradients: Mapping[str, TensorFingerprint | None] = field(default_factory=dict)
+    undefined: bool = False
+    dtype: tuple[str | None, ...] = _plain(_dtypes, ())
+    mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
+    parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
+    attributes: Mapping[str, str] = _plain(
+        _attributes, evidence="the module is made, or left, in another way than asked for"
+    )
+    fused: bool = _plain(
+        _is_fused, False, "the fused function is used where the math should be written out, or the other way round"
+    )
+    softmax: bool = _plain(
+        _has_softmax, False, "the library's softmax does what should be written out, or the other way round"
+    )
+    square: bool = _plain(
+        _makes_a_square, False, "a tensor is made on the way in which two axes are as long as the sequence"
+    )
+
+    def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
+        """Whether both agree in these facets. An exception of unknown kind agrees with nothing."""
+        if self.raised or other.raised:
+            return self.raised == other.raised != "other"
+        return all(self._agrees_in(facet, other) for facet in facets)
+
+    def is_same(
+        self, other: ReplyFingerprint, facets: tuple[Facet, ...] | None = None, tolerance: float = SAME
+    ) -> bool:
+        """Whether both are the same in these facets, or in all, numbers to rounding, so that storing one of them suffices."""
+        if self is other:
+            return True
+        if self.raised or other.raised:
+            return self.raised == other.raised
+        return all(self._agrees_in(facet, other, tolerance) for facet in facets or FACETS)
+
+    def _agrees_in(self, facet: Facet, other: ReplyFingerprint, tolerance: float = TOLERANCE) -> bool:
+        if facet == "outputs":
+            pairs = zip(self.outputs, other.outputs, strict=False)
+            return len(self.outputs) == len(other.outputs) and all(a.agrees(b, tolerance) for a, b in pairs)
+        if facet in ("gradients", "argument_gradients"):
+            if self.undefined and other.undefined:
+                return True
+            names, others = (
+                [name for name in each.gradients if facet == "gradients" or is_argument(name)] for each in (self, other)
+            )
+            return {*names} == {*others} and all(
+                _same_gradient(self.gradients[name], other.gradients[name], self, tolerance) for name in names
+            )
+        return bool(getattr(self, facet) == getattr(other, facet))
+
+
+PLAIN: Mapping[str, Callable[[Reply], object]] = {
+    each.name: each.metadata["of"] for each in fields(ReplyFingerprint) if "of" in each.metadata
+}
+EVIDENCE: Mapping[str, str] = {
+    each.name: text for each in fields(ReplyFingerprint) if (text := each.metadata.get("evidence"))
+}
+# In the order in which a check takes them to tell mutants apart: what a reply returns, then how it came about.
+FACETS: tuple[Facet, ...] = tuple(dict.fromkeys(["outputs", "dtype", "gradients", "argument_gradients", *PLAIN]))
+
+
+def fingerprint_of(reply: Reply) -> ReplyFingerprint:
+    """Return the fingerprint of a reply."""
+    facets: dict[str, Any] = {name: of(reply) for name, of in PLAIN.items()}
+    return ReplyFingerprint(
+        raised=None if reply.raised is None else _raised(reply.raised),
+        outputs=tuple(_tensor_fingerprint(o.kind, o.tensor, o.shape) for o in reply.outputs),
+        gradients={
+            name: None if g is None else _tensor_fingerprint("tensor", g, None) for name, g in reply.gradients.items()
+        },
+        undefined=any(o.tensor is not None and bool(o.tensor.isnan().any()) for o in reply.outputs),
+        **facets,
+    )
+
+
+def is_same_reply(a: Reply, b: Reply) -> bool:
+    """Return whether both have the same fingerprint because they are the same to the last bit, which is seen sooner.
+
+    False proves nothing: NaN equals nothing.
+    """
+    return (
+        a.raised is None
+        and b.raised is None
+        and len(a.outputs) == len(b.outputs)
+        and all(map(_is_same_output, a.outputs, b.outputs))
+        and a.gradients.keys() == b.gradients.keys()
+        and all(_is_same_tensor(each, b.gradients[name]) for name, each in a.gradients.items())
+        and all(of(a) == of(b) for of in PLAIN.values())
+    )
+
+
+def _is_same_output(a: Output, b: Output) -> bool:
+    return (a.kind, a.dtype, a.shape) == (b.kind, b.dtype, b.shape) and _is_same_tensor(a.tensor, b.tensor)
+
+
+def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    if (a.dtype, a.device, a.shape) != (b.dtype, b.device, b.shape) or a.device.type == "meta":
+        return False
+    return torch.equal(a, b)
+
+
+def has_no_numbers(reply: ReplyFingerprint) -> bool:
+    """Whether an answer is on the meta device."""
+    return any(output.shape is not None and not output.projections for output in reply.outputs)
+
+
+def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
+    """The fingerprint of an attempt's or a mutant's reply.
+
+    A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
+    Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
+    """
+    found, raised = fingerprint_of(reply), reply.raised
+    late = raised is not None and raised.stage == "call" and "RuntimeError" in raised.bases
+    if late and isinstance(call.subject, Build) and right.raised == "refused":
+        return replace(found, raised="refused")
+    if has_no_numbers(right):
+        return replace(found, outputs=tuple(_without_numbers(each) for each in found.outputs))
+    return found
+
+
+def _without_numbers(output: TensorFingerprint) -> TensorFingerprint:
+    if not output.projections:
+        return output
+    return TensorFingerprint(kind=output.kind, shape=output.shape, projections=(0.0,))
+
+
+def is_argument(name: str) -> bool:
+    """Whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
+    return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
+
+
+def _same_gradient(
+    a: TensorFingerprint | None, b: TensorFingerprint | None, whole: ReplyFingerprint, tolerance: float
+) -> bool:
+    if a is None or b is None:
+        return a is b
+    largest = max((g.norm for g in whole.gradients.values() if g is not None), default=0.0)
+    # So that a gradient that is zero in exact arithmetic is compared absolutely.
+    return replace(a, norm=largest).agrees(b, tolerance)
+
+
+def _raised(raised: Raised) -> str:
+    if is_refusal(raised):
+        return "refused"
+    kind = kind_of(raised)
+    return "other" if kind is None else f"kind {KINDS.index(kind)}"
+
+
+def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
+    """The fingerprint of a tensor."""
+    return _tensor_fingerprint("tensor", tensor, None)
+
+
+def _tensor_fingerprint(kind: str, tensor: Tensor | None, shape: tuple[int, ...] | None) -> TensorFingerprint:
+    if tensor is None:
+        return TensorFingerprint(kind=kind, shape=shape)
+    seen = project(tensor)
+    return TensorFingerprint(
+        kind=kind, shape=tuple(tensor.shape), extremes=seen.extremes, projections=seen.numbers, norm=seen.norm
+    )

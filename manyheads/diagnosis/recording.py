@@ -1,0 +1,177 @@
+"""What is recorded of an exercise: public calls, and how the reference, the mutants and pairs of them answer.
+
+A student's machine holds attempts against it. In grading it says which mutants are worth replaying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from ..box.worker.messages import Call
+from .agree import has_own_weights
+from .compared import Expected
+from .fingerprint import PLAIN, Facet, ReplyFingerprint
+from .pair_answers import Pairs, no_pairs
+
+_OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
+
+Aspect = str  # a name of ASPECTS
+_KNOWN_ASPECTS = (
+    "answered", "refused", "kind", "shape", "finite", "zeros", "stays", "moves", "parts", "difference", "left", "struck",
+    "dropped", "values", "values_of_a_kind", "dtype", "device", "parameters", "mutated", "gradients_arrive", "gradients",
+    "argument_gradients_arrive", "argument_gradients", "adjoint", "fused", "softmax", "square", "attributes",
+)  # fmt: skip
+# What a visible check may ask, in this order; every facet that is compared by equality is among them.
+ASPECTS: tuple[Aspect, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Ask(_Model):
+    """An aspect, and the groups of calls of which it is asked: one call, or two that are held together.
+
+    means: the misconception of all mutants that break it; "" where there are several.
+    """
+
+    aspect: Aspect
+    calls: tuple[tuple[int, ...], ...]
+    means: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """In a file, what an aspect means stands with these alone."""
+        found: dict[str, object] = serialize(self)
+        return {name: value for name, value in found.items() if value or name != "means"}
+
+
+class PublicCheck(_Model):
+    """A hidden check's recorded calls, and what of them is asked on a student's machine.
+
+    asks: empty where recordings cannot give the hidden check's verdict; its calls then serve the diagnosis alone.
+    is_last: whether it is asked after those that are not, only of attempts that pass all before it: it says nothing of others.
+    facets: by which a mutant is recognised in the replies.
+    """
+
+    id: str
+    title: str
+    layer: int
+    hint: str
+    points: float
+    calls: tuple[int, ...]
+    facets: tuple[Facet, ...]
+    asks: tuple[Ask, ...]
+    is_last: bool = False
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """In a file, that a check is asked last stands with these alone."""
+        found: dict[str, object] = serialize(self)
+        return {name: value for name, value in found.items() if value or name != "is_last"}
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """All calls: `calls`, whose answers must be the reference's, and those of relations that can be answered otherwise."""
+        return tuple(sorted({*self.calls, *(index for ask in self.asks for group in ask.calls for index in group)}))
+
+
+class Words(_Model):
+    """What a student reads about a misconception."""
+
+    title: str
+    explanation: str
+    hints: tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class RecordedMutant:
+    """A mutant: its misconception, and for each call the index of its reply fingerprint, None where its answer varies."""
+
+    id: str
+    answers: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A call that every attempt is asked in grading: its index, its check, and which of the check's comparable calls it is.
+
+    nth: from 0, among the calls that the check makes, also those that are too large to be recorded.
+    """
+
+    index: int
+    check: str
+    nth: int
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is known of the answers.
+
+    stub: the code digest of the untouched stub.
+    replies: for each call, the different replies to it, the reference's first.
+    probes: the calls that tell all mutants apart which can be told apart.
+    hidden: the ids of all hidden checks. kills: for each mutant, a "1" for each of them that it fails, and "0" for others.
+    classes: for each mutant the number of its class, whose members answer all comparable calls alike; -1 where it changes
+    no value.
+    """
+
+    exercise: str
+    stub: str
+    checks: tuple[PublicCheck, ...]
+    replies: Sequence[Sequence[ReplyFingerprint]]
+    mutants: tuple[RecordedMutant, ...]
+    words: Mapping[str, Words]
+    probes: tuple[Probe, ...] = ()
+    hidden: tuple[str, ...] = ()
+    kills: tuple[str, ...] = ()
+    classes: tuple[int, ...] = ()
+
+    @property
+    def visible(self) -> tuple[PublicCheck, ...]:
+        """The checks that `course check` runs."""
+        return tuple(check for check in self.checks if check.asks)
+
+    def right(self, call: int) -> ReplyFingerprint:
+        """The fingerprint of the reference's reply."""
+        return self.replies[call][0]
+
+    def answer(self, mutant: RecordedMutant, call: int) -> ReplyFingerprint | None:
+        """The fingerprint of a mutant's reply; None where it varies."""
+        index = mutant.answers[call]
+        return None if index is None else self.replies[call][index]
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """Everything that a student's machine knows about the answers: the calls, the reference's outputs, and the content.
+
+    pairs: of mutants, by their places in the content, on one of the calls.
+    key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
+    """
+
+    content: Content
+    calls: tuple[Call, ...]
+    expected: tuple[Expected, ...]  # what the reference returned to each call
+    pairs: Pairs = field(default_factory=no_pairs)
+    key: str = ""
+
+    @cached_property
+    def facets(self) -> dict[int, tuple[Facet, ...]]:
+        """By call, what is compared with mutants: no numbers that depend on weights which nobody gave."""
+        return {
+            i: tuple(f for f in check.facets if f not in _OF_WEIGHTS)
+            if has_own_weights(self.calls[i])
+            else check.facets
+            for check in reversed(self.content.checks)
+            for i in check.calls
+        }
+
+
+def returns_several(call: Call) -> bool:
+    """Whether a reply to this call has several outputs in one run."""
+    return bool(call.then) or not call.form.is_leaf

@@ -1,0 +1,354 @@
+"""The file of a recording: a safetensors file of columns, which holds data only.
+
+Replies have few structures (shapes, kinds, names of gradients) and many numbers: a reply is the number of its structure, and
+its numbers stand in columns beside those of all others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from ..box.worker import wire
+from ..box.worker.messages import Call
+from ..checks.explain import KINDS
+from ..checks.projection import PROJECTIONS
+from ..course import CourseError, Exercise
+from ..errors import restore
+from ..submission.digest import code_digest
+from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
+from .compared import Expected
+from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
+from .pair_answers import Pairs, no_pairs
+from .recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
+from .sketch import Sketches
+
+FORMAT = 7  # increase it when the format changes, or what is recorded
+_VARIES = -1  # in place of a reply's number
+
+
+def key_of(exercise: Exercise) -> str:
+    """Return a hash of all that the mutants' answers and the checks that they fail depend on, but for the engine."""
+    sources = (
+        *exercise.check_sources(),
+        exercise.checks.with_name("conftest.py"),
+        *exercise.mutant_sources(),
+        exercise.solution,
+    )
+    parts = [code_digest(path.read_text(encoding="utf-8")) if path.exists() else "" for path in sources]
+    parts += [repr(sorted(exercise.forms.items(), key=lambda item: item[0]))] if exercise.forms else []
+    parts += [f"{kind.type} {kind.pattern.pattern} {kind.meaning}" for kind in KINDS]
+    return hashlib.sha256("\0".join([str(FORMAT), *parts]).encode()).hexdigest()
+
+
+def save(fingerprints: Fingerprints) -> bytes:
+    """Return the bytes of the file, which are the same for the same content."""
+    content, columns = fingerprints.content, TensorColumns()
+    replies, reply_columns = _replies_body(content.replies)
+    body = {
+        "format": FORMAT,
+        "key": fingerprints.key,
+        "exercise": content.exercise,
+        "stub": content.stub,
+        "checks": [check.model_dump() for check in content.checks],
+        "words": {id_: words.model_dump() for id_, words in content.words.items()},
+        "mutants": [mutant.id for mutant in content.mutants],
+        "probes": [[probe.index, probe.check, probe.nth] for probe in content.probes],
+        "hidden": content.hidden,
+        "kills": content.kills,
+        "classes": content.classes,
+        "replies": replies,
+        "calls": [_stored(call, columns) for call in fingerprints.calls],
+        "expected": [
+            [None if each is None else columns.add(each) for each in expected] for expected in fingerprints.expected
+        ],
+        "tensors": columns.specs,
+    }
+    answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in content.mutants]
+    named = {
+        # One call after the other: most mutants answer most calls as the reference does.
+        "answers": narrow(torch.tensor(answers, dtype=torch.long).view(len(answers), len(fingerprints.calls)).T),
+        **columns.columns(),
+        **reply_columns,
+        **_pair_columns(fingerprints.pairs),
+    }
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+    return bytes(safetensors.torch.save({n: each.contiguous() for n, each in named.items()}, metadata={"body": text}))
+
+
+def read(path: Path) -> Fingerprints:
+    """Read a recording. Raises CourseError."""
+    try:
+        return loaded(path.read_bytes())  # `loaded` caches by content
+    except FileNotFoundError as error:
+        raise CourseError(
+            f"{path} is not here. {restore(path, 'an instructor who has not released it yet')}"
+        ) from error
+    except UNREADABLE as error:
+        problem = type(error).__name__
+        raise CourseError(f"{path} cannot be read ({problem}). {restore(path)}") from error
+
+
+# What reading bytes raises that are no recording, or a damaged one.
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, RuntimeError, SafetensorError)
+
+
+@lru_cache(maxsize=16)
+def loaded(data: bytes) -> Fingerprints:
+    """Parse the bytes that `save` made. Raises UNREADABLE."""
+    named = safetensors.torch.load(data)
+    length = int.from_bytes(data[:8], "little")
+    body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
+    if body["format"] != FORMAT:
+        raise ValueError("another format")
+    tensors = read_tensors(named, body["tensors"])
+    calls = tuple(_call(wire.from_body(each, tensors)) for each in body["calls"])
+    answers: list[list[int]] = named["answers"].T.tolist()
+    content = Content(
+        exercise=body["exercise"],
+        stub=body["stub"],
+        checks=tuple(map(PublicCheck.model_validate, body["checks"])),
+        replies=_Replies(body["replies"], named),
+        mutants=tuple(
+            RecordedMutant(id_, tuple(None if place == _VARIES else place for place in row))
+            for id_, row in zip(body["mutants"], answers, strict=True)
+        ),
+        words={id_: Words.model_validate(words) for id_, words in body["words"].items()},
+        probes=tuple(Probe(*probe) for probe in body["probes"]),
+        hidden=tuple(body["hidden"]),
+        kills=tuple(body["kills"]),
+        classes=tuple(body["classes"]),
+    )
+    expected: tuple[Expected, ...] = tuple(
+        tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
+    )
+    return Fingerprints(content, calls, expected, _pairs(named), body["key"])
+
+
+def key_in(path: Path) -> str:
+    """Return the key of the recording at this path; "" where there is none that can be read."""
+    try:
+        return loaded(path.read_bytes()).key
+    except UNREADABLE:
+        return ""
+
+
+def _call(value: object) -> Call:
+    if not isinstance(value, Call):
+        raise ValueError("not a recorded call")
+    return value
+
+
+def _stored(call: Call, columns: TensorColumns) -> object:
+    """Return the body of a call, whose tensors are put into the columns."""
+    tensors: list[Tensor] = []
+    body = wire.to_body(call, tensors)
+    places = [columns.add(tensor) for tensor in tensors]
+    return _renumbered(body, places)
+
+
+def _renumbered(body: Any, places: Sequence[int]) -> Any:
+    if isinstance(body, list):
+        return [_renumbered(each, places) for each in body]
+    if not isinstance(body, dict):
+        return body
+    if body.get("$") == "tensor":
+        return {"$": "tensor", "index": places[body["index"]]}
+    return {name: _renumbered(each, places) for name, each in body.items()}
+
+
+# Replies: a row of the table of structures says which value each facet has, "outputs" and "gradients" without numbers.
+
+
+class _Values:
+    """The different values of a facet, each with a number."""
+
+    def __init__(self) -> None:
+        self.every: list[object] = []
+        self._known: dict[str, int] = {}
+
+    def number(self, value: object) -> int:
+        place = self._known.setdefault(json.dumps(value, sort_keys=True), len(self.every))
+        if place == len(self.every):
+            self.every.append(value)
+        return place
+
+
+_FACETS = ("raised", "undefined", "outputs", "gradients", *PLAIN)
+
+
+def _replies_body(replies: Sequence[Sequence[ReplyFingerprint]]) -> tuple[dict[str, object], dict[str, Tensor]]:
+    """Return what stands in the body, and the columns."""
+    values, rows = {name: _Values() for name in _FACETS}, _Values()
+    structures, numbers, norms = [], list[tuple[float, ...]](), list[float]()
+    for reply in (reply for of_call in replies for reply in of_call):
+        facets = {name: getattr(reply, name) for name in _FACETS}
+        facets["outputs"] = [_structure(each) for each in reply.outputs]
+        gradients = {name: reply.gradients[name] for name in sorted(reply.gradients)}
+        facets["gradients"] = {name: each and _structure(each) for name, each in gradients.items()}
+        structures.append(rows.number([values[name].number(facets[name]) for name in _FACETS]))
+        for each in _with_numbers((*reply.outputs, *gradients.values())):
+            numbers.append(each.projections)
+            norms.append(each.norm)
+    whole, sizes = to_rows(torch.tensor(numbers, dtype=torch.float64).view(-1, PROJECTIONS))
+    body: dict[str, object] = {
+        "counts": [len(of_call) for of_call in replies],
+        "values": {name: values[name].every for name in _FACETS},
+    }
+    columns = {
+        "replies.structures": narrow(torch.tensor(rows.every, dtype=torch.long).view(-1, len(_FACETS))),
+        "replies.structure": narrow(torch.tensor(structures, dtype=torch.long)),
+        "replies.projections": whole.T,  # one direction after the other
+        "replies.sizes": sizes,
+        "replies.norms": to_sizes(torch.tensor(norms, dtype=torch.float64)),
+    }
+    return body, columns
+
+
+def _with_numbers(tensors: Iterable[TensorFingerprint | None]) -> Iterator[TensorFingerprint]:
+    for each in tensors:
+        if each is not None and len(each.projections) == PROJECTIONS:
+            yield each
+
+
+def _structure(tensor: TensorFingerprint) -> list[object]:
+    return [tensor.kind, tensor.shape, tensor.extremes, len(tensor.projections)]
+
+
+class _Replies(Sequence[Sequence[ReplyFingerprint]]):
+    """The replies to each call, which are made when they are first looked at."""
+
+    def __init__(self, body: dict[str, Any], named: dict[str, Tensor]) -> None:
+        self._counts: list[int] = body["counts"]
+        self._values = {name: [_frozen(value) for value in body["values"][name]] for name in _FACETS}
+        self._rows: list[list[int]] = named["replies.structures"].tolist()
+        self._structure: list[int] = named["replies.structure"].tolist()
+        self._numbers = from_rows(named["replies.projections"].T, named["replies.sizes"])
+        self._norms = from_sizes(named["replies.norms"])
+        used = [self._numbers_of(row) for row in self._rows]
+        self._first = [0]  # of each reply, the place of its first numbers
+        for structure in self._structure:
+            self._first.append(self._first[-1] + used[structure])
+        self._start = [0]
+        for count in self._counts:
+            self._start.append(self._start[-1] + count)
+        if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
+            raise ValueError("the columns of replies have other lengths")
+        self._made: dict[int, tuple[ReplyFingerprint, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __getitem__(self, call: Any) -> Any:
+        if isinstance(call, slice):
+            return [self[index] for index in range(len(self))[call]]
+        call = range(len(self))[call]
+        if call not in self._made:
+            start, end = self._start[call], self._start[call + 1]
+            first, last = self._first[start], self._first[end]
+            numbers, norms = self._numbers[first:last].tolist(), self._norms[first:last].tolist()
+            known = iter(zip(map(tuple, numbers), norms, strict=True))
+            self._made[call] = tuple(self._reply(self._rows[i], known) for i in self._structure[start:end])
+        return self._made[call]
+
+    def _numbers_of(self, row: Sequence[int]) -> int:
+        """Return how many tensors of a structure have numbers."""
+        outputs, gradients = (self._values[name][row[_FACETS.index(name)]] for name in ("outputs", "gradients"))
+        return sum(each is not None and each[3] == PROJECTIONS for each in (*outputs, *gradients.values()))
+
+    def _reply(self, row: Sequence[int], known: Iterator[tuple[tuple[float, ...], float]]) -> ReplyFingerprint:
+        facets = {name: self._values[name][place] for name, place in zip(_FACETS, row, strict=True)}
+        facets["outputs"] = tuple(_tensor(each, known) for each in facets["outputs"])
+        facets["gradients"] = {name: each and _tensor(each, known) for name, each in facets["gradients"].items()}
+        return ReplyFingerprint(**facets)
+
+
+def _tensor(structure: Any, known: Iterator[tuple[tuple[float, ...], float]]) -> TensorFingerprint:
+    kind, shape, extremes, count = structure
+    projections, norm = next(known) if count == PROJECTIONS else ((0.0,) * count, 0.0)
+    return TensorFingerprint(kind, shape, extremes, projections, norm)
+
+
+def _frozen(value: Any) -> Any:
+    """Return the value with tuples for lists."""
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+# Pairs: which there are as one bit each, and every different answer once.
+
+
+def _pair_columns(pairs: Pairs) -> dict[str, Tensor]:
+    """Return the columns of pairs, in the order of their mutants."""
+    if not len(pairs.first):
+        return {}
+    order = (pairs.first.long() * (1 << 16) + pairs.second.long()).argsort()
+    pairs = pairs.at(order)
+    heads = torch.cat([pairs.first, pairs.second]).long().unique()
+    there = torch.zeros(len(heads), len(heads), dtype=torch.bool)
+    there[torch.searchsorted(heads, pairs.first.long()), torch.searchsorted(heads, pairs.second.long())] = True
+    structures, structure = pairs.answers.structure.unique(return_inverse=True)
+    whole, sizes = to_rows(pairs.answers.numbers)
+    rows = torch.cat([structure[:, None], sizes.long()[:, None], whole.long()], 1)
+    known: dict[tuple[int, ...], int] = {}
+    places = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
+    new = [place if place < known_before else -1 for place, known_before in zip(places, _before(places), strict=True)]
+    different = torch.tensor([*known], dtype=torch.long)
+    return {
+        "pairs.heads": narrow(heads),
+        "pairs.there": _packed(there),
+        "pairs.probe": narrow(pairs.probe.long()),
+        "pairs.answer": narrow(torch.tensor(new, dtype=torch.long)),
+        "pairs.structures": structures,
+        "pairs.structure": narrow(different[:, 0]),
+        "pairs.sizes": narrow(different[:, 1]),
+        "pairs.numbers": different[:, 2:].T.to(torch.int16),
+    }
+
+
+def _before(places: Sequence[int]) -> Iterator[int]:
+    """Yield for each place how many different answers stand before it."""
+    known = 0
+    for place in places:
+        yield known
+        known = max(known, place + 1)
+
+
+def _pairs(named: dict[str, Tensor]) -> Pairs:
+    if "pairs.heads" not in named:
+        return no_pairs()
+    heads, answer = named["pairs.heads"].long(), named["pairs.answer"].long()
+    first, second = _unpacked(named["pairs.there"], len(heads)).nonzero(as_tuple=True)
+    is_new = answer < 0
+    answer = torch.where(is_new, is_new.cumsum(0) - 1, answer)
+    numbers = from_rows(named["pairs.numbers"].T, named["pairs.sizes"]).float()
+    structure = named["pairs.structures"][named["pairs.structure"].long()]
+    # An answer is held against the scale of an attempt's.
+    answers = Sketches(structure, numbers, torch.zeros(len(structure), 1)).at(answer)
+    return Pairs(
+        heads[first].to(torch.int16), heads[second].to(torch.int16), named["pairs.probe"].to(torch.int16), answers
+    )
+
+
+_BITS = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8)
+
+
+def _packed(there: Tensor) -> Tensor:
+    flat = there.flatten().to(torch.uint8)
+    flat = torch.nn.functional.pad(flat, (0, -len(flat) % 8))
+    return (flat.view(-1, 8) * _BITS).sum(1, dtype=torch.uint8)
+
+
+def _unpacked(packed: Tensor, size: int) -> Tensor:
+    bits = (packed[:, None] & _BITS) != 0
+    return bits.flatten()[: size * size].view(size, size)

@@ -1,0 +1,103 @@
+"""Numbers in few bytes come back as they were, or to what comparing them needs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from manyheads.diagnosis.columns import (
+    TensorColumns,
+    from_rows,
+    from_sizes,
+    narrow,
+    read_tensors,
+    to_rows,
+    to_sizes,
+)
+
+NOISE = torch.randn(6, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def size_of(columns: TensorColumns) -> int:
+    return sum(each.nbytes for each in columns.columns().values())
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        pytest.param(NOISE, id="noise"),
+        pytest.param(1e30 * NOISE, id="numbers without end"),
+        pytest.param(torch.arange(5.0).double(), id="whole numbers"),
+        pytest.param(torch.full((3, 3), -math.inf).triu(1).double(), id="a mask"),
+        pytest.param(torch.tensor([math.nan, 0.0, math.inf]), id="what is not finite"),
+        pytest.param(NOISE > 0, id="truths"),
+        pytest.param(torch.arange(1000), id="positions"),
+        pytest.param(torch.zeros(0, 3).double(), id="nothing"),
+        pytest.param(torch.tensor(0.3).double(), id="a single number"),
+        pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
+    ],
+)
+def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
+    columns = TensorColumns()
+    place = columns.add(tensor)
+    stored = read_tensors(columns.columns(), columns.specs)[place]
+    due = tensor.float() if tensor.is_floating_point() else tensor
+    assert stored.dtype == due.dtype
+    assert torch.equal(stored.isnan(), due.isnan()) if due.is_floating_point() else True
+    assert torch.equal(torch.nan_to_num(stored), torch.nan_to_num(due)) if due.is_floating_point() else True
+    assert torch.equal(stored, due) or bool(due.isnan().any())
+
+
+def test_the_same_tensor_is_stored_once() -> None:
+    columns = TensorColumns()
+    assert columns.add(NOISE) == columns.add(NOISE.clone())
+    assert len(columns.specs) == 1
+
+
+def test_simple_numbers_and_copies_take_few_bytes() -> None:
+    columns = TensorColumns()
+    columns.add(torch.eye(20).double())
+    columns.add(NOISE[:1].expand(512, 7))
+    assert size_of(columns) == 20 * 20 + 4 * 7
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e20, 1e-3])
+def test_rows_of_numbers_come_back(factor: float) -> None:
+    rows = torch.cat([factor * NOISE, torch.zeros(1, 7)])
+    back = from_rows(*to_rows(rows))
+    assert bool(((back - rows).abs() <= 1.7e-5 * rows.abs().amax(1, keepdim=True)).all())
+
+
+def test_rows_that_come_from_a_file_go_back_as_they_came() -> None:
+    whole, sizes = to_rows(NOISE)
+    again, same = to_rows(from_rows(whole, sizes))
+    assert torch.equal(whole, again)
+    assert torch.equal(sizes, same)
+
+
+def test_next_to_nothing_stays_next_to_nothing() -> None:
+    assert float(from_rows(*to_rows(1e-12 * NOISE)).abs().max()) < 1e-9
+
+
+@pytest.mark.parametrize("numbers", [[1.0], [0.0, 1.0], [0.0, 1e-4, 3.0, 1e25]])
+def test_sizes_come_back_to_a_tenth_and_zero_as_zero(numbers: list[float]) -> None:
+    sizes = torch.tensor(numbers, dtype=torch.float64)
+    back = from_sizes(to_sizes(sizes))
+    assert back.tolist() == pytest.approx(numbers, rel=0.1)
+    assert bool(((back == 0) == (sizes == 0)).all())
+
+
+@pytest.mark.parametrize(("largest", "dtype"), [(127, torch.int8), (128, torch.int16), (2**15, torch.int32)])
+def test_integers_take_the_narrowest_type_that_holds_them(largest: int, dtype: torch.dtype) -> None:
+    assert narrow(torch.tensor([0, largest])).dtype == dtype
+
+
+def test_columns_that_end_early_are_refused() -> None:
+    columns = TensorColumns()
+    columns.add(NOISE)
+    short = {name: each[:-1] for name, each in columns.columns().items()}
+    with pytest.raises(RuntimeError):
+        read_tensors(short, columns.specs)
