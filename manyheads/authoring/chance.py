@@ -14,8 +14,8 @@ from ..checks.implementation import Runner
 from ..diagnosis.fingerprint import ReplyFingerprint, fingerprint_beside, fingerprint_of, is_same_reply
 
 NUDGE, NARROW_NUDGE = 1e-9, 2e-6  # relative changes of the inputs, larger than a rounding error: in float64, in float32
-# How often inputs are changed, each time one way and the other: a number so near to the middle that another processor rounds
-# it to another side is moved there by one of the two. In float64 there is hardly ever such a number.
+# By how much of that, in turn. A number near the middle between two roundings is moved to the other side by a change up or by
+# the same change down. In float64 there is hardly ever such a number.
 DRAWS, NARROW_DRAWS = (1.0,), (1.0, -1.0, 1.0, -1.0)
 
 

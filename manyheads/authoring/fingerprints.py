@@ -64,7 +64,7 @@ def recorded_file(
         classes=classes.of,
     )
     pairs = recorded_pairs(bank, recorded.calls, classes, probes)
-    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key_of(exercise)))
+    return save(Fingerprints(content, recorded.calls, recorded.expected, pairs, key_of(exercise), recorded.drawn))
 
 
 def words_of(bank: Bank) -> dict[str, Words]:

@@ -77,4 +77,4 @@ def kept_file(exercise: Exercise, stub: str, recorded: RecordedCalls) -> bytes |
     if not all(right.is_same(content.right(i), tolerance=STORED) for i, right in enumerate(recorded.right)):
         return None
     today = replace(content, stub=code_digest(stub), words=words_of(load_bank(exercise)))
-    return save(Fingerprints(today, recorded.calls, recorded.expected, known.pairs, key_of(exercise)))
+    return save(Fingerprints(today, recorded.calls, recorded.expected, known.pairs, key_of(exercise), recorded.drawn))

@@ -54,7 +54,7 @@ def classes_of(
         row = tuple(_VARIES if (place := mutant.answers[i]) is None else values[i][place] for i in compared)
         if any(row):
             members.setdefault(row, []).append(number)
-    of = dict(zip((m for row in members for m in members[row]), _numbers(members.values()), strict=True))
+    of = {mutant: number for number, of_one in enumerate(members.values()) for mutant in of_one}
     heads = [mutants[each[0]] for each in members.values()]
     returned = [
         [(place := head.answers[i]) is not None and replies[i][place].raised is None for i in compared]
@@ -69,24 +69,16 @@ def classes_of(
     )
 
 
-def _numbers(classes: object) -> list[int]:
-    return [number for number, members in enumerate(classes) for _ in members]  # type: ignore[arg-type, var-annotated]
-
-
 def _values_of(replies: Sequence[ReplyFingerprint]) -> list[int]:
     """Return for each reply the place of the first one with the same values."""
     known, places = Replies(VALUES), list[int]()
     first: list[int] = []  # the place of each of the different ones
     for place, reply in enumerate(replies):
-        if reply.raised == "other":
-            places.append(_UNKNOWN)
-            continue
         number = known.find(reply)
         if number is None:
-            known.add(reply)
+            number = known.add(reply)
             first.append(place)
-            number = len(first) - 1
-        places.append(first[number])
+        places.append(_UNKNOWN if reply.raised == "other" else first[number])
     return places
 
 

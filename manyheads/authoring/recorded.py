@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
+from ..checks.draw import Drawn
 from ..checks.implementation import LocalRunner
 from ..checks.outcome import CheckOutcome
 from ..diagnosis.compared import Expected
@@ -26,7 +27,7 @@ FEW = 2  # copies
 class SettledRunner(LocalRunner):
     """Runs trusted code, and replies with what is recorded: of many copies, the extremes.
 
-    Who raises for a few copies raises for many. It is not asked for them: a mask that is sized by the batch takes 2 GiB.
+    Code that raises for two copies is not asked for hundreds: it raises there, too, and a mask sized by the batch takes 2 GiB.
     """
 
     def execute(self, call: Call) -> Reply:
@@ -52,7 +53,8 @@ def _of_few(call: Call) -> Call:
 class RecordedCalls:
     """The calls, in the order in which the checks ask them, and for each the check, the reply, and its fingerprint.
 
-    outcomes: of all hidden checks. nth: of each call, how many comparable calls its check makes before it. groups: of each check, the calls to which each aspect can be put.
+    outcomes: of all hidden checks. nth: of each call, how many comparable calls its check makes before it.
+    groups: of each check, the calls to which each aspect can be put. drawn: what the checks drew.
     """
 
     outcomes: tuple[CheckOutcome, ...]
@@ -60,9 +62,14 @@ class RecordedCalls:
     nth: tuple[int, ...]
     calls: tuple[Call, ...]
     replies: tuple[Reply, ...]
-    expected: tuple[Expected, ...]
     right: tuple[ReplyFingerprint, ...]
     groups: Mapping[str, Groups]
+    drawn: tuple[Drawn, ...] = ()
+
+    @property
+    def expected(self) -> tuple[Expected, ...]:
+        """What the reference returned to each call."""
+        return tuple(map(expected_of, self.calls, self.replies))
 
     def of(self, check: str) -> list[int]:
         """The indices of a check's calls."""

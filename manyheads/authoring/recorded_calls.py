@@ -10,13 +10,14 @@ from torch import Tensor
 
 from ..box.worker.messages import Build, Call, Entries, StandIn
 from ..checks.cast import rounded
+from ..checks.draw import Drawn
 from ..checks.implementation import Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import Exchange
 from ..course import CourseError, Exercise
 from ..diagnosis.agree import is_comparable
-from ..diagnosis.compared import Expected, first_of
+from ..diagnosis.compared import first_of
 from ..diagnosis.fingerprint import fingerprint_of
 from ..judge.catalogue import Catalogue
 from ..public.copies import is_of_copies
@@ -32,15 +33,15 @@ PUBLIC = b"public inputs: drawn without the course's secret"  # in place of the 
 def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
     """The calls of an exercise. Raises what `right_answers` raises."""
     reference = SettledRunner(catalogue.reference(exercise).namespace)
-    outcomes, transcript = right_answers(catalogue, exercise)
+    drawn: list[Drawn] = []
+    outcomes, transcript = right_answers(catalogue, exercise, drawn)
     places = _places(transcript)
     recordable = [i for i, e in enumerate(transcript) if _is_recordable(reference, e.call)]
     exchanges = [transcript[i] for i in recordable]
     asked_by = tuple(e.check for e in exchanges)
     calls = tuple(rounded(e.call) for e in exchanges)
     replies = tuple(reference.execute(call) for call in calls)
-    every = tuple(_as_stored(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True))
-    expected = [first_of(each) for each in every]
+    expected = [first_of(expected_of(call, reply)) for call, reply in zip(calls, replies, strict=True)]
     copies = {i for i, call in enumerate(calls) if is_of_copies(call)}
     return RecordedCalls(
         outcomes=tuple(outcomes),
@@ -48,9 +49,9 @@ def recorded_calls(catalogue: Catalogue, exercise: Exercise) -> RecordedCalls:
         nth=tuple(places[i] for i in recordable),
         calls=calls,
         replies=replies,
-        expected=every,
         right=tuple(fingerprint_of(reply) for reply in replies),
         groups={o.id: _groups(calls_of(o.id, asked_by), calls, expected, copies) for o in outcomes},
+        drawn=tuple(sorted(drawn)),
     )
 
 
@@ -64,23 +65,21 @@ def _places(transcript: Sequence[Exchange]) -> list[int]:
     return places
 
 
-def _as_stored(expected: Expected) -> Expected:
-    """Return the reference's outputs as the file gives them back: what is asked of them at home is chosen with these."""
-    return tuple(
-        each.float().to(each.dtype) if each is not None and each.is_floating_point() else each for each in expected
-    )
-
-
 def _groups(own: Sequence[int], calls: Sequence[Call], expected: Sequence[Tensor | None], copies: set[int]) -> Groups:
     edits = {(a, b) for a, b in combinations(own, 2) if is_an_edit(calls[a], calls[b])}
     return groups_of(own, expected, copies, edits)
 
 
-def right_answers(catalogue: Catalogue, exercise: Exercise) -> tuple[list[CheckOutcome], list[Exchange]]:
-    """What the reference answers on public inputs, and that it passes. Raises CourseError if it fails its own checks."""
+def right_answers(
+    catalogue: Catalogue, exercise: Exercise, drawn: list[Drawn] | None = None
+) -> tuple[list[CheckOutcome], list[Exchange]]:
+    """Return the outcomes of the reference on public inputs, and its answers.
+
+    drawn: a list to which everything that the checks draw is added. Raises CourseError if it fails its own checks.
+    """
     reference = catalogue.reference(exercise)
     subject = LocalRecordingRunner(reference.namespace)
-    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id)
+    outcomes = catalogue.run(exercise, subject, reference, PUBLIC, exercise.id, drawn=drawn)
     for outcome in outcomes:
         if outcome.outcome != "passed":
             raise CourseError(

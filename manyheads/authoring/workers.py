@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,14 +40,23 @@ def take_all_with(jobs: int, root: Path, steps: Sequence[Sequence[Step]]) -> Ite
             stack.enter_context(ProcessPoolExecutor(1, context, initializer=_start, initargs=(root,)))
             for _ in range(jobs)
         ]
-        try:
+        with ended_at_once(LOST):
             yield from _taken(pools, Schedule(steps))
-        except BrokenProcessPool:
-            raise CourseFault(LOST) from None
-        finally:
-            # Kill the workers: after an exception they are at work, and after the last step they have nothing to save.
-            for child in multiprocessing.active_children():
-                child.kill()
+
+
+@contextmanager
+def ended_at_once(lost: str) -> Iterator[None]:
+    """Kill this process's children at the end: after an exception they are at work, and else they have nothing to save.
+
+    Raises CourseFault with the sentence `lost` where one ended by itself.
+    """
+    try:
+        yield
+    except BrokenProcessPool:
+        raise CourseFault(lost) from None
+    finally:
+        for child in multiprocessing.active_children():
+            child.kill()
 
 
 def _taken(pools: Sequence[Executor], schedule: Schedule) -> Iterator[Taken]:

@@ -7,6 +7,7 @@ import hmac
 import math
 import random
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,17 +19,45 @@ def input_seed(secret: bytes, *parts: str) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
+class Drawn(NamedTuple):
+    """A tensor that was drawn, so briefly that it can be drawn again: the `place`-th of a seed, flat.
+
+    length: of its numbers. scale: their standard deviation.
+    """
+
+    seed: int
+    place: int
+    length: int
+    scale: float
+
+    def numbers(self) -> Tensor:
+        """Return the (length,) numbers in float64: the same on every processor, with every version of torch.
+
+        Each is the sum of four whole numbers of 32 bits, taken from a hash (SHAKE-128). So the numbers are bell-shaped, and
+        none is larger than 2√3 standard deviations.
+        """
+        if not self.length:
+            return torch.zeros(0, dtype=torch.float64)
+        digest = hashlib.shake_128(f"{self.seed} {self.place}".encode()).digest(16 * self.length)
+        parts = torch.frombuffer(bytearray(digest), dtype=torch.int32).view(-1, 4)
+        return parts.sum(1).double() * (math.sqrt(3) / 2**32) * self.scale
+
+
 class Draw:
     """The random numbers of one check: float64 on the CPU."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, drawn: list[Drawn] | None = None) -> None:
+        """Begin with a seed. drawn: a list to which everything that is drawn is added."""
+        self._seed, self._place = seed, 0
         self._random = random.Random(seed)
-        self._generator = torch.Generator().manual_seed(seed)
+        self._drawn = [] if drawn is None else drawn
 
     def __call__(self, *shape: int, scale: float = 1.0) -> Tensor:
-        """Normally distributed numbers with standard deviation `scale`."""
-        numbers: Tensor = torch.randn(*shape, generator=self._generator, dtype=torch.float64)
-        return numbers * scale
+        """Return bell-shaped numbers of this shape, with mean 0 and standard deviation `scale`."""
+        drawn = Drawn(self._seed, self._place, math.prod(shape), scale)
+        self._drawn.append(drawn)
+        self._place += 1
+        return drawn.numbers().view(shape)
 
     def weights(self, *shape: int) -> Tensor:
         """A weight (out, in) with standard deviation 1/√in, so that activations keep their scale."""

@@ -1,83 +1,182 @@
 """Numbers in columns of few bytes: a recording is tens of thousands of short rows, and every student downloads it.
 
-Simple numbers are small integers, and projections have sixteen bits. Columns are not compressed, so that a version control
-system stores what has changed, and no more.
+Most inputs were drawn, or are parts of what was drawn: they are drawn again. Outputs have 23 bits, and projections
+sixteen. Columns are not compressed, so that a version control system stores what has changed, and no more.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-SIMPLE = -4  # the exponent of the step between simple numbers: whole ones, halves, sixteenths
+from ..checks.draw import Drawn
+
 _INTEGERS = (torch.int8, torch.int16, torch.int32)
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32)
 }
+BITS = 23  # of an output's number, with its sign
+_ALWAYS = torch.tensor([0.0, 1.0, math.inf, -math.inf, math.nan])  # what the pool begins with
+_ROUNDED = -1  # the start of a run that is not in the pool
+_WORTH = 4  # a shorter run takes more bytes than its numbers; an output's numbers are exact in any run
+_TRIED = 8  # places of one number, where it is there many times
+
+
+class _Run(NamedTuple):
+    """Numbers that stand in the pool, each `step` places after the one before."""
+
+    start: int
+    step: int
+    length: int
 
 
 class TensorColumns:
-    """Tensors of any shape as columns of numbers, each different tensor once."""
+    """Tensors of any shape as runs of numbers in a pool, which holds what was drawn and what was not found there."""
 
-    def __init__(self) -> None:
+    def __init__(self, drawn: Sequence[Drawn] = ()) -> None:
+        """Begin with a pool of what was drawn."""
         self.specs: list[list[Any]] = []
-        self._parts: dict[str, list[Tensor]] = {name: [] for name in ("int8", "int16", "int32", "raw")}
+        self._drawn = list(drawn)
+        self._rounded: list[Tensor] = []
+        self._runs: list[_Run] = []
         self._known: dict[tuple[object, ...], int] = {}
+        self._pool: list[int] = []  # the bits of float32 numbers
+        self._places: dict[int, list[int]] = {}
+        for bits in _bits(torch.cat([_ALWAYS, *(each.numbers().float() for each in drawn)])):
+            self._extend(bits)
+        self._first_raw = len(self._pool)
 
-    def add(self, tensor: Tensor) -> int:
-        """Add a tensor, whose floats are kept in float32, and return its index."""
-        tensor = tensor.detach().contiguous()
+    def add(self, tensor: Tensor, rounded: bool = False) -> int:
+        """Add a tensor, whose floats are kept in float32, and return its index.
+
+        rounded: keep BITS of its floats, relative to the largest. Raises ValueError where a whole number has over 24 bits.
+        """
+        tensor = tensor.detach()
         tensor = tensor.float() if tensor.is_floating_point() else tensor
-        key = (str(tensor.dtype), tuple(tensor.shape), tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+        rounded = rounded and tensor.is_floating_point()
+        flat = tensor.reshape(-1).float()
+        if not torch.equal(flat.to(tensor.dtype), tensor.reshape(-1)) and not bool(flat.isnan().any()):
+            raise ValueError("a whole number is too large")
+        key = (str(tensor.dtype), tuple(tensor.shape), rounded, flat.numpy().tobytes())
         if key not in self._known:
             self._known[key] = len(self.specs)
-            repeats = tensor.dim() > 0 and len(tensor) > 1 and bool((tensor == tensor[:1]).all())
-            stored = self._put(tensor[:1] if repeats else tensor)
-            self.specs.append([str(tensor.dtype).removeprefix("torch."), list(tensor.shape), *stored, int(repeats)])
+            runs, exponent = self._put(flat, rounded)
+            self._runs += runs
+            name = str(tensor.dtype).removeprefix("torch.")
+            self.specs.append([name, list(tensor.shape), exponent, len(runs)])
         return self._known[key]
 
-    def _put(self, tensor: Tensor) -> tuple[str, int]:
-        flat = tensor.reshape(-1)
-        if not flat.is_floating_point():
-            return self._integers(flat.long()), 0
-        scaled = flat.double() / 2.0**SIMPLE
-        if bool((scaled == scaled.round()).all()) and bool((scaled.abs() < 2.0**15).all()):
-            return self._integers(scaled.long()), SIMPLE
-        self._parts["raw"].append(flat)
-        return "raw", 0
+    def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_Run], int]:
+        """Return the runs of these numbers, and the exponent of those that are rounded."""
+        runs = _joined(self._found(_bits(flat), rounded))
+        lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
+        is_rounded = torch.tensor([run.start == _ROUNDED for run in runs], dtype=torch.bool)
+        numbers = flat[torch.repeat_interleave(is_rounded, lengths)].double()
+        exponent = math.frexp(float(numbers.abs().max()))[1] - BITS + 1 if len(numbers) else 0
+        self._rounded.append((numbers / 2.0**exponent).round().clamp(-(2 ** (BITS - 1)), 2 ** (BITS - 1) - 1).long())
+        return runs, exponent
 
-    def _integers(self, values: Tensor) -> str:
-        column = narrow(values)
-        name = str(column.dtype).removeprefix("torch.")
-        self._parts[name].append(column)
-        return name
+    def _extend(self, bits: int) -> None:
+        places = self._places.setdefault(bits, [])
+        if len(places) < _TRIED:
+            places.append(len(self._pool))
+        self._pool.append(bits)
 
-    def columns(self) -> dict[str, Tensor]:
-        """Return the columns by name."""
-        return {f"numbers.{name}": torch.cat(parts) for name, parts in self._parts.items() if parts}
+    def _found(self, bits: list[int], rounded: bool) -> Iterator[_Run]:
+        """Yield the longest run in the pool that begins with the next number; what is not there is added, or is rounded."""
+        place = 0
+        while place < len(bits):
+            starts = self._places.get(bits[place], [])
+            seconds = self._places.get(bits[place + 1], []) if place + 1 < len(bits) else []
+            tried = (self._run(bits, place, a, b - a) for a in starts for b in seconds)
+            run = max(tried, key=lambda run: run.length, default=_Run(starts[0] if starts else _ROUNDED, 0, 1))
+            if run.length < (1 if rounded else _WORTH) or run.start == _ROUNDED:
+                run = _Run(_ROUNDED if rounded else len(self._pool), 1, 1)
+            if run.start == len(self._pool):
+                self._extend(bits[place])
+            yield run
+            place += run.length
+
+    def _run(self, bits: list[int], place: int, start: int, step: int) -> _Run:
+        length, at = 2, start + 2 * step
+        while place + length < len(bits) and 0 <= at < len(self._pool) and self._pool[at] == bits[place + length]:
+            length, at = length + 1, at + step
+        return _Run(start, step, length)
+
+    def columns(self) -> tuple[dict[str, Tensor], list[Drawn]]:
+        """Return the columns by name, and what was drawn of what they are made from."""
+        runs, drawn = self._of_use()
+        rounded = torch.cat(self._rounded) if self._rounded else torch.zeros(0, dtype=torch.long)
+        columns = {
+            "numbers.raw": torch.tensor(self._pool[self._first_raw :], dtype=torch.int32).view(torch.float32),
+            "numbers.high": (rounded >> 8).to(torch.int16),
+            "numbers.low": (rounded & 255).to(torch.uint8),
+        }
+        parts = torch.tensor(runs, dtype=torch.long).view(-1, 3).T
+        return columns | {f"runs.{n}": narrow(each) for n, each in zip(_Run._fields, parts, strict=True)}, drawn
+
+    def _of_use(self) -> tuple[list[_Run], list[Drawn]]:
+        """Return the runs in a pool without what was drawn and is in none, and what was drawn that is left."""
+        sizes = torch.tensor([len(_ALWAYS), *(each.length for each in self._drawn)])
+        part_of = torch.repeat_interleave(torch.arange(len(sizes)), sizes).tolist()
+        part_of += [len(sizes)] * (len(self._pool) - len(part_of))
+        is_used = [False] * (len(sizes) + 1)
+        for start, step, length in self._runs:
+            if start != _ROUNDED:
+                ends = sorted((part_of[start], part_of[start + step * (length - 1)]))
+                is_used[ends[0] : ends[1] + 1] = [True] * (ends[1] - ends[0] + 1)
+        gone, before = 0, [0]
+        for each, used in zip(self._drawn, is_used[1:], strict=False):
+            before.append(gone)
+            gone += 0 if used else each.length
+        before.append(gone)
+        runs = [
+            run if run.start == _ROUNDED else run._replace(start=run.start - before[part_of[run.start]])
+            for run in self._runs
+        ]
+        return runs, [each for each, used in zip(self._drawn, is_used[1:], strict=False) if used]
 
 
-def read_tensors(columns: dict[str, Tensor], specs: Sequence[Sequence[Any]]) -> list[Tensor]:
-    """Return the tensors that `TensorColumns` stored, floats in float32. Raises ValueError, LookupError, TypeError."""
-    known = {name.removeprefix("numbers."): column for name, column in columns.items()}
-    place = dict.fromkeys(("int8", "int16", "int32", "raw"), 0)
-    tensors = []
-    for dtype, shape, column, exponent, repeats in specs:
-        stored = [1, *shape[1:]] if repeats else shape
-        count, start = math.prod(stored), place[column]
-        place[column] = end = start + count
-        flat = known[column][start:end] if count else torch.zeros(0)
-        wanted = _DTYPES[dtype]
-        flat = flat.to(wanted)
-        if wanted is torch.float32 and column != "raw":
-            flat = flat * 2.0**exponent
-        tensors.append(flat.view(stored).expand(shape).contiguous())
-    return tensors
+def _bits(numbers: Tensor) -> list[int]:
+    numbers = torch.where(numbers.isnan(), _ALWAYS[-1], numbers)  # one of the many forms of NaN
+    bits: list[int] = numbers.contiguous().view(torch.int32).tolist()
+    return bits
+
+
+def _joined(runs: Iterator[_Run]) -> list[_Run]:
+    """Return the runs, as one where one continues the other."""
+    joined: list[_Run] = []
+    for run in runs:
+        last = joined[-1] if joined else _Run(0, 0, 0)
+        continues = run.start == (_ROUNDED if last.start == _ROUNDED else last.start + last.step * last.length)
+        if joined and continues and last.step == run.step:
+            joined[-1] = last._replace(length=last.length + run.length)
+        else:
+            joined.append(run)
+    return joined
+
+
+def read_tensors(columns: dict[str, Tensor], drawn: Sequence[Drawn], specs: Sequence[Sequence[Any]]) -> list[Tensor]:
+    """Return the tensors that `TensorColumns` stored, floats in float32. Raises ValueError, LookupError, RuntimeError."""
+    pool = torch.cat([_ALWAYS, *(each.numbers().float() for each in drawn), columns["numbers.raw"]])
+    rounded = columns["numbers.high"].double() * 256 + columns["numbers.low"]
+    start, step, length = (columns[f"runs.{name}"].long() for name in _Run._fields)
+    sizes = torch.tensor([math.prod(shape) for _, shape, _, _ in specs], dtype=torch.long)
+    if int(length.sum()) != int(sizes.sum()) or bool((length < 0).any()):
+        raise ValueError("the runs have other lengths than the tensors")
+    run = torch.repeat_interleave(torch.arange(len(length)), length)
+    within = torch.arange(len(run)) - (length.cumsum(0) - length)[run]
+    is_rounded = (start == _ROUNDED)[run]
+    flat = pool[torch.where(is_rounded, 0, start[run] + step[run] * within)]
+    exponents = torch.tensor([float(exponent) for _, _, exponent, _ in specs], dtype=torch.float64)
+    flat[is_rounded] = (rounded * torch.exp2(torch.repeat_interleave(exponents, sizes)[is_rounded])).float()
+    parts = flat.split(sizes.tolist())
+    return [part.to(_DTYPES[dtype]).view(shape) for part, (dtype, shape, _, _) in zip(parts, specs, strict=True)]
 
 
 def narrow(values: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ TOLERANCE = 1e-4  # of a tensor's norm: a projection adds up the rounding errors
 SAME = (
     TOLERANCE / 2
 )  # of two replies of which one is stored, so that what agrees with one of them agrees with the other
-STORED = 2 * TOLERANCE  # of two stored replies, each rounded to sixteen bits
+STORED = 2 * TOLERANCE  # between two stored replies: each was rounded to sixteen bits
 TWIN = "its twin"  # the attribute of a module that differs from its twin in weights only
 SMALLEST = 5e-3  # the norm of what is as good as zero: what is left of numbers that cancel differs by processor
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..course import Exercise
-from .recording_file import UNREADABLE, key_of, loaded
+from .recording_file import current
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,15 @@ class KillMatrix:
 
 def read_kill_matrix(exercise: Exercise) -> KillMatrix | None:
     """Read the kill matrix of an exercise; None if its recording is missing or stale."""
-    try:
-        recording = loaded(exercise.fingerprints.read_bytes())
-    except UNREADABLE:
-        return None
-    content = recording.content
-    return KillMatrix(content.hidden, content.kills) if recording.key == key_of(exercise) else None
+    recording = current(exercise)
+    return None if recording is None else KillMatrix(recording.content.hidden, recording.content.kills)
 
 
 def checks_failed_by(exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
     """For each misconception the checks that each of its mutants fails; empty if the record is missing or stale."""
     found: dict[str, list[frozenset[str]]] = {}
-    if (matrix := read_kill_matrix(exercise)) is not None:
-        content = loaded(exercise.fingerprints.read_bytes()).content
-        for place, mutant in enumerate(content.mutants):
+    if (recording := current(exercise)) is not None:
+        matrix = KillMatrix(recording.content.hidden, recording.content.kills)
+        for place, mutant in enumerate(recording.content.mutants):
             found.setdefault(mutant.id, []).append(frozenset(matrix.of(place)))
     return found

@@ -5,16 +5,17 @@ A student's machine holds attempts against it. In grading it says which mutants 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from ..box.worker.messages import Call
+from ..checks.draw import Drawn
 from .agree import has_own_weights
 from .compared import Expected
-from .fingerprint import PLAIN, Facet, ReplyFingerprint
+from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
 from .pair_answers import Pairs, no_pairs
 
 _OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
@@ -27,6 +28,12 @@ _KNOWN_ASPECTS = (
 )  # fmt: skip
 # What a visible check may ask, in this order; every facet that is compared by equality is among them.
 ASPECTS: tuple[Aspect, ...] = tuple(dict.fromkeys([*_KNOWN_ASPECTS, *PLAIN]))
+
+
+def _known(name: str, names: Collection[str]) -> str:
+    if name not in names:
+        raise ValueError(f"{name} is none of {', '.join(names)}")
+    return name
 
 
 class _Model(BaseModel):
@@ -42,6 +49,11 @@ class Ask(_Model):
     aspect: Aspect
     calls: tuple[tuple[int, ...], ...]
     means: str = ""
+
+    @field_validator("aspect")
+    @classmethod
+    def _is_known(cls, aspect: Aspect) -> Aspect:
+        return _known(aspect, ASPECTS)
 
     @model_serializer(mode="wrap")
     def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -67,6 +79,11 @@ class PublicCheck(_Model):
     facets: tuple[Facet, ...]
     asks: tuple[Ask, ...]
     is_last: bool = False
+
+    @field_validator("facets")
+    @classmethod
+    def _are_known(cls, facets: tuple[Facet, ...]) -> tuple[Facet, ...]:
+        return tuple(_known(facet, FACETS) for facet in facets)
 
     @model_serializer(mode="wrap")
     def _without_what_is_seldom(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -152,6 +169,7 @@ class Fingerprints:
 
     pairs: of mutants, by their places in the content, on one of the calls.
     key: of all that the mutants' answers depend on, as `recording_file.key_of` makes it.
+    drawn: what the calls' inputs are made from, where it is known.
     """
 
     content: Content
@@ -159,6 +177,7 @@ class Fingerprints:
     expected: tuple[Expected, ...]  # what the reference returned to each call
     pairs: Pairs = field(default_factory=no_pairs)
     key: str = ""
+    drawn: tuple[Drawn, ...] = ()
 
     @cached_property
     def facets(self) -> dict[int, tuple[Facet, ...]]:

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..box.worker import wire
 from ..box.worker.messages import Call
+from ..checks.draw import Drawn
 from ..checks.explain import KINDS
 from ..checks.projection import PROJECTIONS
 from ..course import CourseError, Exercise
@@ -28,11 +29,10 @@ from ..submission.digest import code_digest
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .compared import Expected
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint
-from .pair_answers import Pairs, no_pairs
+from .pair_answers import from_columns, to_columns
 from .recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
-from .sketch import Sketches
 
-FORMAT = 7  # increase it when the format changes, or what is recorded
+FORMAT = 8  # increase it when the format changes, or what is recorded
 _VARIES = -1  # in place of a reply's number
 
 
@@ -52,8 +52,14 @@ def key_of(exercise: Exercise) -> str:
 
 def save(fingerprints: Fingerprints) -> bytes:
     """Return the bytes of the file, which are the same for the same content."""
-    content, columns = fingerprints.content, TensorColumns()
+    content, columns = fingerprints.content, TensorColumns(fingerprints.drawn)
     replies, reply_columns = _replies_body(content.replies)
+    calls = [_stored(call, columns) for call in fingerprints.calls]
+    expected = [
+        [None if each is None else columns.add(each, rounded=True) for each in of_call]
+        for of_call in fingerprints.expected
+    ]
+    tensor_columns, drawn = columns.columns()
     body = {
         "format": FORMAT,
         "key": fingerprints.key,
@@ -67,19 +73,18 @@ def save(fingerprints: Fingerprints) -> bytes:
         "kills": content.kills,
         "classes": content.classes,
         "replies": replies,
-        "calls": [_stored(call, columns) for call in fingerprints.calls],
-        "expected": [
-            [None if each is None else columns.add(each) for each in expected] for expected in fingerprints.expected
-        ],
+        "calls": calls,
+        "expected": expected,
+        "drawn": drawn,
         "tensors": columns.specs,
     }
     answers = [[_VARIES if place is None else place for place in mutant.answers] for mutant in content.mutants]
     named = {
         # One call after the other: most mutants answer most calls as the reference does.
         "answers": narrow(torch.tensor(answers, dtype=torch.long).view(len(answers), len(fingerprints.calls)).T),
-        **columns.columns(),
+        **tensor_columns,
         **reply_columns,
-        **_pair_columns(fingerprints.pairs),
+        **to_columns(fingerprints.pairs),
     }
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
     return bytes(safetensors.torch.save({n: each.contiguous() for n, each in named.items()}, metadata={"body": text}))
@@ -110,7 +115,8 @@ def loaded(data: bytes) -> Fingerprints:
     body: dict[str, Any] = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["body"])
     if body["format"] != FORMAT:
         raise ValueError("another format")
-    tensors = read_tensors(named, body["tensors"])
+    drawn = tuple(Drawn(*each) for each in body["drawn"])
+    tensors = read_tensors(named, drawn, body["tensors"])
     calls = tuple(_call(wire.from_body(each, tensors)) for each in body["calls"])
     answers: list[list[int]] = named["answers"].T.tolist()
     content = Content(
@@ -131,15 +137,16 @@ def loaded(data: bytes) -> Fingerprints:
     expected: tuple[Expected, ...] = tuple(
         tuple(None if index is None else tensors[index] for index in each) for each in body["expected"]
     )
-    return Fingerprints(content, calls, expected, _pairs(named), body["key"])
+    return Fingerprints(content, calls, expected, from_columns(named), body["key"], drawn)
 
 
-def key_in(path: Path) -> str:
-    """Return the key of the recording at this path; "" where there is none that can be read."""
+def current(exercise: Exercise) -> Fingerprints | None:
+    """Return the recording of an exercise; None where it is missing or damaged, or was made from other files than lie there."""
     try:
-        return loaded(path.read_bytes()).key
+        recording = loaded(exercise.fingerprints.read_bytes())
     except UNREADABLE:
-        return ""
+        return None
+    return recording if recording.key == key_of(exercise) else None
 
 
 def _call(value: object) -> Call:
@@ -243,6 +250,8 @@ class _Replies(Sequence[Sequence[ReplyFingerprint]]):
             self._start.append(self._start[-1] + count)
         if self._start[-1] != len(self._structure) or self._first[-1] != len(self._numbers):
             raise ValueError("the columns of replies have other lengths")
+        if any(place >= len(self._values[n]) for row in self._rows for n, place in zip(_FACETS, row, strict=True)):
+            raise ValueError("a reply has a value that is not there")
         self._made: dict[int, tuple[ReplyFingerprint, ...]] = {}
 
     def __len__(self) -> int:
@@ -283,72 +292,3 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(_frozen, value))
     return {name: _frozen(each) for name, each in value.items()} if isinstance(value, dict) else value
-
-
-# Pairs: which there are as one bit each, and every different answer once.
-
-
-def _pair_columns(pairs: Pairs) -> dict[str, Tensor]:
-    """Return the columns of pairs, in the order of their mutants."""
-    if not len(pairs.first):
-        return {}
-    order = (pairs.first.long() * (1 << 16) + pairs.second.long()).argsort()
-    pairs = pairs.at(order)
-    heads = torch.cat([pairs.first, pairs.second]).long().unique()
-    there = torch.zeros(len(heads), len(heads), dtype=torch.bool)
-    there[torch.searchsorted(heads, pairs.first.long()), torch.searchsorted(heads, pairs.second.long())] = True
-    structures, structure = pairs.answers.structure.unique(return_inverse=True)
-    whole, sizes = to_rows(pairs.answers.numbers)
-    rows = torch.cat([structure[:, None], sizes.long()[:, None], whole.long()], 1)
-    known: dict[tuple[int, ...], int] = {}
-    places = [known.setdefault(tuple(row), len(known)) for row in rows.tolist()]
-    new = [place if place < known_before else -1 for place, known_before in zip(places, _before(places), strict=True)]
-    different = torch.tensor([*known], dtype=torch.long)
-    return {
-        "pairs.heads": narrow(heads),
-        "pairs.there": _packed(there),
-        "pairs.probe": narrow(pairs.probe.long()),
-        "pairs.answer": narrow(torch.tensor(new, dtype=torch.long)),
-        "pairs.structures": structures,
-        "pairs.structure": narrow(different[:, 0]),
-        "pairs.sizes": narrow(different[:, 1]),
-        "pairs.numbers": different[:, 2:].T.to(torch.int16),
-    }
-
-
-def _before(places: Sequence[int]) -> Iterator[int]:
-    """Yield for each place how many different answers stand before it."""
-    known = 0
-    for place in places:
-        yield known
-        known = max(known, place + 1)
-
-
-def _pairs(named: dict[str, Tensor]) -> Pairs:
-    if "pairs.heads" not in named:
-        return no_pairs()
-    heads, answer = named["pairs.heads"].long(), named["pairs.answer"].long()
-    first, second = _unpacked(named["pairs.there"], len(heads)).nonzero(as_tuple=True)
-    is_new = answer < 0
-    answer = torch.where(is_new, is_new.cumsum(0) - 1, answer)
-    numbers = from_rows(named["pairs.numbers"].T, named["pairs.sizes"]).float()
-    structure = named["pairs.structures"][named["pairs.structure"].long()]
-    # An answer is held against the scale of an attempt's.
-    answers = Sketches(structure, numbers, torch.zeros(len(structure), 1)).at(answer)
-    return Pairs(
-        heads[first].to(torch.int16), heads[second].to(torch.int16), named["pairs.probe"].to(torch.int16), answers
-    )
-
-
-_BITS = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8)
-
-
-def _packed(there: Tensor) -> Tensor:
-    flat = there.flatten().to(torch.uint8)
-    flat = torch.nn.functional.pad(flat, (0, -len(flat) % 8))
-    return (flat.view(-1, 8) * _BITS).sum(1, dtype=torch.uint8)
-
-
-def _unpacked(packed: Tensor, size: int) -> Tensor:
-    bits = (packed[:, None] & _BITS) != 0
-    return bits.flatten()[: size * size].view(size, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..checks.draw import Drawn
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import LocalRecordingRunner
 from ..checks.outcome import CheckOutcome
@@ -35,11 +36,20 @@ class Catalogue:
         return RememberingRunner(namespace_of(exercise.solution), only_values=True)
 
     def run(
-        self, exercise: Exercise, attempt: LocalRecordingRunner, reference: Runner, secret: bytes, *seed_parts: str
+        self,
+        exercise: Exercise,
+        attempt: LocalRecordingRunner,
+        reference: Runner,
+        secret: bytes,
+        *seed_parts: str,
+        drawn: list[Drawn] | None = None,
     ) -> list[CheckOutcome]:
-        """The outcomes of all checks of the exercise for this trusted code."""
+        """Return the outcomes of all checks of the exercise for this trusted code.
+
+        drawn: a list to which everything that the checks draw is added.
+        """
         memory = reference.memory if isinstance(reference, RememberingRunner) else Memory()
         memory.begin_attempt()
         return self._checks.run(
-            exercise.checks, CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms)
+            exercise.checks, CheckRun(attempt, reference, secret, seed_parts, memory, exercise.forms, drawn)
         )

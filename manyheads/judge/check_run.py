@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ..box.worker.form import Form
-from ..checks.draw import Draw, input_seed
+from ..checks.draw import Draw, Drawn, input_seed
 from ..checks.implementation import Implementation, Runner
 from ..checks.outcome import CheckOutcome
 from ..checks.recording import RecordingRunner
@@ -25,6 +25,7 @@ class CheckRun:
     seed_parts: with the secret, they determine the inputs of every check.
     memory: of earlier attempts with the same inputs.
     forms: what functions and classes return, by their names, where that is not one tensor.
+    drawn: a list to which everything that the checks draw is added.
     """
 
     attempt: RecordingRunner
@@ -33,11 +34,12 @@ class CheckRun:
     seed_parts: tuple[str, ...]
     memory: Memory = field(default_factory=Memory)
     forms: Mapping[str, Form] = field(default_factory=dict)
+    drawn: list[Drawn] | None = None
 
     def fixture(self, name: str, check: str, attempt: Runner) -> Implementation | Draw:
         """The fixture `name`, one of FIXTURES, for the check function `check`."""
         if name == "draw":
-            return Draw(input_seed(self.secret, *self.seed_parts, check))
+            return Draw(input_seed(self.secret, *self.seed_parts, check), self.drawn)
         return Implementation(attempt if name == "attempt" else self.reference, forms=self.forms)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..course import Exercise
 from ..diagnosis.bank import load_bank
 from ..diagnosis.kill_matrix import checks_failed_by
-from ..diagnosis.recording_file import UNREADABLE, key_in, key_of, loaded
+from ..diagnosis.recording_file import current
 from ..diagnosis.table import Table, table_of, table_without_recording
 
 
@@ -21,7 +21,10 @@ class Tables:
     def of(self, exercise: Exercise) -> Table:
         """Return the exercise's table. Where its recording is missing or stale, every mutant is replayed instead."""
         if exercise.id not in self._tables:
-            self._tables[exercise.id] = _table(exercise)
+            recording = current(exercise)
+            self._tables[exercise.id] = (
+                table_of(recording) if recording else table_without_recording(load_bank(exercise))
+            )
         return self._tables[exercise.id]
 
     def checks_failed_by(self, exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
@@ -29,16 +32,3 @@ class Tables:
         if exercise.id not in self._failed:
             self._failed[exercise.id] = checks_failed_by(exercise)
         return self._failed[exercise.id]
-
-
-def is_current(exercise: Exercise) -> bool:
-    """Return whether the exercise's recording exists and was made from the current files."""
-    return key_in(exercise.fingerprints) == key_of(exercise)
-
-
-def _table(exercise: Exercise) -> Table:
-    try:
-        recording = loaded(exercise.fingerprints.read_bytes())
-    except UNREADABLE:
-        return table_without_recording(load_bank(exercise))
-    return table_of(recording) if recording.key == key_of(exercise) else table_without_recording(load_bank(exercise))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from ..course import CourseError
 from ..diagnosis.recording import Fingerprints
+from ..diagnosis.recording_file import UNREADABLE
 from ..errors import restore
 
 
 def refuse_what_does_not_fit(fingerprints: Fingerprints, path: object) -> None:
     """Raises CourseError where a part names what the file does not hold."""
-    if not (_calls_fit(fingerprints) and _answers_fit(fingerprints) and _pairs_fit(fingerprints)):
+    try:
+        fit = _calls_fit(fingerprints) and _answers_fit(fingerprints) and _pairs_fit(fingerprints)
+    except UNREADABLE:  # a reply that cannot be made
+        fit = False
+    if not fit:
         raise CourseError(f"{path} was changed: its parts do not fit each other. {restore(path)}")
 
 

@@ -49,7 +49,7 @@ def leaks_a_share(answers: Sequence[Pair]) -> bool:
 def _leaks_a_share(expected: Tensor, found: Tensor) -> bool:
     hidden = expected == 0
     share = found.masked_fill(~hidden, 0).sum(-1, keepdim=True)
-    are_weights = bool(((expected.sum(-1) - 1).abs() < _SAME * expected.shape[-1]).all())
+    are_weights = bool(((expected.sum(-1) - 1).abs() < _SAME).all())
     seen_alike = bool(((found - expected * (1 - share)).abs()[~hidden] < _SAME).all())
     return are_weights and seen_alike and bool((found[hidden] > 0).all())
 
@@ -59,7 +59,10 @@ def fills_with_a_number(answers: Sequence[Pair]) -> bool:
     if any(expected.shape != found.shape for expected, found in answers):
         return False
     filled = torch.cat([torch.empty(0), *(found[expected == -math.inf] for expected, found in answers)])
-    if not len(filled) or not bool(((filled - filled[0]).abs() < _SAME).all()) or not float(filled[0]) < -_SAME:
+    if not len(filled) or not float(filled[0]) < -_SAME:
+        return False
+    rounding = _SAME * max(1.0, abs(float(filled[0])))
+    if not bool(((filled - filled[0]).abs() < rounding).all()):
         return False
     return all(
         _is_near(expected[kept], found[kept]) for expected, found in answers if (kept := expected.isfinite()).any()

@@ -23,9 +23,7 @@ def calls(call: Call = CALL) -> RecordedCalls:
     """One recorded call, of a reference that returns its argument."""
     reply = LocalRunner({"f": lambda x: x}).execute(call)
     groups = {"check": groups_of([0], [reply.outputs[0].tensor])}
-    return RecordedCalls(
-        (), ("check",), (0,), (call,), (reply,), ((reply.outputs[0].tensor,),), (fingerprint_of(reply),), groups
-    )
+    return RecordedCalls((), ("check",), (0,), (call,), (reply,), (fingerprint_of(reply),), groups)
 
 
 def places(*parts: list[object], call: Call = CALL) -> tuple[list[Places], tuple[ReplyFingerprint, ...]]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from manyheads.checks.draw import Drawn
 from manyheads.diagnosis.columns import (
     TensorColumns,
     from_rows,
@@ -21,8 +22,16 @@ from manyheads.diagnosis.columns import (
 NOISE = torch.randn(6, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
+DRAWN = [Drawn(7, 0, 42, 1.0), Drawn(7, 1, 60, 0.25)]
+
+
+def back(columns: TensorColumns, place: int) -> Tensor:
+    stored, drawn = columns.columns()
+    return read_tensors(stored, drawn, columns.specs)[place]
+
+
 def size_of(columns: TensorColumns) -> int:
-    return sum(each.nbytes for each in columns.columns().values())
+    return sum(each.nbytes for each in columns.columns()[0].values())
 
 
 @pytest.mark.parametrize(
@@ -38,17 +47,39 @@ def size_of(columns: TensorColumns) -> int:
         pytest.param(torch.zeros(0, 3).double(), id="nothing"),
         pytest.param(torch.tensor(0.3).double(), id="a single number"),
         pytest.param(NOISE[:1].expand(512, 7), id="many copies of a row"),
+        pytest.param(DRAWN[0].numbers().view(2, 3, 7).transpose(0, 2), id="what was drawn, turned"),
+        pytest.param(torch.cat([DRAWN[1].numbers(), DRAWN[0].numbers()[::4]]), id="parts of what was drawn"),
+        pytest.param(DRAWN[0].numbers().index_fill(0, torch.tensor([5, 30]), 9.5), id="what was drawn, with changes"),
     ],
 )
 def test_a_tensor_comes_back_with_its_floats_in_float32(tensor: Tensor) -> None:
-    columns = TensorColumns()
-    place = columns.add(tensor)
-    stored = read_tensors(columns.columns(), columns.specs)[place]
+    columns = TensorColumns(DRAWN)
+    columns.add(torch.rand(3, generator=torch.Generator().manual_seed(1)))
+    stored = back(columns, columns.add(tensor))
     due = tensor.float() if tensor.is_floating_point() else tensor
     assert stored.dtype == due.dtype
-    assert torch.equal(stored.isnan(), due.isnan()) if due.is_floating_point() else True
-    assert torch.equal(torch.nan_to_num(stored), torch.nan_to_num(due)) if due.is_floating_point() else True
-    assert torch.equal(stored, due) or bool(due.isnan().any())
+    torch.testing.assert_close(stored, due, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e20, 1e-6])
+def test_an_output_comes_back_to_a_millionth_of_its_largest_number(factor: float) -> None:
+    output = factor * NOISE.clone()
+    output[0, 0], output[1] = -math.inf, 0.0
+    columns = TensorColumns(DRAWN)
+    stored = back(columns, columns.add(output, rounded=True))
+    assert float(stored[0, 0]) == -math.inf
+    assert bool((stored[1] == 0).all())
+    assert float((stored[2:] - output[2:]).abs().max()) <= 1e-6 * float(output[2:].abs().max())
+    assert not torch.equal(stored[2:], output[2:].float())
+
+
+@pytest.mark.parametrize(
+    "output", [NOISE > 0, torch.arange(9), torch.arange(9.0) / 8, DRAWN[0].numbers()[::2]], ids=str
+)
+def test_an_output_that_is_simple_or_was_drawn_comes_back_as_it_was(output: Tensor) -> None:
+    columns = TensorColumns(DRAWN)
+    stored = back(columns, columns.add(output, rounded=True))
+    torch.testing.assert_close(stored, output.to(stored.dtype), rtol=0, atol=0)
 
 
 def test_the_same_tensor_is_stored_once() -> None:
@@ -57,11 +88,17 @@ def test_the_same_tensor_is_stored_once() -> None:
     assert len(columns.specs) == 1
 
 
-def test_simple_numbers_and_copies_take_few_bytes() -> None:
-    columns = TensorColumns()
-    columns.add(torch.eye(20).double())
+def test_what_was_drawn_and_copies_take_few_bytes_and_what_is_not_used_takes_none() -> None:
+    columns = TensorColumns([*DRAWN, Drawn(7, 2, 10_000, 1.0)])
+    columns.add(DRAWN[1].numbers().view(4, 15).T)
     columns.add(NOISE[:1].expand(512, 7))
-    assert size_of(columns) == 20 * 20 + 4 * 7
+    assert size_of(columns) < 9000
+    assert columns.columns()[1] == DRAWN[1:]
+
+
+def test_a_whole_number_of_more_than_24_bits_is_refused() -> None:
+    with pytest.raises(ValueError, match="too large"):
+        TensorColumns().add(torch.tensor([2**24 + 1]))
 
 
 @pytest.mark.parametrize("factor", [1.0, 1e20, 1e-3])
@@ -95,9 +132,11 @@ def test_integers_take_the_narrowest_type_that_holds_them(largest: int, dtype: t
     assert narrow(torch.tensor([0, largest])).dtype == dtype
 
 
-def test_columns_that_end_early_are_refused() -> None:
+@pytest.mark.parametrize("name", ["numbers.raw", "numbers.high", "runs.length"])
+def test_columns_that_end_early_are_refused(name: str) -> None:
     columns = TensorColumns()
     columns.add(NOISE)
-    short = {name: each[:-1] for name, each in columns.columns().items()}
-    with pytest.raises(RuntimeError):
-        read_tensors(short, columns.specs)
+    columns.add(2 * NOISE, rounded=True)
+    stored, drawn = columns.columns()
+    with pytest.raises((ValueError, LookupError, RuntimeError)):
+        read_tensors(stored | {name: stored[name][:-1]}, drawn, columns.specs)

@@ -73,13 +73,13 @@ MEAN = {"(fast - by_hand).abs().max()": "(fast - by_hand).abs().mean()"}
 @pytest.mark.parametrize(
     ("edits", "named", "states"),
     [
-        pytest.param(MEAN, "path_difference", ["right", "wrong"], id="the measure is wrong"),
-        pytest.param({**MEAN, "if self.block_size < T:": "if False:"}, "context_unchecked", ["wrong", "so_far"], id="it is measured last"),
+        pytest.param(MEAN, ["path_difference"], ["right", "wrong"], id="the measure is wrong"),
+        pytest.param({**MEAN, "if self.block_size < T:": "if False:"}, ["path_difference", "context_unchecked"], ["wrong", "wrong"], id="what it measures is wrong, too"),
     ],
 )  # fmt: skip
 def test_what_a_measure_gives_is_told_of_the_measure(
-    monkeypatch: pytest.MonkeyPatch, edits: dict[str, str], named: str, states: list[str]
+    monkeypatch: pytest.MonkeyPatch, edits: dict[str, str], named: list[str], states: list[str]
 ) -> None:
     result = checked(exercise("sdpa_equivalence"), unfinished("sdpa_equivalence", edits), monkeypatch)
-    assert [each.id for each in result.diagnosis] == [named]
+    assert [each.id for each in result.diagnosis] == named
     assert [each.state for each in result.functions] == states

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +15,10 @@ from ...batch.orphan import end_with_parent
 from ...box.level import open_box
 from ...box.names import Level
 from ...course import Course, Exercise, load_course
-from ...errors import CourseFault
 from ...judge.catalogue import Catalogue
 from ..files import Released
 from ..release import released_files
+from ..workers import ended_at_once
 from .attempts import verify_attempts, verify_watched
 from .claim import Claim
 from .empty import verify_empty
@@ -102,19 +101,12 @@ def _results(root: Path, tasks: Sequence[tuple[Task, str]], effort: VerifyEffort
         yield (_do(root, effort, task) for task in tasks)
         return
     context = multiprocessing.get_context("spawn")
-    try:
-        with ProcessPoolExecutor(effort.jobs, context, initializer=end_with_parent) as pool:
+    with ProcessPoolExecutor(effort.jobs, context, initializer=end_with_parent) as pool, ended_at_once(LOST):
 
-            def results() -> Iterator[Sequence[Any]]:
-                yield from pool.map(partial(_do, root, effort), tasks)
+        def results() -> Iterator[Sequence[Any]]:
+            yield from pool.map(partial(_do, root, effort), tasks)
 
-            try:
-                yield results()
-            finally:
-                for child in multiprocessing.active_children():
-                    child.kill()
-    except BrokenProcessPool:
-        raise CourseFault(LOST) from None
+        yield results()
 
 
 def _do(root: Path, effort: VerifyEffort, task: tuple[Task, str]) -> Sequence[Any]:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from ...course import Course
 from ...diagnosis import load_bank
-from ...diagnosis.recording_file import loaded
+from ...diagnosis.recording_file import current, loaded
 from ...judge.catalogue import Catalogue
 from ...judge.collect import points_fault
-from ...judge.tables import is_current
 from ...tools.calls import examples
 from .. import bank_page
 from ..curves import stale_curves, trained_exercises
@@ -113,7 +112,7 @@ def _recordings(course: Course, exercises: Exercises) -> Claim:
     stale = [
         f"{e.fingerprints.relative_to(course.root)} is not made from the current files"
         for e in exercises
-        if not is_current(e)
+        if current(e) is None
     ]
     says = "every recording is current"
     return Claim("recordings", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ...box.worker.limits import MIB
 from ...checks.local import LocalRecordingRunner
 from ...checks.outcome import CheckOutcome
 from ...checks.trusted import namespace_of
 from ...course import Exercise
 from ...diagnosis import Bank, diagnose
 from ...judge.catalogue import Catalogue
+from ...judge.grade import REMEMBERED
 from ...judge.memory import Memory, RememberingRunner
 from ...result import Diagnosed
 from ..kill_matrix import INPUTS
 
 Namespace = Mapping[str, object]
 Trial = Callable[[Namespace], tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]]
-REMEMBERED = 512 * MIB  # of trials of one exercise
 Behaviour = tuple[tuple[str, str, str], ...]
 
 

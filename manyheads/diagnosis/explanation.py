@@ -1,0 +1,217 @@
+"""What explains the values of a failed attempt: mutants, sizes, or mutants on a part of its calls."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ..checks.local import CachedRunner
+from ..checks.marks import Layer
+from ..checks.outcome import CheckOutcome
+from ..checks.recording import BatchRunner, Exchange, target_of
+from ..submission.unwritten import UNTOUCHED, unwritten_names
+from .agree import agree, is_comparable
+from .bank import Bank
+from .by_function import explain_functions
+from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without
+from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
+from .in_order import explain_in_order
+from .own_sizes import HARD_CODED, MANY, has_written_size
+from .proven import MUTATED, proven_by
+from .search import CONFIRMED_PAIRS, Fault, explain_values, refuses_in_its_own_way
+from .table import Table
+
+# How many pairs a search without gradients replays: its probes rule out few, and none of 115 such searches found a pair.
+PAIRS_BY_OUTPUTS = 12
+Faults = tuple[Fault, ...] | None  # that explain values; None where nothing does
+
+
+@dataclass
+class Case:
+    """A failed attempt, and what is to be explained of it.
+
+    everything: all exchanges with its checks. comparable: those whose values a mutant's can be held against, of functions
+    that are written. proven: for each failed check what it proves by itself, or "".
+    """
+
+    bank: Bank
+    table: Callable[[], Table]
+    subject: BatchRunner
+    reference: CachedRunner
+    failed: Sequence[CheckOutcome]
+    everything: Sequence[Exchange]
+    source: str
+
+    def __post_init__(self) -> None:
+        unwritten = unwritten_names(self.source)
+        empty = {e.check for e in self.everything if target_of(e.call) in unwritten}
+        self.mutates = any(e.reply.mutated for e in self.everything)
+        self.comparable = [e for e in self.everything if is_comparable(e.call) and target_of(e.call) not in unwritten]
+        self.proven = {
+            o.id: UNTOUCHED if o.id in empty else o.suspect or proven_by(o.raised, self.mutates) for o in self.failed
+        }
+
+    def to_explain(self, exchanges: Iterable[Exchange]) -> list[Exchange]:
+        """Return those of these exchanges whose values mutants must explain."""
+        return _to_explain(self.failed, self.proven, exchanges)
+
+    def explained_by_mutants(self, exchanges: Sequence[Exchange], pairs: int = CONFIRMED_PAIRS) -> Faults:
+        return (
+            explain_values(self.bank, self.table(), self.subject, self.reference, exchanges, pairs) if exchanges else ()
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What explains the values of an attempt.
+
+    values: None where nothing does. exchanges: those that are explained. failing: how the wrong answers differ.
+    is_equal: whether the attempt is right where two sizes are equal. wrong_axis: whether that is all that explains it.
+    """
+
+    values: Faults
+    exchanges: Sequence[Exchange] = ()
+    failing: str = ""
+    is_equal: bool = False
+    wrong_axis: bool = False
+
+
+def explanation_of(case: Case) -> Explanation:
+    """Return what explains the values of an attempt, or of those of its calls that a guard lets through. Raises AttemptEnded."""
+    return _behind_guards(case, _explained(case))
+
+
+def _explained(case: Case) -> Explanation:
+    """Return what explains the values: mutants on all exchanges, sizes, or mutants on a part of them. Raises AttemptEnded."""
+    subject, reference = case.subject, case.reference
+    exchanges, equal = case.to_explain(case.comparable), EqualSizes()
+    failing = how_it_fails(reference, exchanges)
+    # Exceptions alone many mistakes have in common; an answer of another shape is a mutant's, or nobody's.
+    if failing == "raised":
+        equal = ask_where_sizes_are_equal(subject, reference, exchanges)
+        # All attempts are asked alike there, and many mutants with them.
+        held = [dataclasses.replace(e, call=reference.replays.hold(e.call)) for e in equal.answers]
+        exchanges = [*held, *exchanges]
+    # Who is right as soon as two sizes are equal has one fault.
+    values = case.explained_by_mutants(exchanges, 0 if equal.works else CONFIRMED_PAIRS)
+    if values is None and failing == "shape":
+        equal = ask_where_sizes_are_equal(subject, reference, exchanges)
+    if values is None and equal.works:
+        return Explanation((), exchanges, failing, is_equal=True, wrong_axis=True)
+    if values is None:
+        values = _explained_in_part(case, exchanges)
+    return Explanation(values, exchanges, failing, is_equal=equal.works)
+
+
+def _explained_in_part(case: Case, exchanges: Sequence[Exchange]) -> Faults:
+    """Return what explains the outputs alone, all calls in their order, or one function after the other."""
+    names = {*case.proven.values()} - {""}
+    values: Faults
+    if names:
+        values = explain_in_order(case.bank, {*case.proven.values()}, case.reference, case.everything)
+    else:
+        values = _by_outputs(case.bank, case.table, case.subject, case.reference, exchanges)
+    if values is None:
+        values = explain_functions(case.bank, case.table(), case.subject, case.reference, exchanges)
+    return values
+
+
+def _behind_guards(case: Case, found: Explanation) -> Explanation:
+    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
+    refused = refused_by_guards(case.comparable, case.reference, case.source)
+    if not refused:
+        return found
+    accepting = {e.check for e in case.everything if e.reply.raised is None and case.reference.execute(e.call).raised}
+    follows = any(case.proven[o.id] and o.raised is None and o.id not in accepting for o in case.failed)
+    if follows or _is_of_more(found.values, refused, found.exchanges, case.reference, case.proven.values()):
+        return found
+    by_guards = [each.exchange for each in refused]
+    case.proven |= {o.id: REFUSES for o in case.failed if o.raised in [e.reply.raised for e in by_guards]}
+    exchanges = case.to_explain(e for e in case.comparable if all(e is not each for each in by_guards))
+    return dataclasses.replace(found, values=case.explained_by_mutants(exchanges), exchanges=exchanges)
+
+
+def without_contradicted(case: Case, found: Explanation) -> Explanation:
+    """Return the explanation without names that something else speaks against."""
+    values = found.values
+    if not case.mutates and any(fault.mutant.id == MUTATED for fault in values or ()):
+        values = None  # the same complaint of autograd, of another tensor
+    if found.failing == "raised" and values and not found.is_equal:
+        values = without(WRONG_AXIS, values)
+    if found.failing == "raised" and values and not (has_written_size(case.source) or _answers(found.exchanges)):
+        values = without(HARD_CODED, values)
+    return dataclasses.replace(found, values=values)
+
+
+def _is_of_more(
+    values: tuple[Fault, ...] | None,
+    refused: Sequence[Refused],
+    exchanges: Sequence[Exchange],
+    reference: CachedRunner,
+    proven: Collection[str],
+) -> bool:
+    """Whether what explains the values says more than that allowed inputs are refused, which mutants do, too."""
+    if values is None:
+        return False
+    ids = {fault.mutant.id for fault in values}
+    if ids <= {*proven} or (ids == {UNDIVIDED} and any(each.guard.divides for each in refused)):
+        return True
+    others = [e for e in exchanges if all(e is not each.exchange for each in refused)]
+    others = [e for e in others if not refuses_in_its_own_way(e, reference)]
+    return any(not agree(e.reply, reference.execute(e.call)) for e in others)
+
+
+def _answers(exchanges: Sequence[Exchange]) -> bool:
+    """Whether a function that raised in some of these calls answered more than a few others."""
+    raised = {target_of(e.call) for e in exchanges if e.reply.raised is not None}
+    replies = [e.reply for e in exchanges if target_of(e.call) in raised]
+    return MANY * sum(bool(reply.outputs) for reply in replies) > len(replies)
+
+
+def _by_outputs(
+    bank: Bank,
+    table: Callable[[], Table],
+    subject: BatchRunner,
+    reference: CachedRunner,
+    exchanges: Sequence[Exchange],
+) -> tuple[Fault, ...] | None:
+    """What explains the outputs without the gradients. One mistake written in two ways may have the same outputs and
+    other gradients: NaN spreads further through one softmax than through another.
+    """
+    if all(e.call.cotangent is None for e in exchanges):
+        return None
+    outputs = [_without_gradients(e) for e in exchanges]
+    return explain_values(bank, table(), subject, reference, outputs, PAIRS_BY_OUTPUTS)
+
+
+def _without_gradients(exchange: Exchange) -> Exchange:
+    if exchange.call.cotangent is None or exchange.reply.raised is not None:
+        return exchange
+    call = dataclasses.replace(exchange.call, cotangent=None, second=False)
+    return dataclasses.replace(exchange, call=call, reply=dataclasses.replace(exchange.reply, gradients={}))
+
+
+def _to_explain(
+    failed: Sequence[CheckOutcome], proven: dict[str, str], transcript: Iterable[Exchange]
+) -> list[Exchange]:
+    """The exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
+
+    Empty if no failing check is among them. Failing checks come first, gradients last.
+    """
+    layers = {o.id: o.layer for o in failed}
+    elsewhere = {id_ for id_, name in proven.items() if name}
+    exchanges = [e for e in transcript if e.check not in elsewhere]
+    if not any(e.check in layers for e in exchanges):
+        return []
+    return sorted(exchanges, key=lambda e: _search_order(e, layers))
+
+
+def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:
+    """What rules out mutants soonest comes first: values before exceptions, failing checks, and gradients last."""
+    return (
+        exchange.reply.raised is not None,
+        exchange.check not in layers,
+        exchange.call.cotangent is not None,
+        layers.get(exchange.check, 0),
+    )
