@@ -14,8 +14,8 @@ from pathlib import Path
 root = Path(__file__).parent
 try:
     from manyheads.course import load_course
-    from manyheads.gradebook.commands import prepare
-    from manyheads.gradebook.names import COURSE_ID, SOURCE, companions
+    from manyheads.platforms.nbgrader_commands import prepare
+    from manyheads.platforms.nbgrader_names import COURSE_ID, SOURCE, companions
 
     course = load_course(root)
     prepare(course)

@@ -13,7 +13,7 @@ from pathlib import Path
 from manyheads.box.level import Level, open_box
 from manyheads.course import Course, load_course
 from manyheads.diagnosis import load_bank
-from manyheads.judge.grade import Judge, Settings
+from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import AttemptSource
 
 from .names import text_of

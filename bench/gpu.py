@@ -1,4 +1,4 @@
-"""What docs/performance.md says of a GPU, measured here and printed as Markdown. Run: python -m bench.gpu
+"""What docs/attention.md says of a GPU, measured here and printed as Markdown. Run: python -m bench.gpu
 
 Attention by hand against SDPA, what an attempt's start costs in the box, and one student graded on both devices.
 """
@@ -20,9 +20,8 @@ import torch
 from manyheads.box.level import Level, open_box
 from manyheads.course import Course, load_course
 from manyheads.errors import CourseFault
-from manyheads.report.bench import remarks, title_of
-from manyheads.tools.bench import FULL, Bench, BenchRow, Measured, ratio, settings
-from manyheads.tools.measure import measure
+from manyheads.report.bench_tables import remarks, title_of
+from manyheads.student.measure_attention import FULL, Bench, BenchRow, Measured, measure, ratio, settings
 
 ROOT = Path(__file__).parents[1]
 STARTS = 10
@@ -61,7 +60,7 @@ def where() -> str:
 
 
 def table(bench: Bench) -> Iterator[str]:
-    """The rows of docs/performance.md's table, and what they mean."""
+    """The rows of docs/attention.md's table, and what they mean."""
     yield "| | T | by hand | SDPA | times faster | the lesson's A100 | matrix not made | peak by hand | peak of SDPA |"
     yield "|---|---|---|---|---|---|---|---|---|"
     before = ""

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from manyheads.authoring.verify.lines import Fault, LineBench
+from manyheads.authoring.verify.line_claims import Fault, LineBench
 from manyheads.box.level import Box, open_box
 from manyheads.box.names import Level
 from manyheads.course import Course, Exercise, load_course
-from manyheads.lines.search import Bounds
+from manyheads.diagnosis.edit_search import Bounds
 
 FAULTS, SECONDS = 30, 60.0
 

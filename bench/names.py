@@ -26,18 +26,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from manyheads.authoring.stub import stub_of
-from manyheads.authoring.verify.lines import LineBench
-from manyheads.batch.cpus import usable
+from manyheads.authoring.verify.line_claims import LineBench
 from manyheads.box.level import Box, Level, open_box
 from manyheads.checks.edit import Edit, EditError
-from manyheads.checks.recording import target_of
+from manyheads.checks.transcript import target_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import Bank, Mutant, load_bank
+from manyheads.diagnosis.edit_search import Bounds
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade import Judge, Settings
-from manyheads.lines.search import Bounds
-from manyheads.public.attempt import check_source
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.judge.process_ties import usable
 from manyheads.result import ExerciseResult
+from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 
 from .one_file import one_file

@@ -15,8 +15,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.trusted import namespace_of
+from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.judge.catalogue import Catalogue

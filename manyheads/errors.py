@@ -10,5 +10,5 @@ class CourseFault(Exception):
 
 
 def restore(path: object, released_by: str = "an instructor") -> str:
-    """What is to be done next where a file that a release writes is missing or damaged."""
+    """Return what is to be done next where a file that a release writes is missing or damaged."""
     return f"Next: git checkout {quote(str(path))}, or as {released_by}: course release"

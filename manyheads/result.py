@@ -92,7 +92,7 @@ class ProvedLine(_Model):
 
     @property
     def place(self) -> str:
-        """line 23, or line 5 of code cell 3."""
+        """The place in words: line 23, or line 5 of code cell 3."""
         return f"line {self.line_in_cell} of code cell {self.cell}" if self.cell else f"line {self.line}"
 
 
@@ -255,7 +255,7 @@ class ResultsError(CourseFault):
 
 
 def read_results(folder: Path) -> list[Result]:
-    """Every result in a folder, ordered by student. Raises ResultsError where there is none or one cannot be read."""
+    """Return every result in a folder, ordered by student. Raises ResultsError where there is none or one cannot be read."""
     found, broken = read_results_and_errors(folder)
     if broken:
         raise broken[0]
@@ -263,7 +263,7 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def read_results_and_errors(folder: Path) -> tuple[list[Result], list[ResultsError]]:
-    """Every result that can be read, and an error for every file that cannot. Raises ResultsError if there are no files."""
+    """Return every result that can be read, and an error for every file that cannot. Raises ResultsError if there are no files."""
     paths = sorted(folder.glob("*/*.json"))
     if not paths:
         raise ResultsError(f"{folder} holds no results. Next: course grade SUBMITTED --out {quote(str(folder))}")

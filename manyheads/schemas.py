@@ -8,19 +8,19 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from .course.file import CourseFile
-from .decisions.overrides import OverridesFile
+from .course.overrides_file import OverridesFile
 from .result import Result
 
 HERE = Path(__file__).parent
 SCHEMAS: dict[Path, type[BaseModel]] = {
     HERE / "course" / "course.schema.json": CourseFile,
-    HERE / "decisions" / "overrides.schema.json": OverridesFile,
+    HERE / "course" / "overrides.schema.json": OverridesFile,
     HERE / "result.schema.json": Result,
 }
 
 
 def schema_text(model: type[BaseModel]) -> str:
-    """The text of the schema's file."""
+    """Return the text of the schema's file."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import torch
 
-import manyheads.authoring.notebook_libraries  # noqa: F401, before any test imports them in twice the time
+import manyheads.authoring.stub_notebook  # noqa: F401, before any test imports them in twice the time
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Assignment, Course, Exercise, load_course
 from manyheads.judge.catalogue import Catalogue

@@ -23,7 +23,7 @@ import pytest
 Program = Literal["manyheads", "nbgrader"]
 
 LIBRARIES = [
-    "manyheads.authoring.notebook_libraries",  # first, for others import jsonschema
+    "manyheads.authoring.stub_notebook",  # first, for others import jsonschema
     "torch",
     "torch.fx.experimental.symbolic_shapes",
     "typer",
@@ -35,21 +35,21 @@ LIBRARIES = [
 ]
 ENGINE = [
     "manyheads.cli.app",
-    "manyheads.batch.run",
-    "manyheads.batch.record",
+    "manyheads.judge.grade_class",
+    "manyheads.judge.record_results",
     "manyheads.box.forked",
     "manyheads.box.namespaces",
-    "manyheads.box.proof",
-    "manyheads.judge.grade",
+    "manyheads.judge.isolation_proof",
+    "manyheads.judge.grade_submission",
     "manyheads.report.pages",
-    "manyheads.authoring.bundle",
-    "manyheads.authoring.hand_over",
-    "manyheads.authoring.release",
-    "manyheads.authoring.trial",
+    "manyheads.authoring.class_repository",
+    "manyheads.authoring.class_repository",
+    "manyheads.authoring.release_exercises",
+    "manyheads.authoring.try_repository",
     "manyheads.authoring.verify.claims",
 ]
 NBGRADERS = ["nbgrader.apps.nbgraderapp", "nbgrader.apps.api", "jupyter_client", "nbclient", "IPython"]
-NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.gradebook.commands"]
+NBGRADERS += ["sqlalchemy.dialects.sqlite", "manyheads.platforms.nbgrader_commands"]
 IMPORTED = {"manyheads": [*LIBRARIES, *ENGINE], "nbgrader": [*LIBRARIES, *ENGINE, *NBGRADERS]}
 
 # One for each program, started when it is first needed, if pytest-xdist's controller has not started it for all workers.
@@ -105,7 +105,7 @@ def fork_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     context = multiprocessing.get_context("forkserver")
     monkeypatch.setattr(forkserver, "connect_to_new_process", _server("manyheads").connect_to_new_process)
     given = SimpleNamespace(get_context=lambda _: context, active_children=multiprocessing.active_children)
-    monkeypatch.setattr("manyheads.batch.judge_process.multiprocessing", given)
+    monkeypatch.setattr("manyheads.judge.judge_process.multiprocessing", given)
 
 
 def _server(program: str) -> forkserver.ForkServer:

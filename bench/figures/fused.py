@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from manyheads.tools.recorded import with_recorded
-from manyheads.tools.sentence import sentence_examples
-from manyheads.training.recorded import SENTENCE
+from manyheads.student.example import with_recorded
+from manyheads.student.recorded_training import SENTENCE
+from manyheads.student.sentence import sentence_examples
 
 from .drawing import Drawing, number, share
 from .references import exercise, reference

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
-from manyheads.checks.trusted import namespace_of
+from manyheads.checks.local import namespace_of
 from manyheads.course import Course, Exercise, load_course
 
 from ..places import REPOSITORY

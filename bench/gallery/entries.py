@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from manyheads.checks.trusted import namespace_of
+from manyheads.checks.local import namespace_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.course.file import Trainable
 from manyheads.diagnosis import load_bank

@@ -12,12 +12,10 @@ import safetensors.torch
 import torch
 from pydantic import BaseModel, ConfigDict
 
-from manyheads.batch.cpus import usable
 from manyheads.box.worker.training import Trainer
-from manyheads.training.curve import Curve
-from manyheads.training.plan import attention_of, plan_for
-from manyheads.training.run import TrainingRun, TrainingStopped, local
-from manyheads.training.text import read_text
+from manyheads.judge.process_ties import usable
+from manyheads.student.train_model import TrainingRun, TrainingStopped, local
+from manyheads.student.training_plan import Curve, attention_of, plan_for, read_text
 
 from .entries import RIGHT_ONES, WRONG_ONES, Entry, namespace, trainable
 

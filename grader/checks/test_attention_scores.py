@@ -2,15 +2,7 @@
 
 import torch
 
-from manyheads.checks import (
-    CheckFailed,
-    Layer,
-    assert_matches,
-    assert_same,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import CheckFailed, Layer, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE
 
 from ._functions import (

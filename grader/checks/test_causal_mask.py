@@ -3,16 +3,7 @@
 import torch
 
 from manyheads.box.worker.messages import DeviceArgument
-from manyheads.checks import (
-    CheckFailed,
-    Layer,
-    assert_finite,
-    assert_matches,
-    assert_same,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, assert_same, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE, difference
 
 from ._functions import is_cut_in_part, keep_the_dtype, keeps_the_device, leave_their_arguments, on_meta

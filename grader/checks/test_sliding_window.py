@@ -5,15 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from manyheads.box.worker.messages import DeviceArgument
-from manyheads.checks import (
-    CheckFailed,
-    Layer,
-    assert_finite,
-    assert_matches,
-    assert_shape,
-    check,
-    expect,
-)
+from manyheads.checks import CheckFailed, Layer, assert_finite, assert_matches, assert_shape, check, expect
 from manyheads.checks.asserts import TOLERANCE
 
 from ._functions import (

@@ -1,0 +1,1 @@
+"""From solutions to exercises: release, verify, new, init."""

@@ -29,12 +29,12 @@ NOT_OF_A_MUTANT = "No mutant stands for it: a check, an exception or the file it
 
 
 def page_path(course: Course) -> Path:
-    """The path of the page."""
+    """Return the path of the page."""
     return course.root / NAME
 
 
 def is_current(course: Course, catalogue: Catalogue) -> bool:
-    """Whether the page is what the current bank yields."""
+    """Return whether the page is what the current bank yields."""
     try:
         return page_path(course).read_text(encoding="utf-8") == bank_page(course, catalogue)
     except (OSError, CourseError):
@@ -42,7 +42,7 @@ def is_current(course: Course, catalogue: Catalogue) -> bool:
 
 
 def bank_page(course: Course, catalogue: Catalogue) -> str:
-    """The text of the page. Raises CourseError if the current bank has no kill matrix."""
+    """Return the text of the page. Raises CourseError if the current bank has no kill matrix."""
     every = list(course.exercises)
     banks = {exercise.id: load_bank(exercise) for exercise in every}
     sections = [_exercise(catalogue, e, banks[e.id]) for e in every]
@@ -99,7 +99,7 @@ def _failing(matrix: KillMatrix, check: str) -> int:
 
 
 def _words(banks: dict[str, Bank]) -> Iterator[str]:
-    """Every misconception once: its texts, and the exercises where it has other texts."""
+    """Yield every misconception once: its texts, and the exercises where it has other texts."""
     yield "## What each one changes\n"
     listed = {id_: None for bank in banks.values() for id_ in (*bank.texts, *(m.id for m in bank.mutants))}
     for id_ in listed:
@@ -125,7 +125,7 @@ def _links(exercises: Iterable[str]) -> str:
 
 
 def _text(bank: Bank, id_: str) -> MisconceptionText:
-    """The texts of a misconception; if it has none yet, its id is the title."""
+    """Return the texts of a misconception; if it has none yet, its id is the title."""
     return bank.texts.get(id_) or MisconceptionText(id_.replace("_", " "), "", ("", "", ""))
 
 

@@ -8,22 +8,20 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..box.worker.model import LanguageModel
+from ..box.worker.language_model import LanguageModel
 from ..box.worker.training import Trainer
-from ..checks.trusted import namespace_of
+from ..checks.local import namespace_of
 from ..course import Course, CourseError, Exercise
 from ..course.file import Trainable
-from ..training.curve import Curve
-from ..training.plan import attention_of, plan_for
-from ..training.recorded import SENTENCE, Recorded, random_sample, read, save, setup_of
-from ..training.run import TrainingRun, TrainingStopped, local
-from ..training.text import TrainingText, read_text
+from ..student.recorded_training import SENTENCE, Recorded, random_sample, read, save, setup_of
+from ..student.train_model import TrainingRun, TrainingStopped, local
+from ..student.training_plan import Curve, TrainingText, attention_of, plan_for, read_text
 
 DRAWS = 4  # runs with different initial weights: how far they differ is chance
 
 
 def trained_exercises(course: Course) -> Iterator[tuple[Exercise, Trainable]]:
-    """The exercises for which course.yaml names a module to train."""
+    """Yield the exercises for which course.yaml names a module to train."""
     for exercise in course.exercises:
         if exercise.train is not None:
             yield exercise, exercise.train
@@ -49,7 +47,7 @@ def record_curve(exercise: Exercise, trainable: Trainable) -> bytes:
 
 
 def stale_curves(course: Course) -> list[str]:
-    """A sentence for every curve that is missing or was recorded with another text or plan."""
+    """Return a sentence for every curve that is missing or was recorded with another text or plan."""
     text = read_text()
     return [
         f"{path.relative_to(course.root)} was not recorded with the current text and plan"

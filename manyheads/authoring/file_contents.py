@@ -52,7 +52,7 @@ class Part:
 
 
 def parts(name: str, content: bytes, depth: int = DEPTH) -> Iterator[Part]:
-    """The file, or all files that are packed in it. Raises UnreadableError."""
+    """Yield the file, or all files that are packed in it. Raises UnreadableError."""
     unpack = next((unpack for begins, unpack in PACKED if begins.match(content)), None)
     if unpack is None:
         yield _part(name, content)
@@ -115,13 +115,13 @@ def _part(name: str, content: bytes) -> Part:
 
 
 def _safetensors_header(content: bytes) -> str:
-    """The header of a safetensors file, whose rest is numbers; "" if it is not such a file."""
+    """Return the header of a safetensors file, whose rest is numbers; "" if it is not such a file."""
     size = int.from_bytes(content[:8], "little")
     return content[8 : 8 + size].decode("utf-8", "replace") if size <= len(content) - 8 else ""
 
 
 def _text(content: bytes) -> str | None:
-    """The text of a file in any encoding; None if it is not text."""
+    """Return the text of a file in any encoding; None if it is not text."""
     for mark, encoding in MARKS:
         if content.startswith(mark):
             try:
@@ -139,7 +139,7 @@ def _text(content: bytes) -> str | None:
 
 
 def _inner(text: str) -> Iterator[str]:
-    """The texts of a notebook's cells, and the text that an HTML page shows."""
+    """Yield the texts of a notebook's cells, and the text that an HTML page shows."""
     if (data := _json(text)) is not None:
         yield _joined(data)
     if "</" in text:
@@ -147,12 +147,12 @@ def _inner(text: str) -> Iterator[str]:
 
 
 def _joined(value: object) -> str:
-    """The different texts in a JSON value: a fingerprint file repeats the same names thousands of times."""
+    """Return the different texts in a JSON value: a fingerprint file repeats the same names thousands of times."""
     return "\n".join(dict.fromkeys(_texts(value)))
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All texts in a JSON value. Texts that are JSON are parsed; lists of texts are also joined."""
+    """Yield all texts in a JSON value. Texts that are JSON are parsed; lists of texts are also joined."""
     if isinstance(value, str):
         inner = _json(value)
         yield from _texts(inner) if isinstance(inner, dict | list) else (value,)
@@ -166,7 +166,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _json(text: str) -> object:
-    """The list or object that the text is in JSON; None if it is neither."""
+    """Return the list or object that the text is in JSON; None if it is neither."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..checks.explain import KINDS
 from ..course import Exercise
 from ..diagnosis.bank import Bank, load_bank
-from ..diagnosis.fingerprint import FACETS, Facet, has_no_numbers
+from ..diagnosis.fingerprint import FACETS, Facet, ReplyFingerprint, has_no_numbers
 from ..diagnosis.guards import REFUSES
 from ..diagnosis.kill_matrix import KillMatrix
 from ..diagnosis.recording import Content, Fingerprints, Probe, PublicCheck, RecordedMutant, Words
 from ..diagnosis.recording_file import key_of, save
-from ..submission.digest import code_digest
-from .answers import Answers, compared_with
-from .aspects import Broken, Subject, broken_aspects, choose_all, within
-from .known_replies import KnownReplies
-from .pairs import classes_of, probes_of, recorded_pairs
-from .recorded import RecordedCalls
+from ..submission.source_text import code_digest
+from .asked_aspects import Broken, Subject, broken_aspects, choose_all, within
+from .mutant_answers import Answers, Replies, compared_with
+from .public_calls import RecordedCalls
+from .record_pairs import classes_of, probes_of, recorded_pairs
+
+# The different replies to every recorded call, as the fingerprint file stores them.
+
+Places = tuple[int | None, ...]  # for each call the index of its reply, None where chance or rounding decides it
+
+
+class KnownReplies:
+    """The different replies to every call, each stored once: a mutant differs from the reference on a few calls only."""
+
+    def __init__(self, right: Sequence[ReplyFingerprint]) -> None:
+        self._known = [Replies() for _ in right]
+        for known, each in zip(self._known, right, strict=True):
+            known.add(each)
+
+    @property
+    def replies(self) -> tuple[tuple[ReplyFingerprint, ...], ...]:
+        """For each call its different replies, the reference's first."""
+        return tuple(tuple(known.every) for known in self._known)
+
+    def add_all(self, answers: Answers) -> Iterator[tuple[Places, Broken]]:
+        """Store the mutants' replies. Yields for each its replies by index, and where it is not as the reference.
+
+        A reply that rounding decides is no reply, unless another mutant gives it for sure; what it breaks differs from
+        processor to processor, too. What chance decides is drawn from the call's seed, and is the same everywhere.
+        """
+        for mutant in answers.mutants:
+            places = tuple(self._place(answers, call, place) for call, place in enumerate(mutant.places))
+            of_rounding = {i for i, place in enumerate(places) if place is None and mutant.places[i] is not None}
+            yield places, frozenset(each for each in mutant.broken if of_rounding.isdisjoint(each[1]))
+
+    def _place(self, answers: Answers, call: int, place: int | None) -> int | None:
+        """Return the index of the reply. Numbers are compared to rounding, so that every processor stores the same replies."""
+        if not place:
+            return place
+        if place < 0:
+            return self._known[call].find(answers.unsure[call][-1 - place])
+        found = answers.sure[call][place - 1]
+        known = self._known[call].find(found)
+        return self._known[call].add(found) if known is None else known
+
 
 ALWAYS = {
     "load_error",
@@ -68,7 +107,7 @@ def recorded_file(
 
 
 def words_of(bank: Bank) -> dict[str, Words]:
-    """What students may read about misconceptions: those of the mutants, and those that speak for themselves."""
+    """Return what students may read about misconceptions: those of the mutants, and those that speak for themselves."""
     wanted = ALWAYS | {mutant.id for mutant in bank.mutants}
     return {
         id_: Words(title=t.title, explanation=t.explanation, hints=t.hints)
@@ -78,8 +117,9 @@ def words_of(bank: Bank) -> dict[str, Words]:
 
 
 def _right_attempts(recorded: RecordedCalls, exercise: Exercise) -> tuple[list[Subject], set[tuple[int, Facet]]]:
-    """The right attempts, which fail no check; and the facets, with their calls, in which one differs from the reference:
-    no check compares them.
+    """Return the right attempts, which fail no check.
+
+    And the facets, with their calls, in which one differs from the reference: no check compares them.
     """
     subjects, disputed = [], set[tuple[int, Facet]]()
     for path in exercise.right_attempts():
@@ -96,7 +136,7 @@ def _broken(recorded: RecordedCalls, path: Path) -> Broken:
 def _checks(
     recorded: RecordedCalls, known: KnownReplies, disputed: set[tuple[int, Facet]], subjects: Sequence[Subject]
 ) -> list[PublicCheck]:
-    """A public check for every hidden one that has recorded calls."""
+    """Return a public check for every hidden one that has recorded calls."""
     every = {outcome.id: found for outcome in recorded.outcomes if (found := recorded.of(outcome.id))}
     asked = {id_: [i for i in found if (i, "outputs") not in disputed] for id_, found in every.items()}
     # Who looks at numbers that are not there raises, and may.
@@ -127,7 +167,7 @@ def _checks(
 
 
 def _facets(calls: Sequence[int], known: KnownReplies, disputed: set[tuple[int, Facet]]) -> tuple[Facet, ...]:
-    """Outputs, and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
+    """Return "outputs", and the other facets that distinguish a mutant from the reference in these calls if outputs do not."""
     facets: list[Facet] = ["outputs"]
     for facet in FACETS[1:]:
         if any((i, facet) in disputed for i in calls):

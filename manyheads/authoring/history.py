@@ -13,7 +13,7 @@ OTHERS = ("refs/remotes/", "refs/pull/", "refs/merge-requests/")  # fetched from
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether this folder is the root of a git repository."""
+    """Return whether this folder is the root of a git repository."""
     return (folder / ".git").exists()
 
 
@@ -41,7 +41,7 @@ def all_objects(folder: Path) -> Iterator[GitObject]:
 
 
 def paths(folder: Path) -> set[str]:
-    """Every path in any commit: one file may have had several."""
+    """Return every path in any commit: one file may have had several."""
     tips = _tips(folder)
     found = _git(folder, "log", "-m", "--format=", "--name-only", "-z", *tips, "--") if tips else b""
     return {path.strip("\n") for path in found.decode("utf-8", "replace").split("\0")} - {""}

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..course import Course, Exercise
-from ..course.neighbours import with_neighbours
+from ..course.model import with_neighbours
 from ..diagnosis.bank import load_bank
 from ..errors import CourseFault
 from ..whole import write_whole
@@ -41,14 +41,14 @@ class Index:
 
     def __init__(self, course: Course) -> None:
         """Read the index. Where it is missing or cannot be read, nothing is known."""
-        self._root, self._engine = course.root, engine_digest("authoring.steps", "judge.catalogue")
+        self._root, self._engine = course.root, engine_digest("authoring.release_steps", "judge.catalogue")
         try:
             self._entries = _FILE.validate_json((course.root / NAME).read_bytes())
         except (OSError, ValidationError):
             self._entries = {}
 
     def is_current(self, exercise: Exercise) -> bool:
-        """Whether the exercise's files were made from what is there now, and lie there as they were left."""
+        """Return whether the exercise's files were made from what is there now, and lie there as they were left."""
         entry = self._entries.get(exercise.id)
         if entry is None or entry.files != self._files(exercise):
             return False
@@ -58,13 +58,13 @@ class Index:
             return False
 
     def is_altered(self, path: Path) -> bool:
-        """Whether a file is not as a release left it: its own key is then not to be believed."""
+        """Return whether a file is not as a release left it: its own key is then not to be believed."""
         name = self._name(path)
         known = next((entry.files[name] for entry in self._entries.values() if name in entry.files), None)
         return known is not None and known != _digest(path)
 
     def recorded_from(self, exercise: Exercise) -> str:
-        """What the fingerprint file's record of the mutants was made from; empty where the file is not as it was left."""
+        """Return what the fingerprint file's record of the mutants was made from; empty where the file is not as it was left."""
         entry = self._entries.get(exercise.id)
         is_kept = entry is not None and entry.files.get(self._name(exercise.fingerprints)) == _digest(
             exercise.fingerprints
@@ -80,7 +80,7 @@ class Index:
         )
 
     def files(self, exercise: Exercise) -> list[Path]:
-        """The files for students that were noted last."""
+        """Return the files for students that were noted last."""
         known = self._entries[exercise.id].files
         return [path for path in for_students(exercise) if known.get(self._name(path))]
 
@@ -93,14 +93,14 @@ class Index:
             write_whole(path, content)
 
     def _files(self, exercise: Exercise) -> dict[str, str]:
-        """The digest of every file that a release makes of the exercise, empty where there is none."""
+        """Return the digest of every file that a release makes of the exercise, empty where there is none."""
         return {self._name(path): _digest(path) for path in for_students(exercise)}
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
 
     def _made_from(self, exercise: Exercise) -> str:
-        """A digest of everything that is read to make the files. The curve is one of the files: it is kept as it is."""
+        """Return a digest of everything that is read to make the files. The curve is one of the files: it is kept as it is."""
         sources = [*exercise.check_sources(), exercise.checks.with_name("conftest.py"), *exercise.mutant_sources()]
         for path in (exercise.solution, *exercise.right_attempts(), *exercise.wrong_attempts()):
             sources += with_neighbours(path)
@@ -113,7 +113,7 @@ class Index:
 
 
 def for_students(exercise: Exercise) -> tuple[Path, ...]:
-    """Where the files of an exercise stand that students get, as far as it has them."""
+    """Return where the files of an exercise stand that students get, as far as it has them."""
     recorded = exercise.fingerprints, exercise.heads, exercise.curve
     return (exercise.script, exercise.notebook, *exercise.figures, *recorded)
 

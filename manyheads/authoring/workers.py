@@ -8,15 +8,62 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..batch.orphan import end_with_parent
 from ..course import load_course
 from ..errors import CourseFault
 from ..judge.catalogue import Catalogue
-from .schedule import Schedule
-from .steps import Asked, Made, Step, Workshop
+from ..judge.process_ties import end_with_parent
+from .release_steps import Asked, Made, Step, Workshop
+
+# Which step of a release a free worker takes next.
+
+
+@dataclass
+class _Work:
+    """The steps for one exercise. left: nobody has taken them. missing: how many steps its files still wait for."""
+
+    left: list[Step]
+    last: Step
+    missing: int
+    found: dict[tuple[str, int], Asked] = field(default_factory=dict)  # by the kind of step, and its first mutant
+    workers: set[int] = field(default_factory=set)
+
+
+class Schedule:
+    """Hands out steps. A worker stays with its exercise as long as there is work, for it knows the calls already."""
+
+    def __init__(self, steps: Sequence[Sequence[Step]]) -> None:
+        """Take the steps of each exercise, of which the last makes its files."""
+        self._works = {
+            # The last is ready at once where it needs nothing of others.
+            of_one[-1].exercise: _Work(list(of_one[:-1] or of_one), of_one[-1], len(of_one) - 1)
+            for of_one in steps
+        }
+
+    def next(self, worker: int) -> tuple[Step, list[Asked]] | None:
+        """Return a step, and what it needs of others; None while nothing can be begun."""
+        ready = [work for work in self._works.values() if work.left]
+        if not ready:
+            return None
+        # Its own exercise, then one that nobody has, then the one with most left: the largest are begun first.
+        work = max(ready, key=lambda work: (worker in work.workers, not work.workers, len(work.left)))
+        work.workers.add(worker)
+        step = work.left.pop(0)
+        return step, [work.found[place] for place in sorted(work.found)] if step == work.last else []
+
+    def done(self, step: Step, found: Asked | None) -> None:
+        """Take down that a step is done."""
+        work = self._works[step.exercise]
+        if found is not None:
+            work.found[step.kind, step.mutants.start] = found
+        if step == work.last:
+            return
+        work.missing -= 1
+        if not work.missing:
+            work.left.append(work.last)
+
 
 LOST = "a process of the release ended before it was done. Next: course release"
 Taken = tuple[Step, Asked | Made]

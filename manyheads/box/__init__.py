@@ -1,1 +1,1 @@
-"""The box: the isolated place that an attempt runs in."""
+"""The sandbox: the isolated place that an attempt runs in."""

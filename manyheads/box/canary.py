@@ -53,8 +53,11 @@ class _Bait:
 
 
 def run_canary(box: Box, limits: Limits, root: Path, hidden: Sequence[Path] = ()) -> CanaryReport:
-    """Let the canary loose in a fresh attempt of this box. `root`: the course's folder; `hidden`: the files of the course
-    that no attempt may find, wherever copies of them stand."""
+    """Let the canary loose in a fresh attempt of this box.
+
+    `root`: the course's folder; `hidden`: the files of the course that no attempt may find, wherever copies of them
+    stand.
+    """
     with _planted(root) as bait:
         connection = box.attempt(limits)
         source = Path(__file__).with_name("canary_tricks.py").read_text(encoding="utf-8")
@@ -107,7 +110,7 @@ def _arguments(bait: _Bait, limits: Limits, hidden: Sequence[Path]) -> Iterator[
 
 
 def _described(path: Path) -> str:
-    """A file as `canary_tricks._finds` reads it."""
+    """Return a file as `canary_tricks._finds` reads it."""
     content = path.read_bytes()
     return "\t".join([hashlib.sha256(content).hexdigest(), str(len(content)), path.parent.name, path.name])
 

@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def escapes(files, course_files, variable, tcp, udp, abstract, processes, files_mib, name):
-    """A tensor with 1.0 for every trick that worked."""
+    """Return a tensor with 1.0 for every trick that worked."""
     _daemon(name)
     tricks = (
         lambda: any(_reads(path) for path in files.split("\n")),
@@ -70,7 +70,7 @@ def _reads(path):
 
 
 def _finds(course_files):
-    """Whether a file of the course stands anywhere: one of the same content, or one of the same name in such a folder.
+    """Return whether a file of the course stands anywhere: one of the same content, or one of the same name in such a folder.
 
     Each line names a file: its SHA-256, its size, its folder's name and its own.
     """
@@ -87,7 +87,7 @@ def _finds(course_files):
 
 
 def _files(*folders):
-    """Every regular file below these folders but for what the kernel itself shows."""
+    """Yield every regular file below these folders but for what the kernel itself shows."""
     folders = list(folders)
     while folders:
         try:
@@ -128,7 +128,7 @@ def _opens(path):
 
 
 def _starts_more_than(processes):
-    """The limit on processes counts threads too."""
+    """Return the limit on processes counts threads too."""
     done, started = threading.Event(), 0
     try:
         for _ in range(processes + 2):
@@ -156,8 +156,10 @@ def _creates(folder):
 
 
 def _fills(files_mib):
-    """Write four files of nearly the limit each. Twice the limit means a leak: the kernel counts pages for each CPU, so it
-    lets a few too many through."""
+    """Write four files of nearly the limit each.
+
+    Twice the limit means a leak: the kernel counts pages for each CPU, so it lets a few too many through.
+    """
     block = b"x" * (1 << 20)
     for folder in ("/tmp", "/dev/shm"):
         written = 0

@@ -45,7 +45,7 @@ class Cgroup:
 
 
 def plan_cgroup(limits: Limits) -> Plan:
-    """The cgroup that a box with these limits should have. What earlier judges left is removed first."""
+    """Return the cgroup that a box with these limits should have. What earlier judges left is removed first."""
     remove_abandoned()
     memory, pids = str((limits.memory_mib + ZYGOTE_MIB) * MIB), str(limits.processes + ZYGOTE_PROCESSES)
     name = f"{PREFIX}{os.getpid()}-{time.monotonic_ns()}"
@@ -64,7 +64,7 @@ def make_cgroup(plan: Plan) -> Cgroup:
 
 
 def abandoned() -> list[Path]:
-    """The folders of cgroups whose judge has ended."""
+    """Return the folders of cgroups whose judge has ended."""
     parents = {ROOT / "memory", ROOT / "pids", _parent_v2()}
     folders = [folder for parent in sorted(parents) for folder in sorted(parent.glob(f"{PREFIX}*"))]
     return [folder for folder in folders if has_ended(folder.name.removeprefix(PREFIX).partition("-")[0])]

@@ -1,20 +1,126 @@
-"""The judge's end of one attempt's connection. Every read has a deadline on the judge's clock, and every length a cap."""
+"""The judge's end of one attempt's connection: every read has a deadline on the judge's clock, and every length a cap."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import signal
+import socket
 import time
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from .channel import Channel
 from .replies import BadReply, read_reply, split
 from .worker import wire
 from .worker.answers import Reply
 from .worker.limits import MIB, Limits
 from .worker.messages import Batch, Message
 from .worker.training_messages import Training
+
+# The judge's end of a connection to an attempt, as bytes. Each operation has a deadline of its own.
+
+_PIPE_BYTES = 1 << 18  # as large as a socket's buffer, so that a message of usual size is sent in one piece
+_F_SETPIPE_SZ = 1031
+
+
+class Channel(Protocol):
+    """Sends and receives bytes."""
+
+    def has_data(self) -> bool:
+        """Return whether there are bytes to receive now."""
+
+    def send(self, data: memoryview, seconds: float) -> int:
+        """Send some of the data; return how many bytes. Raises TimeoutError, and OSError if the other side has closed."""
+
+    def receive(self, count: int, seconds: float) -> bytes:
+        """Return at most `count` bytes; none if the other side has closed. Raises TimeoutError, OSError."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class SocketChannel:
+    """A connected socket: for an attempt that is an interpreter of its own, on any system."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+
+    def has_data(self) -> bool:
+        """Return whether bytes wait to be received."""
+        self._socket.setblocking(False)
+        try:
+            return bool(self._socket.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return False
+
+    def send(self, data: memoryview, seconds: float) -> int:
+        """Send what can be sent within `seconds`, and return how many bytes that was. Raises TimeoutError."""
+        self._socket.settimeout(seconds)
+        return self._socket.send(data)
+
+    def receive(self, count: int, seconds: float) -> bytes:
+        """Receive at most `count` bytes within `seconds`; none at the end. Raises TimeoutError."""
+        self._socket.settimeout(seconds)
+        return self._socket.recv(count)
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+
+
+class PipeChannel:
+    """Two pipes: for an attempt in the box, which must hold no socket of ours (see `worker.pipes`)."""
+
+    def __init__(self) -> None:
+        """Make them. `theirs`: the descriptors for the other side, to receive from and to send to; close them."""
+        theirs_in, ours_out = os.pipe()
+        ours_in, theirs_out = os.pipe()
+        self.theirs = (theirs_in, theirs_out)
+        self._in, self._out = os.fdopen(ours_in, "rb", buffering=0), os.fdopen(ours_out, "wb", buffering=0)
+        for end in (ours_in, ours_out):
+            os.set_blocking(end, False)
+            with contextlib.suppress(OSError):  # a user may have no more pages for pipes
+                _enlarge(end)
+
+    def has_data(self) -> bool:
+        """Return whether bytes wait to be received."""
+        return bool(_wait(self._in.fileno(), select.POLLIN, 0.0) & select.POLLIN)
+
+    def send(self, data: memoryview, seconds: float) -> int:
+        """Send what can be sent within `seconds`, and return how many bytes that was. Raises TimeoutError."""
+        if not _wait(self._out.fileno(), select.POLLOUT, seconds):
+            raise TimeoutError
+        return self._out.write(data) or 0
+
+    def receive(self, count: int, seconds: float) -> bytes:
+        """Receive at most `count` bytes within `seconds`; none at the end. Raises TimeoutError."""
+        if not _wait(self._in.fileno(), select.POLLIN, seconds):
+            raise TimeoutError
+        return os.read(self._in.fileno(), count)
+
+    def close(self) -> None:
+        """Close this end."""
+        self._in.close()
+        self._out.close()
+
+
+def _wait(descriptor: int, event: int, seconds: float) -> int:
+    """Wait for the event, an error or the end; 0 if the time is over."""
+    poll = select.poll()
+    poll.register(descriptor, event)
+    ready = poll.poll(seconds * 1000)
+    return ready[0][1] if ready else 0
+
+
+def _enlarge(pipe: int) -> None:
+    import fcntl  # Windows has none
+
+    fcntl.fcntl(pipe, _F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+# The judge's end of one attempt's connection. Every read has a deadline on the judge's clock, and every length a cap.
 
 Answer = TypeVar("Answer")
 
@@ -123,7 +229,7 @@ class Connection:
 
 
 def _left(deadline: float) -> float:
-    """The seconds until the deadline. Raises TimeoutError if none are left."""
+    """Return the seconds until the deadline. Raises TimeoutError if none are left."""
     if (left := deadline - time.monotonic()) <= 0:
         raise TimeoutError
     return left

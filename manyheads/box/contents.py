@@ -46,7 +46,7 @@ class Contents:
 
 
 def places_in_box(path: Path, binds: Iterable[Bind]) -> tuple[str, ...]:
-    """Every path in the box at which these binds show a path of the host, whatever links lead there."""
+    """Return every path in the box at which these binds show a path of the host, whatever links lead there."""
     real = path.resolve()
     found: dict[str, None] = {}
     for bind in binds:
@@ -90,15 +90,18 @@ def system_library_folders() -> tuple[str, ...]:
 
 
 def _installed_packages(base: str | None) -> Iterator[Path]:
-    """Where the base installation keeps packages. The box has those that it needs elsewhere, so these folders are empty in
-    it: an installed package may hold anything, a course too."""
+    """Yield where the base installation keeps packages.
+
+    The box has those that it needs elsewhere, so these folders are empty in it: an installed package may hold anything, a
+    course too.
+    """
     folder = Path(base) / "lib" if base else Path("/usr/lib")
     for pattern in ("python3*/site-packages", "python3*/dist-packages", "python3/dist-packages"):
         yield from folder.glob(pattern)
 
 
 def _interpreter() -> tuple[str | None, str]:
-    """The base installation to bind (None where /usr holds it) and the interpreter's path in the box."""
+    """Return the base installation to bind (None where /usr holds it) and the interpreter's path in the box."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     base = os.path.realpath(sys.base_prefix)
     if base == "/usr":
@@ -107,8 +110,11 @@ def _interpreter() -> tuple[str | None, str]:
 
 
 def _library(base: str | None) -> str:
-    """Where libpython stands in the box: an interpreter that is built with one (pyenv's, a hosted runner's) names it by the
-    path at which it was installed, which the box does not have."""
+    """Return where libpython stands in the box.
+
+    An interpreter that is built with one (pyenv's, a hosted runner's) names it by the path at which it was installed,
+    which the box does not have.
+    """
     if base is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         return ""
     folder = os.path.realpath(sysconfig.get_config_var("LIBDIR") or "")
@@ -118,7 +124,7 @@ def _library(base: str | None) -> str:
 
 @cache
 def box_modules() -> frozenset[str]:
-    """What an attempt can import in a box of this machine, beside the standard library."""
+    """Return what an attempt can import in a box of this machine, beside the standard library."""
     return frozenset(path.name.split(".")[0] for path in _own_packages())
 
 
@@ -150,8 +156,11 @@ def _package_paths(names: tuple[str, ...]) -> list[Path]:
 
 
 def _top_names(distribution: metadata.Distribution) -> set[str]:
-    """The first part of each path that it installed. Read from RECORD where there is one, because `files` makes an object
-    of each of torch's 10,000 paths, which takes a fifth of a second."""
+    """Return the first part of each path that it installed.
+
+    Read from RECORD where there is one, because `files` makes an object of each of torch's 10,000 paths, which takes a
+    fifth of a second.
+    """
     record = distribution.read_text("RECORD")
     if record is None:
         return {file.parts[0] for file in distribution.files or ()}

@@ -26,7 +26,7 @@ from .worker.wire import READY
 
 
 def open_own_box(*, meta: bool = False) -> Box:
-    """A box for the student's own check. It forks where that is safe, else it starts a new interpreter for each attempt.
+    """Return a box for the student's own check. It forks where that is safe, else it starts a new interpreter for each attempt.
 
     meta: calls with meta tensors will be asked. What these import is then ready before an attempt's time begins.
     """
@@ -34,7 +34,7 @@ def open_own_box(*, meta: bool = False) -> Box:
 
 
 def _has_pidfd() -> bool:
-    """Whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can since 5.3."""
+    """Return whether the supervisor can wait for the end of an attempt by a pidfd, as Linux can since 5.3."""
     if not hasattr(os, "pidfd_open"):
         return False
     try:
@@ -62,7 +62,7 @@ class ForkedBox:
         self._control.recv(len(READY))
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process."""
+        """Return a connection to a new process."""
         return start_attempt(self._control, limits)[0]
 
     def __enter__(self) -> Self:

@@ -16,8 +16,10 @@ from .worker.limits import Limits
 
 
 class GpuLock:
-    """An exclusive lock on a GPU until it is released or this process ends: an abstract socket address, which only one
-    process on this machine can bind."""
+    """An exclusive lock on a GPU until it is released or this process ends.
+
+    An abstract socket address, which only one process on this machine can bind.
+    """
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         """Lock the first GPU that is free. Raises BoxUnavailable if none is."""
@@ -44,7 +46,7 @@ class GpuBox(NamespaceBox):
     """A box with a GPU. CUDA does not survive a fork, so the zygote never uses it and each attempt starts it anew."""
 
     def __init__(self, limits: Limits, hidden: Path, driver: Driver | None = None) -> None:
-        """Raises BoxUnavailable if something is missing or another box has the GPU."""
+        """Raise BoxUnavailable if something is missing or another box has the GPU."""
         driver = driver or find_driver()
         for says, command in missing(driver, uid_for_box()):
             raise BoxUnavailable(f"{says}. Next: {command}")
@@ -56,7 +58,7 @@ class GpuBox(NamespaceBox):
             raise
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process in which CUDA has started. Raises BoxUnavailable if it does not start."""
+        """Return a connection to a new process in which CUDA has started. Raises BoxUnavailable if it does not start."""
         connection = super().attempt(limits)
         start_cuda(connection)
         return connection

@@ -86,7 +86,7 @@ def _calling_back(
 
 
 def _caller(server: socket.socket, password: bytes, deadline: float) -> socket.socket:
-    """The first connection that sends the password. Raises TimeoutError."""
+    """Return the first connection that sends the password. Raises TimeoutError."""
     while (left := deadline - time.monotonic()) > 0:
         server.settimeout(left)
         caller = server.accept()[0]

@@ -46,7 +46,7 @@ def find_leftovers() -> Leftovers:
 
 
 def _top(pid: int) -> int:
-    """The judge or the box that this process belongs to, if whoever started it has gone; else 0.
+    """Return the judge or the box that this process belongs to, if whoever started it has gone; else 0.
 
     A judge is started by Python: the command, or a dask worker. When that is gone, init or a service manager adopts it.
     """
@@ -73,7 +73,7 @@ def _command_line(pid: int) -> str:
 
 
 def _is_python(pid: int) -> bool | None:
-    """Whether the process runs Python. None where that cannot be known: it has ended, or is somebody else's."""
+    """Return whether the process runs Python. None where that cannot be known: it has ended, or is somebody else's."""
     try:
         return os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith(("python", "pypy"))
     except OSError:

@@ -20,7 +20,7 @@ class Box(Protocol):
     start_seconds: float  # how long a fresh process may take before it reads its first message
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process that has run no student code."""
+        """Return a connection to a new process that has run no student code."""
 
     def __enter__(self) -> Self: ...
 

@@ -54,7 +54,7 @@ class NamespaceBox:
         self._start()
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process in the box; a box that broke is replaced first.
+        """Return a connection to a new process in the box; a box that broke is replaced first.
 
         So is one in which the last attempt does not end: it must not run beside the next.
         """
@@ -117,7 +117,7 @@ class NamespaceBox:
 
 
 def uid_for_box() -> int | None:
-    """An unprivileged uid for this process's box; None where we are not root and need none."""
+    """Return an unprivileged uid for this process's box; None where we are not root and need none."""
     return None if os.geteuid() else _FIRST_UID + os.getpid() % _UIDS
 
 
@@ -137,7 +137,7 @@ def refuse_alone() -> None:
 def launch_request(
     bwrap: str, control_fd: int, uid: int | None, hidden: Path, cgroups: Plan, given: Equipment
 ) -> dict[str, object]:
-    """What `reaper.py` and `launcher.py` are to do."""
+    """Return what `reaper.py` and `launcher.py` are to do."""
     inside = contents()
     binds = (*inside.binds, *given.binds)
     arguments = [*_UNSHARE, *_BOUND]

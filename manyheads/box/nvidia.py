@@ -93,7 +93,7 @@ def _first_with_driver(folders: Sequence[str]) -> str:
 
 
 def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
-    """What a box that runs as `uid` lacks (None: as this process's uid), each with the command that would help."""
+    """Yield what a box that runs as `uid` lacks (None: as this process's uid), each with the command that would help."""
     dev = driver.places.dev
     if not driver.gpus:
         yield f"there is no {dev}/nvidia0: no NVIDIA GPU, or no driver for it", "sudo nvidia-modprobe -c 0 -u"
@@ -111,8 +111,10 @@ def missing(driver: Driver, uid: int | None) -> Iterator[tuple[str, str]]:
 
 
 def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -> tuple[Gpu, ...]:
-    """The GPUs that boxes can use at the same time: all of them if the driver identifies each, or the one that
-    CUDA_VISIBLE_DEVICES chooses."""
+    """Return the GPUs that boxes can use at the same time.
+
+    All of them if the driver identifies each, or the one that CUDA_VISIBLE_DEVICES chooses.
+    """
     if len(driver.gpus) < 2:
         return driver.gpus
     if chosen := environment.get("CUDA_VISIBLE_DEVICES"):
@@ -121,7 +123,7 @@ def separate_gpus(driver: Driver, environment: Mapping[str, str] = os.environ) -
 
 
 def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.environ) -> Equipment:
-    """What a box gets for one of the `separate_gpus`: its device file, and no other GPU's if it has a UUID."""
+    """Return what a box gets for one of the `separate_gpus`: its device file, and no other GPU's if it has a UUID."""
     places = driver.places
     chosen = environment.get("CUDA_VISIBLE_DEVICES", "")
     visible = chosen if _VISIBLE.fullmatch(chosen) else "0"
@@ -144,7 +146,7 @@ def equipment(driver: Driver, gpu: Gpu, environment: Mapping[str, str] = os.envi
 
 
 def _libraries(library: str) -> Iterator[Bind]:
-    """The libraries beside libcuda.so.1, unless the box holds them anyway."""
+    """Yield the libraries beside libcuda.so.1, unless the box holds them anyway."""
     if not library or places_in_box(Path(library).parent, contents().binds):
         return
     for path in sorted(Path(library).parent.glob("lib*.so*")):
@@ -163,7 +165,7 @@ def _sysfs(root: Path, buses: Sequence[str]) -> Iterator[Bind]:
 
 
 def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
-    """The path of the driver's library for 64-bit programs in the linker's cache."""
+    """Return the path of the driver's library for 64-bit programs in the linker's cache."""
     try:
         says = subprocess.run(ldconfig, capture_output=True, text=True, check=False).stdout
     except OSError:
@@ -173,7 +175,7 @@ def _in_linker_cache(ldconfig: tuple[str, ...]) -> str:
 
 
 def _may_open(path: Path, uid: int | None, write: bool = True) -> bool:
-    """Whether a process with this uid, which owns nothing, may open the path. None: whether this process may."""
+    """Return whether a process with this uid, which owns nothing, may open the path. None: whether this process may."""
     if uid is None:
         return os.access(path, os.R_OK | (os.W_OK if write else 0))
     wanted = stat.S_IROTH | (stat.S_IWOTH if write else 0)

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .channel import SocketChannel
-from .connection import Connection
+from .connection import Connection, SocketChannel
 from .contents import box_modules
 from .cuda import start_cuda
 from .interpreter import end, start
@@ -32,7 +31,7 @@ class ProcessBox:
     start_seconds = 30.0
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process."""
+        """Return a connection to a new process."""
         passed = ("PATH", *_FOR_CUDA) if limits.device == CUDA else ("PATH",)
         environment = {**ENVIRONMENT, **{name: os.environ[name] for name in passed if name in os.environ}}
         folder = tempfile.TemporaryDirectory(prefix="course-check-", ignore_cleanup_errors=True)
@@ -59,7 +58,7 @@ def _code(limits: Limits, descriptor: int | None) -> str:
 
 
 def site_packages() -> list[str]:
-    """Where packages are installed that an attempt may import."""
+    """Return where packages are installed that an attempt may import."""
     return [path for path in sys.path if path.endswith("site-packages")]
 
 

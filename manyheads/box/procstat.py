@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def stat_of(pid: int | str) -> list[str]:
-    """The fields of a process's status that follow its name. Raises OSError if there is no process. Source: proc(5)."""
+    """Return the fields of a process's status that follow its name. Raises OSError if there is no process. Source: proc(5)."""
     fields = Path("/proc", str(pid), "stat").read_text(errors="replace").rpartition(")")[2].split()
     if not fields:  # it ended while it was read
         raise ProcessLookupError(pid)
@@ -15,13 +15,13 @@ def stat_of(pid: int | str) -> list[str]:
 
 
 def state_and_parent(pid: int | str) -> tuple[str, int]:
-    """The state letter and the parent of a process. Raises OSError if there is none."""
+    """Return the state letter and the parent of a process. Raises OSError if there is none."""
     fields = stat_of(pid)
     return fields[0], int(fields[1])
 
 
 def has_ended(pid: int | str) -> bool:
-    """Whether the process has ended, even if nobody has waited for it yet."""
+    """Return whether the process has ended, even if nobody has waited for it yet."""
     try:
         return state_and_parent(pid)[0] in "ZX"
     except OSError:
@@ -29,12 +29,12 @@ def has_ended(pid: int | str) -> bool:
 
 
 def pids() -> list[int]:
-    """All processes that /proc shows."""
+    """Return all processes that /proc shows."""
     return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
 
 
 def is_running(name: str) -> bool:
-    """Whether a process (or the main thread of one) has this name, at most 15 bytes long."""
+    """Return whether a process (or the main thread of one) has this name, at most 15 bytes long."""
     for comm in Path("/proc").glob("[0-9]*/comm"):
         with suppress(OSError):  # it ended while it was read
             if comm.read_text(errors="replace").strip() == name:

@@ -30,7 +30,7 @@ _LIFELINE = 0  # standard input
 
 
 def command(request: Mapping[str, object]) -> list[str]:
-    """The command line of a reaper for this request: what `launcher.py` asks, and `cgroups`, a plan."""
+    """Return the command line of a reaper for this request: what `launcher.py` asks, and `cgroups`, a plan."""
     root = str(Path(__file__).parents[2])
     code = f"import sys; sys.path.append({root!r}); from manyheads.box.reaper import main; main()"
     return [sys.executable, "-I", "-S", "-B", "-c", code, json.dumps(request)]
@@ -81,7 +81,7 @@ def _end_children() -> None:
 
 
 def _children() -> Iterator[int]:
-    """The children of this process, also those that have ended and were not waited for."""
+    """Yield the children of this process, also those that have ended and were not waited for."""
     for pid in pids():
         with contextlib.suppress(OSError):
             if state_and_parent(pid)[1] == os.getpid():

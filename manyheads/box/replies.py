@@ -62,6 +62,8 @@ class Model(BaseModel):
 
 
 class TensorRef(Model):
+    """A tensor of a reply, by its number."""
+
     kind: Literal["tensor"] = Field(alias="$")
     index: Size
 
@@ -131,6 +133,8 @@ class _Gradients(Model):
 
 
 class ReplyModel(Model):
+    """A reply as it must be: exactly these fields, each within its bounds."""
+
     kind: Literal["Reply"] = Field(alias="$")
     outputs: list[_Output] = Field([], max_length=TENSOR_LIMIT)
     gradients: _Gradients | None = None
@@ -154,7 +158,6 @@ def read_reply(payload: bytes) -> Reply:
 
 def within_file(reply: Reply, lines: int) -> Reply:
     """Leave out line numbers beyond the file's last line, by which an attempt could carry out information."""
-
     if reply.raised is None and not reply.stopped and not reply.parts:
         return reply
 
@@ -167,7 +170,7 @@ def within_file(reply: Reply, lines: int) -> Reply:
 
 
 def split(payload: bytes, count: int) -> list[bytes]:
-    """The bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
+    """Return the bytes of `count` replies, each preceded by its length. Raises BadReply, and nothing else, for anything else."""
     replies, at = [], 0
     for _ in range(count):
         begin = at + LENGTH.size
@@ -197,14 +200,14 @@ def read_as(reader: TypeAdapter[M], make: Callable[[M, list[Tensor]], Answer], p
 
 
 def _where(place: tuple[int | str, ...]) -> str:
-    """What is not as agreed. Of the place only words of ours are told: a key or an index may spell a hidden input."""
+    """Return what is not as agreed. Of the place only words of ours are told: a key or an index may spell a hidden input."""
     agreed = {name for model in Model.__subclasses__() for name in model.model_fields}
     named = ".".join(part for part in place if part in agreed)
     return f"its field {named!r} is not as agreed" if named else "it has a field that is not agreed"
 
 
 def _read_header(payload: bytes) -> tuple[object, int]:
-    """The JSON body and the number of tensors, which must have exactly the names t0, t1, …"""
+    """Return the JSON body and the number of tensors, which must be named t0, t1 and so on."""
     if len(payload) < 8:
         raise BadReply("it is cut short")
     (length,) = struct.unpack_from("<Q", payload)
@@ -235,6 +238,8 @@ def _parsed(text: str) -> Any:
 
 
 def reply_of(model: ReplyModel, tensors: list[Tensor]) -> Reply:
+    """Return the reply that a checked model describes, with its tensors."""
+
     def tensor(ref: TensorRef | None) -> Tensor | None:
         return None if ref is None else tensors[ref.index]
 

@@ -42,7 +42,7 @@ class UserBox:
         self._start()
 
     def attempt(self, limits: Limits) -> Connection:
-        """A connection to a new process; a zygote that an attempt has ended is replaced first."""
+        """Return a connection to a new process; a zygote that an attempt has ended is replaced first."""
         with contextlib.suppress(OSError):
             if self._zygote.poll() is None:
                 return start_attempt(self._control, limits)[0]
@@ -89,7 +89,7 @@ class UserBox:
 
 
 def _code(descriptor: int) -> str:
-    """What the zygote runs. No program is to give it rights: none such as sudo does."""
+    """Return what the zygote runs. No program is to give it rights: none such as sudo does."""
     root = str(Path(__file__).parents[2])
     return (
         f"import ctypes; ctypes.CDLL(None).prctl({_PR_SET_NO_NEW_PRIVS}, 1, 0, 0, 0); "

@@ -9,8 +9,7 @@ import os
 import select
 import socket
 
-from .channel import PipeChannel
-from .connection import Connection
+from .connection import Connection, PipeChannel
 from .worker.limits import CUDA, Limits
 
 CUDA_GRACE = 30.0  # seconds: freeing much GPU memory takes long, and the next attempt waits for it
@@ -31,7 +30,7 @@ class Lifeline:
         return self._wait(seconds)
 
     def still_ends(self, seconds: float) -> bool:
-        """Whether the attempt was to end, and its process or what it started is still there after so many seconds."""
+        """Return whether the attempt was to end, and its process or what it started is still there after so many seconds."""
         if self._is_ending:
             self._wait(seconds)
         return self._is_ending

@@ -5,10 +5,12 @@ The other modules of this room define how an implementation is asked and how its
 
 from ..box.worker.messages import StandIn
 from .asserts import (
+    HALF_PRECISION,
     CheckFailed,
     assert_finite,
     assert_gradients_match,
     assert_matches,
+    assert_near,
     assert_refused,
     assert_same,
     assert_shape,
@@ -20,7 +22,6 @@ from .edit import edit
 from .gradcheck import contradicts_itself, is_cut, weights_without_effect
 from .implementation import Module
 from .marks import Layer, check
-from .mixed_precision import HALF_PRECISION, assert_near
 
 __all__ = [
     "HALF_PRECISION",

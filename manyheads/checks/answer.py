@@ -10,7 +10,7 @@ from torch import Tensor
 from ..box.worker.answers import ModuleFacts, Output, Raised, Reply
 from ..box.worker.form import Form, Path, read_misfit
 from ..box.worker.messages import Call
-from .failed import AttemptRaised, CheckFailed
+from .outcome import AttemptRaised, CheckFailed
 from .sanitize import form_name, kind_name
 
 
@@ -39,7 +39,7 @@ class Answer:
         return f"{said} of call {self.step + 1}" if self.call.then else said
 
     def __getitem__(self, part: int | str) -> Answer:
-        """A part of the answer. Raises IndexError or KeyError where none is called so."""
+        """Return a part of the answer. Raises IndexError or KeyError where none is called so."""
         return replace(self, path=(*self.path, self.form.place(part)))
 
     def leaves(self) -> Iterator[Answer]:
@@ -104,7 +104,7 @@ class Answer:
         return "" if self.reply.raised is None else self.reply.raised.message
 
     def gradient(self, name: str) -> Tensor | None:
-        """The gradient of "args.0" or of a parameter; None if it has none."""
+        """Return the gradient of "args.0" or of a parameter; None if it has none."""
         self.must_return()
         found = self.reply.gradients.get(name)
         return None if found is None else wide(found)
@@ -121,7 +121,7 @@ class Answer:
                 raise CheckFailed(f"{asked} was expected{part._where()}; yours {_in_words(came, part.form)}")
 
     def _found(self) -> list[Output]:
-        """The output of each run, of an answer that is one leaf. Raises CheckFailed."""
+        """Return the output of each run, of an answer that is one leaf. Raises CheckFailed."""
         self.must_return()
         if not self.form.is_leaf or self.form.kind == "opaque":
             raise TypeError(f"{self.label} is {form_name(self.form)}, not one tensor: ask for one of its parts")
@@ -138,12 +138,12 @@ class Answer:
         return self.step * len(leaves) + leaves.index(self.path)
 
     def _where(self) -> str:
-        """Where it stands, if it is not the whole answer to the only step: " as lse", " as mean of call 2"."""
+        """Return where it stands, if it is not the whole answer to the only step: " as lse", " as mean of call 2"."""
         return f" as {self.label}" if self.path else f" of call {self.step + 1}" if self.call.then else ""
 
 
 def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
-    """The answer that each output of the reply is: for each run, for each step, for each leaf."""
+    """Yield the answer that each output of the reply is: for each run, for each step, for each leaf."""
     for _ in range(call.runs):
         for step in range(len(call.steps)):
             for path, _ in call.form.leaves():
@@ -151,12 +151,12 @@ def answers_of(call: Call, reply: Reply) -> Iterator[Answer]:
 
 
 def wide(tensor: Tensor) -> Tensor:
-    """The tensor in float64, unless it is bool or integer."""
+    """Return the tensor in float64, unless it is bool or integer."""
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def _in_words(came: str, form: Form) -> str:
-    """What came in place of this structure."""
+    """Return what came in place of this structure."""
     lacking = came.removeprefix("without ")
     if form.kind != "tuple" and lacking != came and lacking in form.names:
         return f"has no {lacking}"

@@ -13,7 +13,7 @@ from ..box.worker.messages import Build, Call, StandIn
 
 
 def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
-    """The call with every floating-point tensor and every module in this dtype, to be executed on this device.
+    """Return the call with every floating-point tensor and every module in this dtype, to be executed on this device.
 
     A module that states a dtype or a device keeps it. The tensors are moved in the process that executes the call.
     """
@@ -29,7 +29,7 @@ def cast(call: Call, dtype: str, device: str = "cpu") -> Call:
 
 
 def rounded(call: Call) -> Call:
-    """The call with every number rounded to float32, in which files store it."""
+    """Return the call with every number rounded to float32, in which files store it."""
     return map_call(call, lambda t: t.float().double() if t.is_floating_point() else t)
 
 

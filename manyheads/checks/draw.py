@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 def input_seed(secret: bytes, *parts: str) -> int:
-    """A 63-bit seed: HMAC-SHA256 of the parts under the course secret."""
+    """Return a 63-bit seed: HMAC-SHA256 of the parts under the course secret."""
     digest = hmac.new(secret, "\0".join(parts).encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
@@ -60,7 +60,7 @@ class Draw:
         return drawn.numbers().view(shape)
 
     def weights(self, *shape: int) -> Tensor:
-        """A weight (out, in) with standard deviation 1/√in, so that activations keep their scale."""
+        """Return a weight (out, in) with standard deviation 1/√in, so that activations keep their scale."""
         return self(*shape, scale=1 / math.sqrt(shape[-1]))
 
     def sizes(self, **choices: tuple[int, int] | list[int]) -> SimpleNamespace:
@@ -77,5 +77,5 @@ class Draw:
                 return SimpleNamespace(**picked)
 
     def integer(self, low: int, high: int) -> int:
-        """An integer from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return self._random.randint(low, high)

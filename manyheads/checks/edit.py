@@ -17,7 +17,7 @@ class Edit:
     changes: Mapping[str, str]
 
     def apply(self, source: str) -> str:
-        """The edited source. Raises EditError if a text does not occur exactly once."""
+        """Return the edited source. Raises EditError if a text does not occur exactly once."""
         for old, new in self.changes.items():
             if (count := source.count(old)) != 1:
                 raise EditError(f"{old!r} occurs {count} times, and an edit needs it exactly once")
@@ -26,7 +26,9 @@ class Edit:
 
 
 def edit(old: str, new: str, more: Mapping[str, str] | None = None) -> Edit:
-    """An edit of the reference, for MUTANTS: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`.
+    """Return an edit of the reference, for MUTANTS.
+
+    Example: `("scale_missing", edit("/ math.sqrt(head_dim)", ""))`
 
     Args:
         old: a text of the solution file, with its blanks. It must occur exactly once.

@@ -213,17 +213,17 @@ _REFUSALS = frozenset({"ValueError", "AssertionError"})
 
 
 def is_refusal(raised: Raised) -> bool:
-    """Whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
+    """Return whether the attempt refuses its arguments, as opposed to an error that Python or torch raises by itself."""
     return bool(_REFUSALS & set(raised.bases)) and kind_of(raised) is None
 
 
 def says_unwritten(raised: Raised | None) -> bool:
-    """Whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
+    """Return whether what was called says that nothing is written in it. PyTorch raises exceptions of the same type."""
     return raised is not None and raised.type == "NotImplementedError" and kind_of(raised) is _UNWRITTEN
 
 
 def is_unfinished(raised: Raised) -> bool:
-    """Whether what was called is not written or not there yet, which says nothing of the functions that are."""
+    """Return whether what was called is not written or not there yet, which says nothing of the functions that are."""
     return kind_of(raised) in (_UNWRITTEN, _LEFT_OPEN, _UNDEFINED)
 
 
@@ -233,23 +233,23 @@ def is_left_open(raised: Raised | None) -> bool:
 
 
 def is_undefined(raised: Raised) -> bool:
-    """Whether the file has no such name as was asked for."""
+    """Return whether the file has no such name as was asked for."""
     return kind_of(raised) is _UNDEFINED
 
 
 def is_shape_fault(raised: Raised) -> bool:
-    """Whether an operation got tensors whose shapes do not fit."""
+    """Return whether an operation got tensors whose shapes do not fit."""
     return kind_of(raised) in (_UNMULTIPLIED, _UNFIT)
 
 
 def is_dtype_fault(raised: Raised) -> bool:
-    """Whether an operation got tensors of different dtypes. Then the answer in the other dtype says more."""
+    """Return whether an operation got tensors of different dtypes. Then the answer in the other dtype says more."""
     kind = kind_of(raised)
     return kind is not None and kind.misconception == "hard_coded_dtype"
 
 
 def kind_of(raised: Raised) -> Kind | None:
-    """The first kind that matches; None if none does."""
+    """Return the first kind that matches; None if none does."""
     for kind in _IN_ORDER:
         if kind.type in raised.bases and kind.pattern.search(raised.message) and not (kind.at_call and raised.line):
             return _LEFT_OPEN if kind is _UNWRITTEN and raised.in_written else kind
@@ -257,7 +257,7 @@ def kind_of(raised: Raised) -> Kind | None:
 
 
 def explain(raised: Raised) -> str:
-    """One sentence: what was raised, where, and what that means."""
+    """Return one sentence: what was raised, where, and what that means."""
     name = next((base for base in raised.bases if base in _KNOWN), "an exception of its own")
     where = f" on line {raised.line}" if raised.line else ""
     kind = kind_of(raised)

@@ -22,7 +22,7 @@ _NEAR, _FAR = 0.01, 0.02  # along a direction through all tensors, large enough 
 def is_cut(
     output: Callable[[Tensors, Tensor], Tensor], weights: Tensors, x: Tensor, g: Tensor, got: Answer, want: Answer
 ) -> bool:
-    """Whether a gradient differs from the finite difference of the attempt's output.
+    """Return whether a gradient differs from the finite difference of the attempt's output.
 
     A gradient is a number for each direction: it is compared along the direction in which it differs most from the
     reference's, and along a random one where that says nothing.
@@ -52,12 +52,12 @@ def is_cut(
 
 
 def _scaled(direction: Tensor) -> Tensor:
-    """The direction with a root mean square of 1."""
+    """Return the direction with a root mean square of 1."""
     return direction / direction.square().mean().sqrt().clamp(min=1e-30)
 
 
 def weights_without_effect(ask: Callable[[Tensors], Answer], weights: Tensors) -> list[str]:
-    """The names of the matrices that do not affect the output: reversing their columns changes nothing, at the same seed."""
+    """Return the names of the matrices that do not affect the output: reversing their columns changes nothing, at the same seed."""
     before = ask(weights).output.nan_to_num()
     changed = {name: {**weights, name: tensor.flip(-1)} for name, tensor in weights.items() if tensor.dim() > 1}
     return [name for name, others in changed.items() if torch.equal(ask(others).output.nan_to_num(), before)]
@@ -72,7 +72,7 @@ def contradicts_itself(
     target: Tensors,
     cotangent: Tensor,
 ) -> bool:
-    """Whether the gradients contradict the attempt's own output: a step along the missing part of the gradient shows it.
+    """Return whether the gradients contradict the attempt's own output: a step along the missing part of the gradient shows it.
 
     ask: (weights, x) → the attempt's answer. target: the reference's gradients, by name.
     """

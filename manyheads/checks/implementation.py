@@ -1,25 +1,85 @@
-"""The interface through which checks ask an attempt, the reference or a mutant.
-
-A check is written once, in float64, against an `Implementation`. Its `Runner` decides
-where calls are executed (in the box or in the judge) and in which dtype.
-"""
+"""The interface through which checks ask an attempt, the reference or a mutant, for one call or several."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from ..box.worker.answers import Reply
 from ..box.worker.execute import execute
-from ..box.worker.form import Form
-from ..box.worker.messages import Build, Call, Entries
+from ..box.worker.form import Form, Path
+from ..box.worker.messages import Build, Call, Entries, FollowUp, Returned
 from .answer import Answer
 from .cast import cast
-from .sequence import CallSequence
+
+# Several calls of one function or of one instance, the later ones with what the earlier ones returned.
+
+MOST_OUTPUTS = 512  # of one sequence: a reply has room for no more
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a call of a sequence will return, or a part of it, to be handed to a later call. It holds no data."""
+
+    step: int
+    form: Form = field(repr=False)
+    path: Path = ()
+
+    def __getitem__(self, part: int | str) -> Part:
+        """Return a part of it. Raises IndexError or KeyError where none is called so."""
+        return replace(self, path=(*self.path, self.form.at(self.path).place(part)))
+
+
+class CallSequence:
+    """Calls that are made in one go, when all are listed: so each implementation is asked the same ones.
+
+    calls = attempt.module("Counter").sequence()
+    first = calls(x)
+    calls(y, first["state"])
+    one, two = calls.ask()
+    """
+
+    def __init__(self, call: Call, execute: Callable[[Call], Reply]) -> None:
+        """call: without arguments."""
+        self._call, self._execute = call, execute
+        self._steps: list[FollowUp] = []
+        self._mode: bool | None = None
+
+    def train(self, mode: bool = True) -> None:
+        """Put the instance in training mode, or in eval mode, before the next call. Raises ValueError before the first one."""
+        if not self._steps:
+            raise ValueError("the mode of the first call is that of the module: module(…).training().sequence()")
+        self._mode = mode
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Part:
+        """List one more call."""
+        self._steps.append(FollowUp(args, kwargs, self._mode).map(_handed))
+        self._mode = None
+        return Part(len(self._steps) - 1, self._call.form)
+
+    def ask(self) -> list[Answer]:
+        """Make the calls. Returns the answer to each. Raises ValueError where there are none, or too many."""
+        if not self._steps:
+            raise ValueError("a sequence without calls asks nothing")
+        call = self._call.with_steps(tuple(self._steps))
+        if call.outputs > MOST_OUTPUTS:
+            raise ValueError(f"a sequence has at most {MOST_OUTPUTS} outputs; this one has {call.outputs}")
+        reply = self._execute(call)
+        return [Answer(call, reply, step) for step in range(len(self._steps))]
+
+
+def _handed(value: object) -> object:
+    return Returned(value.step, value.path) if isinstance(value, Part) else value
+
+
+# The interface through which checks ask an attempt, the reference or a mutant.
+#
+# A check is written once, in float64, against an `Implementation`. Its `Runner` decides where calls are executed (in
+# the box or in the judge) and in which dtype.
 
 
 class Runner(Protocol):
@@ -30,7 +90,7 @@ class Runner(Protocol):
         """The device of its computations: "cpu" or "cuda"."""
 
     def execute(self, call: Call) -> Reply:
-        """The reply to a call whose tensors are float64. Raises AttemptEnded if the process ends."""
+        """Return the reply to a call whose tensors are float64. Raises AttemptEnded if the process ends."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +112,7 @@ class Implementation:
         return self.runner.device
 
     def asking(self, **options: Any) -> Implementation:
-        """The same implementation, with these fields set in every `Call`."""
+        """Return the same implementation, with these fields set in every `Call`."""
         return dataclasses.replace(self, options={**self.options, **options})
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Answer:
@@ -60,7 +120,7 @@ class Implementation:
         return self.ask(self._call(name, args, kwargs))
 
     def sequence(self, name: str) -> CallSequence:
-        """Several calls of a function, which can be handed what earlier ones returned."""
+        """Return several calls of a function, which can be handed what earlier ones returned."""
         return CallSequence(self._call(name), self.runner.execute)
 
     def module(self, target: str, *args: Any, **kwargs: Any) -> Module:
@@ -72,7 +132,7 @@ class Implementation:
         return Answer(call, self.runner.execute(call))
 
     def of_module(self, build: Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
-        """A call of a module's forward."""
+        """Return a call of a module's forward."""
         return self._call(build, args, kwargs or {})
 
     def _call(self, subject: str | Build, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Call:
@@ -88,7 +148,7 @@ class Module:
     build: Build
 
     def asking(self, **options: Any) -> Module:
-        """The same module; its calls have these fields of `Call` set."""
+        """Return the same module; its calls have these fields of `Call` set."""
         return Module(self.implementation.asking(**options), self.build)
 
     def loaded(self, state: Mapping[str, Tensor | Entries]) -> Module:
@@ -112,7 +172,7 @@ class Module:
         return self._with(added=values)
 
     def on(self, device: str) -> Module:
-        """Moved to a device after building."""
+        """Return the module, moved to a device after building."""
         return self._with(device=device)
 
     def beside(self, twin: Module) -> Module:
@@ -128,7 +188,7 @@ class Module:
         return self.implementation.ask(self.implementation.of_module(self.build, args, kwargs))
 
     def sequence(self) -> CallSequence:
-        """Several calls of one instance, which can be handed what earlier ones returned."""
+        """Return several calls of one instance, which can be handed what earlier ones returned."""
         implementation = self.implementation
         return CallSequence(implementation.of_module(self.build), implementation.runner.execute)
 
@@ -153,7 +213,7 @@ class LocalRunner:
     only_values: bool = False
 
     def execute(self, call: Call) -> Reply:
-        """The reply, computed in the call's dtype, by default float64."""
+        """Return the reply, computed in the call's dtype, by default float64."""
         return execute(
             self.namespace, cast(call, call.dtype or "float64", self.device), "", only_values=self.only_values
         )

@@ -1,10 +1,16 @@
-"""Runners that execute trusted code, as a replacement for an attempt or with a cache."""
+"""Import trusted code, and run it as a replacement for an attempt or with a cache."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import sys
+import types
 from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -13,13 +19,16 @@ from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
 from ..box.worker.limits import MIB
 from ..box.worker.messages import Call
+from ..errors import CourseFault
 from .explain import is_dtype_fault, is_refusal
 from .implementation import LocalRunner, Runner
-from .recording import Exchange, Question
+from .transcript import Exchange, Question
+
+# Runners that execute trusted code, as a replacement for an attempt or with a cache.
 
 
 def changes_in(reply: Reply) -> int:
-    """How often the reply's tensors have been changed in place: where this number grows, a check has altered the reply."""
+    """Return how often the reply's tensors have been changed in place: where this number grows, a check has altered the reply."""
     return sum(tensor._version for tensor in _tensors(reply))
 
 
@@ -29,7 +38,7 @@ def _tensors(reply: Reply) -> list[Tensor]:
 
 
 def bytes_of(reply: Reply) -> int:
-    """The size of its tensors."""
+    """Return the size of its tensors."""
     return sum(tensor.nbytes for tensor in _tensors(reply))
 
 
@@ -62,7 +71,7 @@ class Replays:
         self._kept: dict[tuple[Hashable, int], tuple[Any, int]] = {}  # with its bytes, by whose it is and the call's id
 
     def reply(self, runner: LocalRunner, call: Call, whose: Hashable = None) -> Reply:
-        """The runner's reply, computed once for each call that is held, unless it is LARGE.
+        """Return the runner's reply, computed once for each call that is held, unless it is LARGE.
 
         whose: in place of the runner's namespace, where that is made anew each time.
         """
@@ -80,7 +89,7 @@ class Replays:
         return reply
 
     def known_calls(self, runner: LocalRunner, whose: Hashable = None) -> Container[int]:
-        """The ids of the calls to which the runner's reply is known."""
+        """Return the ids of the calls to which the runner's reply is known."""
         known = self._known.get(id(runner.namespace) if whose is None else whose)
         return known.replies if known is not None else ()
 
@@ -91,7 +100,7 @@ class Replays:
         return self._known[key]
 
     def kept(self, whose: Hashable, call: Call, make: Callable[[], tuple[Kept, int]]) -> Kept:
-        """What `make` makes of this call, with its bytes: made once for each call that is held."""
+        """Return what `make` makes of this call, with its bytes: made once for each call that is held."""
         if id(call) not in self._held:
             return make()[0]
         key = (whose, id(call))
@@ -120,15 +129,15 @@ class ReplayRunner(LocalRunner):
     whose: Hashable = None
 
     def of(self, namespace: Mapping[str, object], whose: Hashable = None) -> ReplayRunner:
-        """A runner for other code, which must live as long as this one's."""
+        """Return a runner for other code, which must live as long as this one's."""
         return ReplayRunner(namespace, self.device, only_values=True, replays=self.replays, whose=whose)
 
     def execute(self, call: Call) -> Reply:
-        """The reply."""
+        """Return the reply."""
         return self.replays.reply(self, call, self.whose)
 
     def known_calls(self) -> Container[int]:
-        """The ids of the calls to which the reply need not be computed."""
+        """Return the ids of the calls to which the reply need not be computed."""
         return self.replays.known_calls(self, self.whose)
 
 
@@ -150,7 +159,7 @@ class CachedRunner(ReplayRunner):
         return self.replays.large_bytes - self.large_before
 
     def execute(self, call: Call) -> Reply:
-        """The reply, computed once for each call."""
+        """Return the reply, computed once for each call."""
         if id(call) not in self.known:
             self.known[id(call)] = (call, super().execute(call))
         return self.known[id(call)][1]
@@ -166,13 +175,13 @@ class LocalRecordingRunner:
         self._runner = LocalRunner(namespace, device)
 
     def execute(self, call: Call) -> Reply:
-        """The reply, which is recorded. Like an attempt's, it is computed in float32 if float64 raises."""
+        """Return the reply, which is recorded. Like an attempt's, it is computed in float32 if float64 raises."""
         reply = as_an_attempts(self._runner, call, self._runner.execute(call))
         self.transcript.append(Exchange(self.check, call, reply))
         return reply
 
     def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
-        """The reply to each question, one after the other."""
+        """Return the reply to each question, one after the other."""
         replies: list[Reply | AttemptEnded] = []
         for question in questions:
             self.check = question.check
@@ -181,9 +190,48 @@ class LocalRecordingRunner:
 
 
 def as_an_attempts(runner: Runner, call: Call, reply: Reply) -> Reply:
-    """The reply as an attempt's would be: computed in float32 if float64 raises."""
+    """Return the reply as an attempt's would be: computed in float32 if float64 raises."""
     if call.dtype is None and reply.raised is not None and not is_refusal(reply.raised):
         in_single = runner.execute(dataclasses.replace(call, dtype="float32"))
         if in_single.raised is None or is_dtype_fault(reply.raised):
             return in_single
     return reply
+
+
+# Import trusted code (references and mutants) in the judge's process, as namespaces.
+
+
+class BrokenReference(CourseFault):
+    """A reference cannot be imported. The text names the file and the error."""
+
+
+@lru_cache(maxsize=256)
+def namespace_of(path: Path) -> Mapping[str, object]:
+    """Return the names that a trusted source file defines. Its `__main__` part does not run.
+
+    The file may import its neighbours: `from ._shared import softmax`. Raises BrokenReference.
+    """
+    return namespace_of_source(path.read_text(encoding="utf-8"), path)
+
+
+def namespace_of_source(source: str, path: Path) -> Mapping[str, object]:
+    """Return the names that this source defines if it were the file at `path`. Raises BrokenReference."""
+    module = types.ModuleType(f"{_package_of(path.parent)}.{path.stem}")
+    module.__file__ = str(path)
+    module.__package__ = module.__name__.rpartition(".")[0]
+    sys.modules[module.__name__] = module  # dataclasses look up their module here
+    try:
+        exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    except Exception as error:
+        raise BrokenReference(f"{path}: {type(error).__name__}: {error}. Next: python {quote(str(path))}") from error
+    return vars(module)
+
+
+def _package_of(folder: Path) -> str:
+    """Return the name of a package whose modules are the files of this folder. Each course has its own packages."""
+    name = f"trusted_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    if name not in sys.modules:
+        package = types.ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    return name

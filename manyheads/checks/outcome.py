@@ -1,12 +1,16 @@
-"""The outcome of one check."""
+"""How a check fails, and the outcome of one check."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..box.worker.answers import Raised
 from ..result import Outcome
 from .marks import Layer
+
+# The outcome of one check.
 
 FAILED_ITSELF = "The grader itself failed here; this is not your fault."
 DIED = "The grader ended here before it was done, twice; this is not your fault."
@@ -36,3 +40,27 @@ class CheckOutcome:
     def score(self) -> float:
         """The points that were earned: all or none."""
         return self.points if self.outcome == "passed" else 0.0
+
+
+# How a check fails.
+
+
+class CheckFailed(AssertionError):
+    """The attempt does not do what the check asks. `str()` is the evidence.
+
+    suspect: the misconception that this failure proves by itself, whatever else is wrong with the attempt.
+    expected: sizes that the evidence states as right.
+    """
+
+    def __init__(self, evidence: str, suspect: str = "", expected: Sequence[int] = ()) -> None:
+        super().__init__(evidence)
+        self.suspect = suspect
+        self.expected = tuple(expected)
+
+
+class AttemptRaised(CheckFailed):
+    """The attempt raised an exception in place of an answer."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(raised.type)
+        self.raised = raised

@@ -20,7 +20,8 @@ CEILING = 1e30  # anything above counts as inf: near the limit of float32, and s
 @dataclass(frozen=True)
 class Projection:
     """extremes: a short hash of the positions of NaN, values above CEILING and values below FLOOR; "" if there are none.
-    numbers: projections of the other values. norm: their Euclidean norm.
+
+    Numbers: projections of the other values. norm: their Euclidean norm.
     """
 
     extremes: str
@@ -29,7 +30,7 @@ class Projection:
 
 
 def project(tensor: Tensor) -> Projection:
-    """The projection of a tensor of any dtype. For a tensor that is too large for any right answer: only its size."""
+    """Return the projection of a tensor of any dtype. For a tensor that is too large for any right answer: only its size."""
     if tensor.numel() > LARGEST:
         return Projection(f"{tensor.numel()} numbers", (0.0,) * PROJECTIONS, 0.0)
     values = tensor.double().flatten()
@@ -44,7 +45,7 @@ def project(tensor: Tensor) -> Projection:
 
 
 def with_extremes(tensor: Tensor) -> Tensor:
-    """The tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection takes it."""
+    """Return the tensor, in which what lies beyond FLOOR or CEILING is an infinity, as a projection takes it."""
     infinite = tensor.double().masked_fill(tensor <= FLOOR, -torch.inf)
     return infinite.masked_fill(tensor >= CEILING, torch.inf)
 
@@ -55,7 +56,7 @@ def _rounded(number: float) -> float:
 
 
 def _directions(length: int) -> Tensor:
-    """(length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
+    """Return (length, PROJECTIONS) fixed pseudo-random numbers, the same on every machine."""
     if length <= _CACHED:
         return _cached_directions(length)
     return _cached_long_directions(length) if length <= _CACHED_LONG else _draw_directions(length)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from ..box.worker.form import OPAQUE, Form
-from ..submission.text import printable
+from ..submission.source_text import printable
 
 LIMIT = 300  # characters of the evidence of one check
 _KINDS = frozenset(
@@ -23,7 +23,7 @@ _OTHER_TENSORS = (
 
 
 def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> str:
-    """One line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`.
+    """Return one line of printable characters, without `::` (which starts a command to a CI runner), cut at `limit`.
 
     keeps_blanks: at its beginning and between words; else one alone stands between two words.
     """
@@ -33,7 +33,7 @@ def sanitize(text: str, limit: int = LIMIT, *, keeps_blanks: bool = False) -> st
 
 
 def kind_name(kind: str) -> str:
-    """The type of a return value in words that may be shown: the name of a common type, or no name."""
+    """Return the type of a return value in words that may be shown: the name of a common type, or no name."""
     if kind == "NoneType":
         return "None: is a return missing at its end?"
     if kind == OPAQUE:
@@ -41,12 +41,12 @@ def kind_name(kind: str) -> str:
     if re.fullmatch(r"(tuple|list) of [0-9]", kind):  # one digit: an attempt chose it, knowing its hidden inputs
         return f"a {kind}{' or more' if kind.endswith('9') else ''}"
     if kind in _KINDS or kind in _OTHER_TENSORS:
-        return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+        return f"{'an' if kind[0] in 'aeiou' or kind == 'ndarray' else 'a'} {kind}"
     return "an object of another type"
 
 
 def form_name(form: Form) -> str:
-    """What is asked, in words: "a pair (y, cache)", "a dict with mean and count"."""
+    """Return what is asked, in words: "a pair (y, cache)", "a dict with mean and count"."""
     count = len(form.parts)
     if form.is_leaf:
         return "anything" if form.kind == "opaque" else "a tensor"

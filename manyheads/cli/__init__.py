@@ -1,4 +1,4 @@
-"""The command `course`. Each subcommand has its own file and imports only what it needs."""
+"""The command `course`: a file for each group of commands. Each imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _handle_ctrl_c() -> None:
 
 
 def _is_closed() -> bool:
-    """Whether standard output was closed before the start, as by `course … >&-`. Then it is said, and nothing is done."""
+    """Return whether standard output was closed before the start, as by `course … >&-`. Then it is said, and nothing is done."""
     if sys.stdout is None:
         _say("course: standard output is closed. Next: the same command, with its output to a file or to /dev/null")
     return sys.stdout is None
@@ -123,8 +123,10 @@ def _said_of(error: OSError) -> int:
 
 
 def _say(sentences: str) -> None:
-    """Print them to stderr. A terminal would end its lines within a word. What is to be done next begins a line, so that its
-    command can be copied whole where it fits one.
+    """Print them to stderr.
+
+    A terminal would end its lines within a word. What is to be done next begins a line, so that its command can be copied
+    whole where it fits one.
     """
     if sys.stderr.isatty():
         from shutil import get_terminal_size

@@ -8,28 +8,21 @@ from pathlib import Path
 import typer
 
 from ..course import CourseError, find_course
+from .after_grading import compare, feedback, resolve, similar
+from .author import doctor, init, new, verify
 from .bench import bench
 from .check import check
 from .ci import ci
 from .collect import collect
-from .compare import compare
-from .doctor import doctor
 from .export import export
-from .feedback import feedback
 from .generate import generate
 from .grade import grade
-from .hint import hint
-from .init import init, new
+from .learn import hint, plot, status
 from .overrides import overrides
-from .plot import plot
 from .release import release
 from .report import report
-from .resolve import resolve
-from .similar import similar
-from .status import status
 from .trace import trace
 from .train import train
-from .verify import verify
 
 EACH = "Every command has a `--help` of its own."
 STUDENTS = f"Build what a course asks for, stub by stub.\n\nExample: `course status`, then `course check`. {EACH}"
@@ -47,7 +40,7 @@ FOR_ALL = ("For students", "For everybody")
 
 
 def _is_a_students_place() -> bool:
-    """Whether the nearest course is what students get: it has no solutions. Where there is no course, it is not."""
+    """Return whether the nearest course is what students get: it has no solutions. Where there is no course, it is not."""
     try:
         return not (find_course(Path.cwd()) / "solutions").is_dir()
     except (CourseError, OSError):  # no course, or a folder that is gone: the command itself will say so

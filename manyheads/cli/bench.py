@@ -1,4 +1,4 @@
-"""`course bench`: attention by hand against SDPA, beside the lesson's figures; or what course.yaml says of some exercises."""
+"""The command `course bench`: attention by hand against SDPA, or what course.yaml says of some exercises."""
 
 from __future__ import annotations
 
@@ -9,13 +9,108 @@ import typer
 from rich.console import Console
 
 from ..box.names import Device
-from ..tools.bench import FULL, QUICK, BenchEffort, settings
-from .console import open_console
-from .options import CourseOption, course_of
-from .picture import write_picture
+from ..course import Course, CourseError, Exercise
+from ..course.named import exercises_of
+from ..student.measure_attention import FULL, QUICK, BenchEffort, settings
+from .learn import write_picture
+from .options import CourseOption, course_of, exercise_named, open_console
+from .own import done_exercises, own_or_reference
+
+# `course bench EXERCISE`, or ASSIGNMENT: what a student's own code costs while one size grows.
 
 if TYPE_CHECKING:
-    from ..tools.bench import Bench, BenchSetting
+    from ..box.level import Box
+    from ..course.plot_and_bench import Measurement
+    from ..student.measure_own import MeasuredExercise
+
+
+def own_bench(console: Console, course: Course, what: str, device: Device, out: Path | None, *, quick: bool) -> None:
+    """Measure what course.yaml says of the exercises that are written, and show it. Raises CourseFault."""
+    exercises = _exercises_of(course, what)
+    measured = _measured_exercises(console, course, exercises, device, quick=quick)
+    if not measured:
+        console.print(f"Nothing of {what} is written yet: there is nothing to measure.", soft_wrap=True, markup=False)
+        console.print(f"Next: fill the first stub of {exercises[0].stem}, then: course check {exercises[0].id}")
+        raise typer.Exit(1)
+    import torch
+
+    from ..report.bench_tables import own_bench_report, where_measured
+    from ..report.figures import own_bench_png
+    from ..student.measure_attention import machine_name
+
+    where = where_measured(device, machine_name(device), 1, torch.__version__)
+    console.print(own_bench_report(where, measured), soft_wrap=True)
+    _tell_the_rest(console, course, exercises, measured)
+    if out is not None:
+        write_picture(out, own_bench_png(where, measured))
+        console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
+    if any(point.instead for each in measured for points in each.lines.values() for point in points):
+        raise typer.Exit(1)
+
+
+def _exercises_of(course: Course, what: str) -> list[Exercise]:
+    """Return those that are meant and have something to measure. Raises CourseError."""
+    meant = exercises_of(course.exercises, what) or [exercise_named(course, what, "bench")]
+    found = [each for each in meant if each.bench]
+    if not found:
+        able = next((each.id for each in course.exercises if each.bench), None)
+        raise CourseError(f"{what} has nothing to measure. Next: course bench{f' {able}' if able else ''}")
+    return found
+
+
+def _measured_exercises(
+    console: Console, course: Course, exercises: list[Exercise], device: Device, *, quick: bool
+) -> list[MeasuredExercise]:
+    found: list[MeasuredExercise] = []
+    with _box(device) as box:  # before this process runs a torch operation, because the box may fork it
+        from ..student.measure_own import FULL, QUICK, measure_exercise
+
+        with console.status("measuring") as status:
+
+            def tell(measurement: Measurement, value: int) -> None:
+                status.update(f"measuring {measurement.title}, {measurement.label or measurement.over} {value}")
+
+            for exercise in exercises:
+                source, is_reference = own_or_reference(course, exercise)
+                if source is not None:
+                    limits, effort = course.limits.for_worker(device), QUICK if quick else FULL
+                    found += measure_exercise(box, limits, exercise, source, effort, tell, is_reference=is_reference)
+    return found
+
+
+def _box(device: Device) -> Box:
+    """Return a box for one's own code. A GPU cannot be used in a fork of a process that knows it. Raises CourseFault."""
+    if device is Device.CPU:
+        from ..box.forked import open_own_box
+
+        return open_own_box()
+    from ..box.process import ProcessBox
+    from ..student.measure_attention import need_device
+
+    need_device(device)
+    return ProcessBox()
+
+
+def _tell_the_rest(
+    console: Console, course: Course, exercises: list[Exercise], measured: list[MeasuredExercise]
+) -> None:
+    """Say what is not in the tables, and whose numbers may be those of a mistake."""
+    own = {each.exercise for each in measured if not each.is_reference}
+    unwritten = [each.id for each in exercises if each not in {one.exercise for one in measured}]
+    unchecked = [each.id for each in exercises if each in own - done_exercises(course)]
+    if unwritten:
+        console.print(f"Not written yet: {', '.join(unwritten)}.", soft_wrap=True, markup=False)
+    if unchecked:
+        listed = ", ".join(unchecked)
+        console.print(f"Not checked as right, so read with care: {listed}.", soft_wrap=True, markup=False)
+        console.print(f"Next: course check {unchecked[0]}", soft_wrap=True, markup=False)
+
+
+# `course bench`: attention by hand against SDPA, beside the lesson's figures; or what course.yaml says of some
+# exercises.
+
+if TYPE_CHECKING:
+    from ..student.measure_attention import Bench, BenchSetting
 
 
 def bench(
@@ -35,29 +130,26 @@ def bench(
 
     Example: `course bench attention_in_practice --out bench.png`
     """
-    from ..report.bench import bench_report
-    from ..report.bench_picture import png
-    from ..report.matplotlib_needed import need_matplotlib
+    from ..report.bench_tables import bench_report
+    from ..report.figures import bench_png, need_matplotlib
 
     if out is not None:
         need_matplotlib()
     console = open_console()
     if what is not None:
-        from .own_bench import own_bench
-
         own_bench(console, course_of(course), what, device, out, quick=quick)
         return
     measured = _measured(console, device, QUICK if quick else FULL)
     console.print(bench_report(measured), soft_wrap=True)
     if out is not None:
-        write_picture(out, png(measured))
+        write_picture(out, bench_png(measured))
         console.print(f"Drawn in {out}", soft_wrap=True, markup=False)
 
 
 def _measured(console: Console, device: Device, effort: BenchEffort) -> Bench:
     """Measure, and show what is being measured. Raises CourseFault if there is no such device."""
-    from ..report.bench import title_of
-    from ..tools.measure import measure, need_device
+    from ..report.bench_tables import title_of
+    from ..student.measure_attention import measure, need_device
 
     need_device(device)
     with console.status("measuring") as status:

@@ -17,13 +17,12 @@ from rich.console import Console
 from ..course import Course, Exercise
 from ..course.named import exercises_called
 from ..report.labels import label_of
-from ..report.next_steps import after_done, all_done, following, how_far, welcome
+from ..report.ladder import after_done, all_done, following, how_far, welcome
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from ..submission import AttemptSource
-from .console import open_console
 from .last_check import keep, last_result
-from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named
+from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
 from .own import check_one, done_exercises, from_here, is_started, missing_message, other_names, own_attempt
 from .watch import watch_exercises
 
@@ -76,7 +75,7 @@ def check(
 
 
 def _where_course_is() -> list[str]:
-    """How a terminal that does not know the command `course` learns of it."""
+    """Return how a terminal that does not know the command `course` learns of it."""
     activate = Path(sys.executable).with_name("activate")
     if which("course") or not activate.exists():
         return []
@@ -84,7 +83,7 @@ def _where_course_is() -> list[str]:
 
 
 def _meant(course: Course, names: list[str], attempts: list[_Attempt]) -> list[_Attempt]:
-    """Those that are begun, if any is, where a number alone is given and stands in several assignments; else all."""
+    """Return those that are begun, if any is, where a number alone is given and stands in several assignments; else all."""
     if len(names) != 1 or len(exercises_called(course.exercises, names[0])) < 2:
         return attempts
     return [attempt for attempt in attempts if is_started(*attempt)] or attempts
@@ -154,5 +153,5 @@ class _Checking:
 
 
 def was_stopped(result: ExerciseResult) -> bool:
-    """Whether an attempt ran out of time or crashed, which a busy machine may have caused: worth another try."""
+    """Return whether an attempt ran out of time or crashed, which a busy machine may have caused: worth another try."""
     return any(check.outcome in ("timeout", "crashed") for check in result.checks)

@@ -28,8 +28,8 @@ def collect(
 
     Example: `course ci collect --out submitted`
     """
-    from ..ci.collect import collect as collect_files
-    from ..ci.runner import needed, pull_request
+    from ..platforms.pull_request_files import collect as collect_files
+    from ..platforms.pull_request_files import needed, pull_request
 
     asked = pull_request(os.environ)
     remote = f"{needed(os.environ, 'GITHUB_SERVER_URL')}/{asked.repository}"
@@ -51,13 +51,10 @@ def grade(
 
     Example: `course ci grade --submitted submitted --out results`
     """
-    from ..ci.artifact import write_artifact
-    from ..ci.collect import read_collected
-    from ..ci.comment import Run, body
-    from ..ci.gpu_gate import CLEAN, why_not_on_a_gpu
-    from ..ci.grade import grade_collected
-    from ..ci.runner import add_summary, set_output
-    from ..ci.started import not_started, started_in
+    from ..platforms.artifact import write_artifact
+    from ..platforms.grade_pull_request import CLEAN, grade_collected, not_started, started_in, why_not_on_a_gpu
+    from ..platforms.pull_request_files import add_summary, read_collected, set_output
+    from ..platforms.pull_request_texts import Run, body
     from ..report.labels import labels_of
     from ..report.words import out_of_all
 
@@ -83,7 +80,7 @@ def report(
 
     Example: `course ci report --cpu results-cpu --gpu results-gpu --submitted submitted`
     """
-    from ..ci.report import write_report
+    from ..platforms.report_pull_request import write_report
 
     print(write_report(course_of(course), os.environ, submitted, cpu, gpu))
 
@@ -99,7 +96,7 @@ def gradescope(
 
     Example: `course ci gradescope --assignment averages`
     """
-    from ..ci.gradescope import Places, grade_for_gradescope
+    from ..platforms.gradescope_autograder import Places, grade_for_gradescope
     from ..report.words import out_of
 
     result = grade_for_gradescope(Places(root), assignment)

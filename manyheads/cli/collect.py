@@ -14,11 +14,10 @@ from rich.table import Table
 
 from ..report.words import counted
 from ..submission.roster import FORM, read_roster
-from .console import open_console
-from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of
+from .options import AssignmentOption, CourseOption, RosterOption, assignment_of, course_of, open_console
 
 if TYPE_CHECKING:
-    from ..collect.lay_out import Laid
+    from ..submission.lay_out import Laid
 
 MOST_ROWS = 400  # the most students in the table
 MOST_TOLD = 20  # the most sentences of a kind
@@ -44,7 +43,7 @@ def collect(
 
     Example: `course collect submissions.zip --out submitted --roster roster.csv`
     """
-    from ..collect import collect as collect_all
+    from ..submission.collect_downloads import collect as collect_all
 
     loaded = course_of(course)
     roster = roster or loaded.beside(loaded.file.roster)

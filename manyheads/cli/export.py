@@ -12,13 +12,11 @@ import typer
 from ..course import Course
 from ..errors import CourseFault
 from ..report.adjustments import sentences
-from ..report.class_list import NOBODY, ClassList
-from ..report.export import FORMATS, TELLS_NOTHING, gradescope_files
+from ..report.class_rows import NOBODY, ClassList, not_graded
+from ..report.exports import FORMATS, TELLS_NOTHING, gradescope_files
 from ..report.labels import Labels, labels_of
-from ..report.rows import not_graded
 from ..result import Result, read_results
-from .class_members import class_list, pseudonyms_in, resolved
-from .decided import course_near, decided
+from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
 from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
 
 
@@ -102,7 +100,7 @@ def _write(out: Path, format: Format, found: list[Result], members: ClassList, l
 
 
 def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:
-    """The class. Raises CourseFault where the results are under pseudonyms, which no roster knows."""
+    """Return the class. Raises CourseFault where the results are under pseudonyms, which no roster knows."""
     if course is None or not (roster or course.file.roster):
         return NOBODY
     if pseudonyms_in(course, results) is not None:
@@ -115,7 +113,7 @@ def _members(course: Course | None, roster: Path | None, results: list[Result]) 
 def _from_gradebook(url: str, course: Path | None) -> list[Result]:
     """Read the results. Raises CourseFault if nbgrader is not installed or the database cannot be read."""
     try:
-        from ..gradebook.reader import read_gradebook
+        from ..platforms.nbgrader_reader import read_gradebook
     except ImportError:
         raise CourseFault("--gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
     return read_gradebook(course_of(course), url)

@@ -9,21 +9,20 @@ import typer
 from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
-from .console import open_console
-from .learning import show_learning
-from .options import CourseOption, course_of, exercise_named
+from .learn import PLOTS
+from .options import CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, from_here, own_attempt, own_or_reference
-from .plot import FOLDER
 from .trace import refuse_unstarted
+from .train import show_learning
 
 if TYPE_CHECKING:
     from ..box.level import Box
     from ..box.worker.training_messages import Decode, TrainPlan
     from ..course.file import AttentionModule
+    from ..student.recorded_training import Decoded
+    from ..student.train_model import TrainingRun
+    from ..student.training_plan import TrainingText
     from ..submission import AttemptSource
-    from ..training.decoded import Decoded
-    from ..training.run import TrainingRun
-    from ..training.text import TrainingText
 
 SECONDS = 60.0  # for a text; a wrong cache may be slow
 
@@ -56,8 +55,7 @@ def generate(
             refuse_unstarted(loaded, wanted, own_attempt(loaded, wanted), "generate")
             raise typer.Exit(1)
         from ..box.worker.training_messages import Decode
-        from ..training.plan import LONG
-        from ..training.text import read_text
+        from ..student.training_plan import LONG, read_text
 
         text = read_text()
         _refuse(text, prompt, max_new_tokens, LONG)
@@ -84,7 +82,7 @@ class _Job:
 
 
 def _wanted(course: Course, name: str | None) -> Exercise:
-    """The exercise that is named, or the first that can. Raises CourseError."""
+    """Return the exercise that is named, or the first that can. Raises CourseError."""
     able = [each for each in course.exercises if each.generate is not None]
     if not able:
         raise CourseError("no exercise of this course writes text with a cache. Next: course status")
@@ -111,10 +109,10 @@ def _refuse(text: TrainingText, prompt: str, count: int, context: int) -> None:
 def _written(
     console: Console, box: Box, course: Course, job: _Job, message: Decode, steps: int | None
 ) -> tuple[Decoded, Decoded]:
-    """What is written with the cache, and without. Exits with status 1 where the attempt cannot."""
-    from ..training.own import own_training_run
-    from ..training.plan import LONG, attention_of, plan_for
-    from ..training.run import TrainingStopped
+    """Return what is written with the cache, and without. Exits with status 1 where the attempt cannot."""
+    from ..student.own_training import own_training_run
+    from ..student.train_model import TrainingStopped
+    from ..student.training_plan import LONG, attention_of, plan_for
 
     limits = replace(course.limits.for_worker(), seconds_per_call=SECONDS)
     plan = plan_for(job.text, context=LONG)
@@ -134,10 +132,10 @@ def _train_or_load(
     console: Console, run: TrainingRun, course: Course, job: _Job, plan: TrainPlan, steps: int | None
 ) -> None:
     """Put the weights in that an earlier run learned, or let the model learn. Raises TrainingStopped."""
-    from ..training.recorded import setup_of
-    from ..training.weights import KeptFacts, keep, kept
+    from ..student.own_training import KeptFacts, keep, kept
+    from ..student.recorded_training import setup_of
 
-    path = course.root / FOLDER / f"{job.exercise.id}_weights.safetensors"
+    path = course.root / PLOTS / f"{job.exercise.id}_weights.safetensors"
     setup, code = setup_of(job.module, job.text, plan), job.source.digest
     known = kept(path, setup) if steps is None else None
     if known is not None and run.load(known[0]):
@@ -157,9 +155,9 @@ def _train_or_load(
 
 
 def _show(console: Console, text: str, cached: Decoded, whole: Decoded) -> bool:
-    """The text, whether the cache changes it, and what it saves. Returns whether it changes nothing."""
-    from ..report.training import cache_report, written_report
-    from ..training.decoded import compare
+    """Return the text, whether the cache changes it, and what it saves. Returns whether it changes nothing."""
+    from ..report.training_text import cache_report, written_report
+    from ..student.recorded_training import compare
 
     found = compare(cached, whole)
     console.print(written_report(text, "It writes, with the cache:"))

@@ -47,7 +47,7 @@ class _Kept(_Model):
 
 
 def facts(exercise: Exercise) -> Facts:
-    """The facts of an exercise. Raises CourseError if its fingerprint file is missing or cannot be read."""
+    """Return the facts of an exercise. Raises CourseError if its fingerprint file is missing or cannot be read."""
     kept = _read(exercise)
     if kept is not None:
         return kept.facts
@@ -61,7 +61,7 @@ def facts(exercise: Exercise) -> Facts:
 
 
 def last_result(exercise: Exercise, source: AttemptSource) -> ExerciseResult | None:
-    """What the last check of this very attempt found; None if there was none."""
+    """Return what the last check of this very attempt found; None if there was none."""
     kept = _read(exercise)
     return kept.result if kept is not None and kept.attempt == _digest(source) else None
 
@@ -72,7 +72,7 @@ def keep(exercise: Exercise, source: AttemptSource, result: ExerciseResult) -> N
 
 
 def exercise_meant(course: Course, name: str | None, command: str) -> Exercise:
-    """The exercise with this name; without one, that which was checked last, of those that are not done if there are any.
+    """Return the exercise with this name; without one, that which was checked last, of those that are not done if there are any.
 
     Raises CourseError if there is none of the name, or nothing was checked yet.
     """
@@ -88,7 +88,7 @@ def exercise_meant(course: Course, name: str | None, command: str) -> Exercise:
 
 
 def fingerprint_path(exercise: Exercise) -> Path:
-    """The path of the fingerprint file. Raises CourseError if it is missing."""
+    """Return the path of the fingerprint file. Raises CourseError if it is missing."""
     path = exercise.fingerprints
     if not path.exists():
         raise CourseError(f"{path} is missing. {restore(path)}")
@@ -129,13 +129,13 @@ def _key(exercise: Exercise) -> str:
 
 @lru_cache(maxsize=64)
 def _hash_of(path: Path, changed: int, size: int) -> str:
-    """A hash of the file, which is read again where its time or its size has changed."""
+    """Return a hash of the file, which is read again where its time or its size has changed."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @cache
 def _versions() -> tuple[str, ...]:
-    """The versions of the packages, and the time of each file of the engine: a checkout changes without its version."""
+    """Return the versions of the packages, and the time of each file of the engine: a checkout changes without its version."""
     files = sorted(ENGINE.rglob("*.py"))
     times = [f"{path} {status.st_mtime_ns} {status.st_size}" for path in files if (status := path.stat())]
     return (*(_version(name) for name in ("manyheads", "torch", "numpy", "einops")), *times)

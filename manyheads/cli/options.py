@@ -1,16 +1,22 @@
-"""Options that several commands share."""
+"""Options and the console that several commands share."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from ..course import Assignment, Course, CourseError, Exercise, find_course, load_course
 from ..course.named import UnknownAssignment, assignment_named, exercises_called, exercises_of, unknown
+from ..errors import CourseFault
 from ..result import Result
+
+# Options that several commands share.
 
 CourseOption = Annotated[
     Path | None, typer.Option("--course", help="The folder with course.yaml [default: from here upwards].")
@@ -28,12 +34,12 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Run again what has n
 
 
 def course_of(folder: Path | None) -> Course:
-    """The course that the option names, or that of the working folder. Raises CourseError."""
+    """Return the course that the option names, or that of the working folder. Raises CourseError."""
     return load_course(find_course(Path.cwd()) if folder is None else folder)
 
 
 def instructors_course_of(folder: Path | None, command: str) -> Course:
-    """The same, for commands that need the instructor's repository. Raises CourseError."""
+    """Return the same, for commands that need the instructor's repository. Raises CourseError."""
     course = course_of(folder)
     if not (course.root / "solutions").is_dir():
         raise CourseError(
@@ -43,7 +49,7 @@ def instructors_course_of(folder: Path | None, command: str) -> Course:
 
 
 def assignment_of(course: Course, name: str) -> Assignment:
-    """The assignment with this id or title, or a part of either. Raises CourseError."""
+    """Return the assignment with this id or title, or a part of either. Raises CourseError."""
     try:
         return assignment_named(course, name, in_part=True)
     except UnknownAssignment as error:
@@ -51,7 +57,7 @@ def assignment_of(course: Course, name: str) -> Assignment:
 
 
 def results_of(course: Course | None, results: Sequence[Result], assignment: str | None) -> list[Result]:
-    """Those of the assignment with this name; all if none is named. Raises CourseError."""
+    """Return those of the assignment with this name; all if none is named. Raises CourseError."""
     if assignment is None:
         return list(results)
     if course is None:
@@ -66,7 +72,7 @@ def results_of(course: Course | None, results: Sequence[Result], assignment: str
 
 
 def exercises_named(course: Course, names: list[str], assignment: str | None = None) -> list[Exercise]:
-    """The exercises with these ids or file names, or of the assignment with this name; all if none is named. Raises CourseError.
+    """Return the exercises with these ids or file names, or of the assignment with this name; all if none is named. Raises CourseError.
 
     assignment: only of the assignment with this name.
     """
@@ -93,9 +99,25 @@ def _refuse_other_files(path: Path, named: list[Exercise]) -> None:
 
 
 def exercise_named(course: Course, name: str, command: str) -> Exercise:
-    """The one exercise with this id or file name. Raises CourseError."""
+    """Return the one exercise with this id or file name. Raises CourseError."""
     found = exercises_named(course, [name])
     if len(found) > 1:
         ids = ", ".join(each.id for each in found)
         raise CourseError(f"{name!r} may be any of these: {ids}. Next: course {command} {found[0].id}")
     return found[0]
+
+
+# The console that every command prints to.
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Raise CourseFault, and let nothing more be written: whoever read the output is gone."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise CourseFault("the reader of standard output is gone. Next: the same command, with its output to a file")
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """Return a console that shows texts as they are: no number is highlighted, and :heart: in a name stays what it is."""
+    return _Console(stderr=stderr, highlight=False, emoji=False)

@@ -12,13 +12,12 @@ from rich.table import Table
 
 from ..course import Course
 from ..course.dates import shown_moment
-from ..decisions import NAME
-from ..decisions.decisions import Decision
+from ..course.decisions import Decision
+from ..course.overrides_file import NAME
 from ..errors import CourseFault
 from ..report.labels import Labels, labels_of
-from .console import open_console
-from .decided import decisions_of
-from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of
+from .class_results import decisions_of
+from .options import AssignmentOption, CourseOption, assignment_of, instructors_course_of, open_console
 
 
 def overrides(
@@ -85,10 +84,10 @@ def _said(decision: Decision, zone: str) -> str:
 
 def _import(console: Console, course: Course, url: str) -> None:
     try:
-        from ..gradebook.by_hand import given_by_hand
+        from ..platforms.nbgrader_reader import given_by_hand
     except ImportError:
         raise CourseFault("--from-gradebook needs nbgrader. Next: pip install 'manyheads[nbgrader]'") from None
-    from ..decisions.write import add_overrides
+    from ..course.overrides_file import add_overrides
 
     done = add_overrides(course.root / NAME, given_by_hand(course, url))
     console.print(

@@ -21,7 +21,7 @@ PATIENCE = 2  # how many times the limits of grading: a laptop may be slow, and 
 
 
 def missing_message(course: Course, exercise: Exercise) -> str:
-    """The message for an exercise whose file is missing, or has another name."""
+    """Return the message for an exercise whose file is missing, or has another name."""
     path = exercise.script
     if others := other_names(course, exercise):
         right = f"{exercise.stem}{Path(others[0]).suffix}"
@@ -30,7 +30,7 @@ def missing_message(course: Course, exercise: Exercise) -> str:
 
 
 def other_names(course: Course, exercise: Exercise) -> list[str]:
-    """The files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise."""
+    """Return the files beside the exercise's own that have nearly its name or define what it asks for, and are read for no exercise."""
     own = {path.name for each in course.exercises for path in (each.script, each.notebook)}
     files = (path for path in exercise.script.parent.glob("*") if path.suffix in (".py", ".ipynb"))
     others = sorted(path.name for path in files if path.name not in own)
@@ -40,8 +40,8 @@ def other_names(course: Course, exercise: Exercise) -> list[str]:
 
 
 def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
-    """Whether a file of any name defines what this exercise alone asks for."""
-    from ..collect.exercise import Exercises, NotPlaced, Reading
+    """Return whether a file of any name defines what this exercise alone asks for."""
+    from ..submission.which_exercise import Exercises, NotPlaced, Reading
 
     try:
         return Exercises(course).of(path.name, read_bytes(path, course.limits.source_kib), Reading()) == exercise
@@ -50,7 +50,7 @@ def _is_of(course: Course, exercise: Exercise, path: Path) -> bool:
 
 
 def is_started(exercise: Exercise, source: AttemptSource) -> bool:
-    """Whether the attempt differs from the untouched stub."""
+    """Return whether the attempt differs from the untouched stub."""
     return not source.missing and code_digest(source.source) != facts(exercise).stub
 
 
@@ -58,8 +58,8 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
     """Run the visible checks of one attempt in a process of its own, and keep the result. `box`: an open box, if there is one."""
     from ..box.forked import open_own_box
     from ..diagnosis.recording_file import read
-    from ..public.attempt import check_source
-    from ..public.consistent import refuse_what_does_not_fit
+    from ..student.consistent import refuse_what_does_not_fit
+    from ..student.run_attempt import check_source
 
     if box is None:
         with open_own_box(meta=True) as own:
@@ -78,7 +78,7 @@ def check_one(course: Course, exercise: Exercise, source: AttemptSource, box: Bo
 
 
 def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
-    """The attempt in exercises/: the script, or the notebook if the script is untouched.
+    """Return the attempt in exercises/: the script, or the notebook if the script is untouched.
 
     Missing, too, where the script has another name and in the notebook nothing is written.
     """
@@ -90,7 +90,7 @@ def own_attempt(course: Course, exercise: Exercise) -> AttemptSource:
 
 
 def own_or_reference(course: Course, exercise: Exercise) -> tuple[AttemptSource | None, bool]:
-    """The student's attempt; where nothing can run, the reference, and True, in the instructor's repository; else None."""
+    """Return the student's attempt; where nothing can run, the reference, and True, in the instructor's repository; else None."""
     source = own_attempt(course, exercise)
     if not source.problem and is_started(exercise, source):
         return source, False
@@ -101,7 +101,7 @@ def own_or_reference(course: Course, exercise: Exercise) -> tuple[AttemptSource 
 
 
 def done_exercises(course: Course) -> set[Exercise]:
-    """The exercises that the last check of their present text found done. Nothing is run."""
+    """Return the exercises that the last check of their present text found done. Nothing is run."""
     done = set()
     for exercise in course.exercises:
         with suppress(CourseError):  # a recorded file is missing: whoever checks that exercise is told
@@ -112,5 +112,5 @@ def done_exercises(course: Course) -> set[Exercise]:
 
 
 def from_here(path: Path) -> Path:
-    """The path, relative to the working folder where it is below it."""
+    """Return the path, relative to the working folder where it is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

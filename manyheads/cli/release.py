@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +12,57 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from ..course import Assignment, Course, CourseError
+from ..authoring.stub import BEGIN, END
+from ..authoring.stub_notebook import jupytext
+from ..course import Assignment, Course, CourseError, Exercise
+from ..course.model import FIGURES
+from ..diagnosis.bank import load_bank
+from ..report.pages.solution_pages import Mistake, Piece, Solution
 from ..report.words import counted
 from ..whole import write_whole
-from .console import open_console
-from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of
+from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of, open_console
 from .progress import progress
 
+# The solutions of a course as its pages show them: cells of the source, and the words for its misconceptions.
+
+
+def solutions_of(course: Course) -> list[Solution]:
+    """Return every exercise's solution, in the course's order. Raises CourseError."""
+    return [_solution(exercise) for exercise in course.exercises]
+
+
+def _solution(exercise: Exercise) -> Solution:
+    notebook = jupytext.reads(exercise.solution.read_text(encoding="utf-8"), fmt="py:percent")
+    cells = [c.source if c.cell_type == "markdown" else tuple(_pieces(c.source)) for c in notebook.cells if c.source]
+    heading = next((c.lstrip("# ").splitlines()[0] for c in cells if isinstance(c, str) and c.startswith("# ")), "")
+    figures = {f"{FIGURES}/{path.name}": path.read_bytes() for path in exercise.figure_sources}
+    title = heading or exercise.id.replace("_", " ")
+    return Solution(exercise.stem, title, tuple(cells), tuple(_mistakes(exercise)), figures)
+
+
+def _mistakes(exercise: Exercise) -> Iterator[Mistake]:
+    """Yield the misconceptions that a mutant of the exercise has, in the bank's order."""
+    bank = load_bank(exercise)
+    for id_ in dict.fromkeys(mutant.id for mutant in bank.mutants):
+        if text := bank.texts.get(id_):
+            yield Mistake(text.title, text.explanation, text.hints[-1])
+
+
+def _pieces(code: str) -> Iterator[Piece]:
+    """Yield the lines of a cell without their markers: what is given, and what students write."""
+    marked: list[tuple[bool, str]] = []
+    inside = False
+    for line in code.splitlines():
+        if line.strip() in (BEGIN, END):
+            inside = line.strip() == BEGIN
+        else:
+            marked.append((inside, line))
+    for is_solution, lines in groupby(marked, key=lambda each: each[0]):
+        yield Piece("".join(f"{line}\n" for _, line in lines), is_solution)
+
+
 if TYPE_CHECKING:
-    from ..authoring.release import Written
+    from ..authoring.release_exercises import Written
     from ..judge.catalogue import Catalogue
 
 NOBODY = "@instructor"
@@ -75,9 +118,9 @@ def release(
             raise CourseError(f"pages of solutions are made alone. Next: course release --solutions {solutions}")
         _solution_pages(open_console(), loaded, solutions)
         return
-    from ..authoring.release import Effort, write_release
-    from ..batch.cpus import usable
+    from ..authoring.release_exercises import Effort, write_release
     from ..judge.catalogue import Catalogue
+    from ..judge.process_ties import usable
 
     autograder_for = None if gradescope is None else _assignment_of(loaded, assignment)
     console = open_console()
@@ -98,8 +141,7 @@ def release(
 
 def _solution_pages(console: Console, course: Course, folder: Path) -> None:
     """Write them where no student's repository would take them along."""
-    from ..authoring.solutions import solutions_of
-    from ..report.pages.solutions import write_solutions
+    from ..report.pages.solution_pages import write_solutions
 
     within = folder.resolve()
     if (course.root / "exercises").resolve() in (within, *within.parents):
@@ -124,7 +166,7 @@ def _steps_shown(total: int) -> Iterator[Callable[[], None]]:
 
 
 def _sum_up(course: Course, release: Written) -> str:
-    """What was written, and what was left alone."""
+    """Return what was written, and what was left alone."""
     new = set(release.written)
     mine = new & set(release.files)
     left = len(release.files) - len(mine)
@@ -149,10 +191,9 @@ def _class_repository(
     course: Course, catalogue: Catalogue, written: list[Path], out: Path, owner: str | None, *, fresh: bool
 ) -> str:
     """Make the class repository or bring it up to date. Returns the message to print."""
-    from ..authoring.bundle import bundle
-    from ..authoring.hand_over import earlier_release, hand_over
-    from ..authoring.trial import Trial, try_out
-    from ..batch.cpus import usable
+    from ..authoring.class_repository import bundle, earlier_release, hand_over
+    from ..authoring.try_repository import Trial, try_out
+    from ..judge.process_ties import usable
 
     earlier = earlier_release(out)
     named = owner or earlier.owner or NOBODY
@@ -173,8 +214,8 @@ def _class_repository(
 
 
 def _still_to_fill(files: Mapping[str, bytes]) -> str:
-    """What `course new` left to be written and students would read, as a sentence; "" where all is filled."""
-    from ..authoring.new import FILL
+    """Return what `course new` left to be written and students would read, as a sentence; "" where all is filled."""
+    from ..authoring.skeletons import FILL
 
     read = {path: content for path, content in files.items() if path == "course.yaml" or path.startswith("exercises/")}
     left = {path: count for path, content in read.items() if (count := content.count(FILL.encode()))}
@@ -187,7 +228,7 @@ def _still_to_fill(files: Mapping[str, bytes]) -> str:
 
 
 def _assignment_of(course: Course, wanted: str | None) -> Assignment:
-    """The one that Gradescope is to grade. Raises CourseError."""
+    """Return the one that Gradescope is to grade. Raises CourseError."""
     if wanted is None and len(course.assignments) > 1:
         raise CourseError(
             f"Gradescope grades one assignment; there are: {', '.join(each.id for each in course.assignments)}. "
@@ -198,7 +239,7 @@ def _assignment_of(course: Course, wanted: str | None) -> Assignment:
 
 def _autograder(course: Course, assignment: Assignment, out: Path, torch_index: str) -> str:
     """Make Gradescope's autograder. Returns the message to print."""
-    from ..authoring.gradescope import autograder_of, write_autograder
+    from ..authoring.packages import autograder_of, write_autograder
 
     files = autograder_of(course, assignment, torch_index)
     write_autograder(files, out)

@@ -1,26 +1,71 @@
-"""`course report`: report on a class from its results."""
+"""The command `course report`: report on a class from its results, with pictures of wrong attempts."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
-from ..course import Course
+from ..box.names import Level
+from ..course import Course, CourseError
 from ..report.aggregate import class_view
-from ..report.class_list import NOBODY, ClassList, absent_by_assignment, absent_rows
+from ..report.class_rows import NOBODY, ClassList, absent_by_assignment, absent_rows, row_of
 from ..report.labels import labels_of
-from ..report.rows import row_of
 from ..report.terminal import class_exercises, class_table
 from ..result import Result, read_results_and_errors, students_in
-from ..submission import read_not_graded
-from .class_members import class_list, pseudonyms_in
-from .console import open_console
-from .decided import course_near, decided
-from .grade_summary import name_absent, name_decisions, name_not_graded
-from .options import AssignmentOption, CourseOption, RosterOption, course_of, results_of
-from .pictures import draw_class
+from ..submission import find_submissions, read_not_graded
+from .class_results import class_list, course_near, decided, pseudonyms_in
+from .grade import name_absent, name_decisions, name_not_graded
+from .options import AssignmentOption, CourseOption, RosterOption, course_of, open_console, results_of
+from .progress import progress
+
+# Make the pictures for `course report`: run wrong attempts again, in the box, on public inputs.
+
+if TYPE_CHECKING:
+    from ..student.bands import Band
+    from ..student.wrong_pictures import Key
+
+
+def draw_class(
+    console: Console, course: Course, results: Sequence[Result], submitted: Path
+) -> Mapping[Key, Sequence[Band]]:
+    """Return the pictures of each attempt that has any. Raises CourseFault."""
+    found = find_submissions(course, submitted)[0]
+    if (pseudonyms := pseudonyms_in(course, results)) is not None:
+        found = pseudonyms.hide(found)
+    folders = {(s.student, s.assignment.id): s.folder for s in found}
+    if not any((result.student, result.assignment) in folders for result in results):
+        raise CourseError(
+            f"{submitted} has no submission of these results. Next: course report --submitted FOLDER_GRADED"
+        )
+    from ..box.level import open_box
+    from ..judge.isolation_proof import prove
+    from ..student.wrong_pictures import Painter, drawable
+
+    wanted, started = drawable(course, results, folders), time.monotonic()
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        prove(box, course)
+        painter = Painter(course, box)
+        pictures = {}
+        with progress(console, len(wanted), 0, doing="drawing", what="attempts") as shown:
+            for each in wanted:
+                pictures[each.key] = painter.draw(each)
+                shown.one_more(stopped=False)
+    drawn = {key: bands for key, bands in pictures.items() if bands}
+    seconds = time.monotonic() - started
+    have = "attempt has" if len(wanted) == 1 else "attempts have"
+    others = "; the others raise an error, or differ in nothing that can be drawn" if len(drawn) < len(wanted) else ""
+    console.print(
+        f"{len(drawn)} of {len(wanted)} wrong {have} pictures, drawn in {seconds:.1f} s{others}", soft_wrap=True
+    )
+    return drawn
+
+
+# `course report`: report on a class from its results.
 
 
 def report(
@@ -84,7 +129,7 @@ def report(
 
 
 def _members(course: Course | None, roster: Path | None, results: list[Result]) -> ClassList:
-    """The class, under pseudonyms if the results are."""
+    """Return the class, under pseudonyms if the results are."""
     if course is None or not (roster or course.file.roster):
         return NOBODY
     pseudonyms = pseudonyms_in(course, results)

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, CourseError, Exercise
+from ..student.example import CROP
 from ..submission import AttemptSource, lines_of, proved_line
-from ..submission.lines import in_cells
-from ..tools.crops import CROP
-from .console import open_console
+from ..submission.read import in_cells
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path
-from .options import CourseOption, course_of
+from .options import CourseOption, course_of, open_console
 from .own import is_started, missing_message, own_attempt
 
 if TYPE_CHECKING:
-    from ..tools.example import Example
-    from ..tools.follow import Followed
+    from ..student.example import Example
+    from ..student.follow import Followed
 
 
 def trace(
@@ -35,9 +34,9 @@ def trace(
     """
     crop = CROP if values else ()
     seen = follow_own_attempt(course_of(course), exercise, function, "trace", crop=crop)
-    from ..report.trace import LEGEND, trace_report
-    from ..tools.source import Source
-    from ..tools.trace import explained
+    from ..report.trace_text import LEGEND, trace_report
+    from ..student.explain_trace import explained
+    from ..student.follow import Source
 
     console = open_console()
     texts = tuple(lines_of(seen.source.source))
@@ -80,9 +79,9 @@ def follow_own_attempt(
     """Trace the attempt in exercises/ in a process of its own. Raises CourseError; exits if it is not started."""
     exercise = exercise_meant(course, name, command)
     from ..box.forked import open_own_box
-    from ..tools.follow import follow
-    from ..tools.recorded import with_recorded
-    from ..tools.sentence import sentence_examples
+    from ..student.example import with_recorded
+    from ..student.follow import follow
+    from ..student.sentence import sentence_examples
 
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(course, exercise)
@@ -113,9 +112,9 @@ def refuse_unstarted(course: Course, exercise: Exercise, source: AttemptSource, 
 def _examples_named(
     exercise: Exercise, fingerprints: Path, function: str | None, command: str, by_head: bool
 ) -> list[Example]:
-    """The examples of this function, or of all if it is None. Raises CourseError if there are none."""
+    """Return the examples of this function, or of all if it is None. Raises CourseError if there are none."""
     from ..diagnosis.recording_file import read
-    from ..tools.calls import examples
+    from ..student.choose_example import examples
 
     every = examples(exercise, read(fingerprints), by_head=by_head)
     chosen = [example for example in every if function in (None, example.target)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,20 +10,45 @@ import typer
 from rich.console import Console
 
 from ..course import Course, CourseError, Exercise
-from .console import open_console
-from .learning import show_learning
-from .options import CourseOption, course_of, exercise_named
+from .learn import PLOTS, write_picture
+from .options import CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, from_here, own_attempt
-from .picture import write_picture
-from .plot import FOLDER
 from .trace import refuse_unstarted
+
+# Show how a language model learns, while it does.
+
+if TYPE_CHECKING:
+    from ..student.training_plan import Curve
+
+_LINE_EVERY = 100  # steps between two lines without a terminal
+
+
+def show_learning(console: Console, learning: Iterator[Curve], total: int, reference: Curve | None = None) -> Curve:
+    """Show the progress, beside the reference's where it is known. Returns the whole curve. Raises TrainingStopped."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("step"), MofNCompleteColumn(), BarColumn(), TextColumn("{task.description}"))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total)
+        said = 0
+        for curve in learning:
+            beside = "" if reference is None else f", the reference {reference.recent(curve.steps):.2f}"
+            losses = f"loss {curve.recent():.2f}{beside}"
+            bar.update(task, completed=curve.steps, description=losses)
+            if not console.is_terminal and curve.steps // _LINE_EVERY > said:
+                said = curve.steps // _LINE_EVERY
+                console.print(f"step {curve.steps} of {total}: {losses}", soft_wrap=True)
+    return curve
+
 
 if TYPE_CHECKING:
     from ..box.level import Box
     from ..course.file import Trainable
+    from ..student.bands import Band
+    from ..student.training_plan import Curve
     from ..submission import AttemptSource
-    from ..tools.bands import Band
-    from ..training.curve import Curve
 
 PROMPT, CHARACTERS = "Alice ", 240
 
@@ -54,18 +80,18 @@ def train(
     with open_own_box() as box:  # before this process runs a torch operation, because the box may fork it
         source = own_attempt(loaded, wanted)
         refuse_unstarted(loaded, wanted, source, "train")
-        from ..training.recorded import read
+        from ..student.recorded_training import read
 
         recorded = read(wanted.curve)
         curve, written = _learned(console, box, loaded, wanted.train, source, recorded.curve, steps, wanted.id)
         heads = _heads(box, loaded, wanted, source) if page else []
-    from ..report.training import training_report, written_report
-    from ..training.verdict import verdict
+    from ..report.training_text import training_report, written_report
+    from ..student.recorded_training import verdict
 
     found = verdict(curve, recorded)
     console.print(training_report(curve, recorded.curve, found), soft_wrap=True)
     console.print(written_report(PROMPT + written))
-    picture = out or loaded.root / FOLDER / f"{wanted.id}_training.png"
+    picture = out or loaded.root / PLOTS / f"{wanted.id}_training.png"
     _draw(console, picture, curve, recorded.curve, wanted.title)
     done = done_exercises(loaded)
     if page:
@@ -95,10 +121,9 @@ def _learned(
     id_: str,
 ) -> tuple[Curve, str]:
     """Train. Returns the attempt's curve and the generated text. Exits with status 1 if it cannot be trained."""
-    from ..training.own import own_training_run
-    from ..training.plan import attention_of, plan_for
-    from ..training.run import TrainingStopped
-    from ..training.text import read_text
+    from ..student.own_training import own_training_run
+    from ..student.train_model import TrainingStopped
+    from ..student.training_plan import attention_of, plan_for, read_text
 
     text = read_text()
     plan = plan_for(text)
@@ -114,18 +139,17 @@ def _learned(
 
 
 def _heads(box: Box, course: Course, exercise: Exercise, source: AttemptSource) -> list[Band]:
-    """What the attempt's heads attend to in a sentence, with the weights of the recorded model; empty if none are found."""
-    from ..tools.crops import TABLES, TIMES
-    from ..tools.follow import follow
-    from ..tools.recorded import with_recorded
-    from ..tools.sentence import every_band, sentence_examples
+    """Return what the attempt's heads attend to in a sentence, with the weights of the recorded model; empty if none are found."""
+    from ..student.example import TABLES, TIMES, with_recorded
+    from ..student.follow import follow
+    from ..student.sentence import every_band, sentence_examples
 
     chosen = with_recorded(sentence_examples(exercise), exercise)
     return every_band(follow(box, course.limits.for_worker(), source, chosen, TABLES, TIMES).shown)
 
 
 def _another(course: Course) -> str:
-    """The command for the first exercise that has a module to train."""
+    """Return the command for the first exercise that has a module to train."""
     able = [e.id for e in course.exercises if e.train is not None]
     return f"course train {able[0]}" if able else "course status"
 
@@ -133,13 +157,12 @@ def _another(course: Course) -> str:
 def _draw(console: Console, path: Path, curve: Curve, reference: Curve, title: str) -> None:
     """Write the picture, if matplotlib is installed."""
     from ..errors import CourseFault
-    from ..report.matplotlib_needed import need_matplotlib
-    from ..report.training_picture import png
+    from ..report.figures import need_matplotlib, training_png
 
     try:
         need_matplotlib()
     except CourseFault as missing:
         console.print(f"No picture: {missing}", soft_wrap=True, markup=False)
         return
-    write_picture(path, png(curve, reference, f"{title}: how it learns"))
+    write_picture(path, training_png(curve, reference, f"{title}: how it learns"))
     console.print(f"Drawn in {path}", soft_wrap=True, markup=False)

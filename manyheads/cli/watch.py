@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ..course import Course, Exercise
 from ..report.labels import label_of
-from ..report.next_steps import after_done, how_far
+from ..report.ladder import after_done, how_far
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
 from .own import check_one, done_exercises, from_here, own_attempt
@@ -41,7 +41,7 @@ def watch_exercises(course: Course, named: Sequence[Named], box: Box, console: C
 def _first_to_do(
     course: Course, named: Sequence[Named], box: Box, console: Console, done: dict[str, bool]
 ) -> tuple[Named, ExerciseResult] | None:
-    """The first exercise that is not done, and what was seen of it. Records the others in `done`."""
+    """Return the first exercise that is not done, and what was seen of it. Records the others in `done`."""
     for exercise in named:
         result = _checked(course, exercise, box, console)
         done[exercise.id] = result.is_done
@@ -75,7 +75,7 @@ def _show(
 
 
 def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) -> str:
-    """The message about the next file: this exercise until it is done, then the next one that is not."""
+    """Return the message about the next file: this exercise until it is done, then the next one that is not."""
     undone = (e for e in named if not done.get(e.id))
     following = current if not done[current.id] else next(undone, None)
     if following is None:
@@ -85,7 +85,7 @@ def _what_next(named: Sequence[Named], current: Named, done: dict[str, bool]) ->
 
 
 def _saves(named: Sequence[Named], saved: dict[str, State]) -> Iterator[Named]:
-    """Each exercise whose script or notebook is another than in `saved`, which is kept up to date.
+    """Yield each exercise whose script or notebook is another than in `saved`, which is kept up to date.
 
     What the operating system tells only says when to look, and it is looked at every second, too: it tells nothing of saves
     before it was asked to, nor on some network drives.
@@ -109,7 +109,7 @@ def _saves(named: Sequence[Named], saved: dict[str, State]) -> Iterator[Named]:
 
 
 def _state(exercise: Exercise) -> State:
-    """When its script and its notebook were written, and how long they are; None for one that is not there."""
+    """Return when its script and its notebook were written, and how long they are; None for one that is not there."""
     return tuple(_written(path) for path in (exercise.script, exercise.notebook))
 
 

@@ -1,4 +1,4 @@
-"""Read course.yaml into frozen models, which know where the course keeps its files."""
+"""One truth about a class: course.yaml, its dates and decisions, as frozen models that know where files lie."""
 
 from .load import CourseError, find_course, load_course
 from .model import Assignment, Course, Exercise

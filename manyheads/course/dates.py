@@ -20,7 +20,7 @@ _ZONE_NAME = re.compile(r"(.+\d) ([A-Za-z][\w+/-]*)")
 
 
 def moment(text: str, zone: str = "") -> datetime:
-    """The moment in UTC, of an ISO 8601 date and time; the name of a zone may follow it. Raises ValueError.
+    """Return the moment in UTC, of an ISO 8601 date and time; the name of a zone may follow it. Raises ValueError.
 
     zone: of a moment that names none. Of two moments that a clock shows alike, as one hour is repeated in autumn, the
     later.
@@ -39,7 +39,7 @@ def moment(text: str, zone: str = "") -> datetime:
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The zone, such as Europe/Berlin or UTC. Raises ValueError."""
+    """Return the zone, such as Europe/Berlin or UTC. Raises ValueError."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
@@ -75,7 +75,7 @@ def _local(text: str) -> datetime:
 
 
 def _text(value: object) -> object:
-    """What YAML has read as a date, as text again."""
+    """Return what YAML has read as a date, as text again."""
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -85,7 +85,7 @@ def _moment_text(text: str) -> str:
 
 
 def _zone_text(name: str) -> str:
-    """The name of a zone.
+    """Return the name of a zone.
 
     Where a system has no list of zones, as Windows, any name goes: students' commands need none.
     """

@@ -9,8 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from ..box.worker.limits import Limits as WorkerLimits
 from .dates import Duration, Moment, Zone
-from .drawn import Drawn, refuse_undrawable
-from .measured import Measurement, refuse_unknown
+from .plot_and_bench import Drawn, Measurement, refuse_undrawable, refuse_unknown
 from .shapes import parse_signature
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", description="lower case, digits and underscores")]
@@ -50,7 +49,7 @@ class CourseLimits(_Model):
     source_kib: int = Field(1024, ge=1, description="the largest file of an attempt")
 
     def for_worker(self, device: str = "cpu") -> WorkerLimits:
-        """The limits that the box enforces, for attempts that compute on this device."""
+        """Return the limits that the box enforces, for attempts that compute on this device."""
         return WorkerLimits(**self.model_dump(exclude={"source_kib"})).on(device)
 
 

@@ -22,7 +22,7 @@ class CourseError(CourseFault):
 
 
 def find_course(start: Path) -> Path:
-    """The nearest folder that holds a course.yaml: `start` or one above it. Raises CourseError."""
+    """Return the nearest folder that holds a course.yaml: `start` or one above it. Raises CourseError."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / NAME).is_file():

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ..box.worker.form import Form
-from .drawn import Tiled
 from .file import AssignmentRow, AttentionModule, CourseFile, CourseLimits, ExerciseRow, Trainable
-from .measured import Measurement
-from .neighbours import with_neighbours
+from .plot_and_bench import Measurement, Tiled
 from .shapes import Signature, parse_signature
+
+# Which files a file of a course is made from: itself, and the neighbours that it imports.
+
+
+def with_neighbours(path: Path) -> list[Path]:
+    """Return the file, and the files beside it that it imports, in the order of their names.
+
+    `from ._name import …` counts, directly or through another file. A file that cannot be parsed imports nothing: whoever
+    runs it says why.
+    """
+    found: set[Path] = set()
+    todo = [path]
+    while todo:
+        new = _neighbours(todo.pop()) - found - {path}
+        found |= new
+        todo += new
+    return [path, *sorted(found)]
+
+
+def _neighbours(path: Path) -> set[Path]:
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return set()
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+    names = {node.module or alias.name for node in imports for alias in node.names}
+    beside = {path.with_name(f"{name.split('.')[0]}.py") for name in names}
+    return {neighbour for neighbour in beside if neighbour.exists()}
+
 
 FIGURES = "figures"  # a folder beside the lessons
 
@@ -74,11 +102,11 @@ class Exercise:
         return self.row.bench
 
     def turned(self, name: str) -> str:
-        """The argument whose pairs of channels the function of that name turns; "" if it turns none."""
+        """Return the argument whose pairs of channels the function of that name turns; "" if it turns none."""
         return self.row.plot[name].turned or "" if name in self.row.plot else ""
 
     def tiled(self, name: str) -> Tiled | None:
-        """What the tiles of the function of that name are made of; None if it has none."""
+        """Return what the tiles of the function of that name are made of; None if it has none."""
         return self.row.plot[name].tiles if name in self.row.plot else None
 
     @property
@@ -87,7 +115,7 @@ class Exercise:
         return tuple(self.row.shapes)
 
     def signatures(self, name: str) -> tuple[Signature, ...]:
-        """The signatures that course.yaml lists for the function or class of that name."""
+        """Return the signatures that course.yaml lists for the function or class of that name."""
         listed = self.row.shapes.get(name, ())
         return tuple(parse_signature(each) for each in ((listed,) if isinstance(listed, str) else listed))
 
@@ -139,7 +167,7 @@ class Exercise:
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The same pictures, where students get them: beside the notebook, which names them by figures/…"""
+        """The same pictures, where students get them: beside the notebook, which names them by their paths."""
         return tuple(self.assignment.exercises_folder / FIGURES / path.name for path in self.figure_sources)
 
     @property
@@ -153,19 +181,19 @@ class Exercise:
         return self.root / "grader" / "misconceptions" / f"{self.id}.py"
 
     def check_sources(self) -> list[Path]:
-        """The hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
+        """Return the hidden checks, and the neighbours that they import: `_sizes.py` in `from ._sizes import sizes_of`."""
         return with_neighbours(self.checks)
 
     def mutant_sources(self) -> list[Path]:
-        """The mutants, and the neighbours that they import."""
+        """Return the mutants, and the neighbours that they import."""
         return with_neighbours(self.misconceptions)
 
     def right_attempts(self) -> list[Path]:
-        """Attempts that must earn all points."""
+        """Return the attempts that must earn all points."""
         return sorted((self.root / "grader" / "right" / self.id).glob("*.py"))
 
     def wrong_attempts(self) -> list[Path]:
-        """Attempts that must lose points, and that no mutant reproduces."""
+        """Return the attempts that must lose points, and that no mutant reproduces."""
         return sorted((self.root / "grader" / "wrong" / self.id).glob("*.py"))
 
     def _recorded(self, what: str) -> Path:
@@ -245,7 +273,7 @@ class Course:
         return tuple(exercise for assignment in self.assignments for exercise in assignment.exercises)
 
     def hidden_files(self) -> list[Path]:
-        """What no student may see: every file of solutions/ and grader/ that says something."""
+        """Return what no student may see: every file of solutions/ and grader/ that says something."""
         found = (path for name in ("solutions", "grader") for path in (self.root / name).rglob("*"))
         return sorted(p for p in found if p.is_file() and "__pycache__" not in p.parts and p.read_bytes().strip())
 

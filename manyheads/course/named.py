@@ -1,5 +1,6 @@
-"""What is meant by a name: which exercise (its id, its file, or its number, with or without a zero before it), and which
-assignment.
+"""What is meant by a name.
+
+Which exercise (its id, its file, or its number, with or without a zero before it), and which assignment.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from .model import Assignment, Course, Exercise
 
 
 def exercises_called(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """The exercises of this name; several where a number stands in several assignments."""
+    """Return the exercises of this name; several where a number stands in several assignments."""
     asked = _plain(Path(name).stem)
     return [each for each in exercises if asked in (each.id, _plain(each.stem), _number(each))]
 
 
 def exercises_of(exercises: Sequence[Exercise], name: str) -> list[Exercise]:
-    """Those of the assignment with this id or title."""
+    """Return those of the assignment with this id or title."""
     asked = name.casefold()
     return [e for e in exercises if asked in (e.assignment.id, e.assignment.title.casefold())]
 
 
 def unknown(exercises: Sequence[Exercise], name: str) -> str:
-    """One sentence on a name that no exercise has, with what may be meant."""
+    """Return one sentence on a name that no exercise has, with what may be meant."""
     near = get_close_matches(_plain(Path(name).stem), [n for e in exercises for n in (e.id, _plain(e.stem))], 1)
     meant = next((e.id for e in exercises if near and near[0] in (e.id, _plain(e.stem))), "")
     if meant:
@@ -38,7 +39,7 @@ class UnknownAssignment(CourseFault):
 
 
 def assignment_named(course: Course, name: str | None, *, in_part: bool = False) -> Assignment:
-    """The assignment of this id or title; without a name the course's only one. Raises UnknownAssignment.
+    """Return the assignment of this id or title; without a name the course's only one. Raises UnknownAssignment.
 
     in_part: a part of either is enough where no other assignment has it.
     """

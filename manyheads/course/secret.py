@@ -16,7 +16,7 @@ FOLDER = ".course"  # beside course.yaml, ignored by git
 
 
 def course_secret(root: Path) -> bytes:
-    """The secret of the course in this folder, made if there is none. Raises CourseError if that fails."""
+    """Return the secret of the course in this folder, made if there is none. Raises CourseError if that fails."""
     path = root / FOLDER / "secret"
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)

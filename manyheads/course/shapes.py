@@ -33,8 +33,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Parameter:
-    """`shape`: of a tensor. `axis`: the axis whose size a number is. `attributes`: the axes of an object's attributes.
-    `may_lack`: whether it can be left out, or be None.
+    """`shape`: of a tensor.
+
+    `axis`: the axis whose size a number is. `attributes`: the axes of an object's attributes. `may_lack`: whether it can
+    be left out, or be None.
     """
 
     name: str
@@ -59,7 +61,7 @@ class Signature:
     shapes: tuple[tuple[Path, tuple[Axis, ...]], ...] = ()
 
     def shape_at(self, path: Path) -> tuple[Axis, ...] | None:
-        """The shape of the leaf at this path; None where it has none."""
+        """Return the shape of the leaf at this path; None where it has none."""
         return self.returns if self.form is None else dict(self.shapes).get(path)
 
 
@@ -85,7 +87,7 @@ def parse_signature(text: str) -> Signature:
 
 
 def _split(text: str) -> tuple[list[str], str]:
-    """The pairs of brackets, one or two, and what follows the arrow."""
+    """Return the pairs of brackets, one or two, and what follows the arrow."""
     groups: list[str] = []
     depth, start = 0, 0
     for i, character in enumerate(text):
@@ -104,7 +106,7 @@ Leaves = tuple[tuple[Path, tuple[Axis, ...]], ...]
 
 
 def _returned(text: str) -> tuple[Form, Leaves]:
-    """The form of what is returned, and the shapes of its leaves."""
+    """Return the form of what is returned, and the shapes of its leaves."""
     try:
         node: ast.expr = ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -116,7 +118,7 @@ def _returned(text: str) -> tuple[Form, Leaves]:
 
 
 def _named(text: str) -> tuple[tuple[str, ...], list[ast.expr]]:
-    """The parts of `(y: (B, T), state: opaque)`, which is written as parameters are."""
+    """Return the parts of `(y: (B, T), state: opaque)`, which is written as parameters are."""
     given = _function(text).args
     if _has_more(given) or not given.args or any(each.annotation is None for each in given.args):
         raise ValueError
@@ -149,7 +151,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _is_leaf(node: ast.expr) -> bool:
-    """Whether this is a shape, None, or a shape that may be None: `(B, T) | None`."""
+    """Return whether this is a shape, None, or a shape that may be None: `(B, T) | None`."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.BitOr) and _is_none(node.right) and _is_leaf(node.left)
     is_shape = isinstance(node, ast.Tuple) and all(isinstance(each, _AXES) for each in node.elts)
@@ -165,7 +167,7 @@ _AXES = (ast.Name, ast.Constant, ast.BinOp)
 
 
 def _leaves(node: ast.expr, form: Form, path: Path) -> Iterator[tuple[Path, tuple[Axis, ...]]]:
-    """The path and the shape of each leaf that has one."""
+    """Yield the path and the shape of each leaf that has one."""
     if form.kind == "tensor":
         shape = node.left if isinstance(node, ast.BinOp) else node
         if not _is_none(shape):
@@ -190,7 +192,7 @@ def _parameters(function: ast.FunctionDef) -> tuple[Parameter, ...]:
 
 
 def _has_more(given: ast.arguments) -> bool:
-    """Whether there are other parameters than plain ones without defaults."""
+    """Return whether there are other parameters than plain ones without defaults."""
     return bool(given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults)
 
 

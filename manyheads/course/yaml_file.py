@@ -1,15 +1,113 @@
-"""Read a YAML file that people write. Every error names the file and the line."""
+"""Read a YAML file that people write. Every error names the file and the line, in words for who wrote it."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from ..errors import CourseFault
-from .plain import first_of, plainly
+
+# What a model refuses of a YAML file, in words for who wrote the file: the key, what stands there, and what to write.
+
+Place = tuple[int | str, ...]
+
+
+def first_of(error: ValidationError) -> ErrorDetails:
+    """Return what to say first: a key that nobody knows, for it may be the one that another sentence misses."""
+    found = error.errors()
+    return next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+
+
+def plainly(first: ErrorDetails, model: type[BaseModel]) -> str:
+    """Return what is wrong, and what to write."""
+    schema = _Schema(model.model_json_schema())
+    place, given = first["loc"], first["input"]
+    described = schema.at(place).get("description", "").rstrip(".") if place else ""
+    if first["type"] == "extra_forbidden":
+        return _unknown(str(place[-1]), sorted(schema.at(place[:-1]).get("properties", {})))
+    if first["type"] == "missing":
+        return "is missing, and has to be there"
+    said = _SAID.get(first["type"].removesuffix("_type").removesuffix("_parsing"))
+    if said is not None:
+        return said(given, first.get("ctx", {}), f": {described}" if described else "")
+    return first["msg"].removeprefix("Value error, ")
+
+
+def _unknown(key: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(key, known, 1)
+    meant = f". Is it {near[0]}?" if near else ", or it is of a newer engine than this one."
+    return f"is no key that is known here{meant} There are: {', '.join(known) or 'none'}"
+
+
+def _number(given: Any, _: Mapping[str, Any], described: str) -> str:
+    comma = isinstance(given, str) and given.replace(",", ".", 1).replace(".", "", 1).isdigit() and "," in given
+    return f"{given!a} is no number{'; write ' + given.replace(',', '.') if comma else described}"
+
+
+def _more(given: Any, context: Mapping[str, Any], _: str) -> str:
+    if "gt" in context:
+        return f"{given!a} is too small: it should be greater than {context['gt']:g}"
+    return f"{given!a} is too small: it should be at least {context['ge']:g}"
+
+
+def _text(given: Any, _: Mapping[str, Any], described: str) -> str:
+    if isinstance(given, int | float):
+        return f"{given!a} is a number where text belongs: put it in quotes{described}"
+    return f"should be text{described}"
+
+
+_SAID: dict[str, Callable[[Any, Mapping[str, Any], str], str]] = {
+    "float": _number,
+    "int": _number,
+    "int_from_float": _number,
+    "greater_than": _more,
+    "greater_than_equal": _more,
+    "string": _text,
+    "string_too_short": lambda _, __, described: f"is empty{described}",
+    "string_pattern_mismatch": lambda given, _, described: f"{given!a} does not fit{described}",
+    "too_short": lambda _, __, ___: "is an empty list, and should have at least one row",
+    "literal_error": lambda given, context, _: f"{given!a} is not {context['expected']}",
+    "bool": lambda given, _, __: f"{given!a} is neither true nor false",
+    "model": lambda _, __, described: f"should be keys with their values, each `key: value`{described}",
+    "dict": lambda _, __, described: f"should be keys with their values, each `key: value`{described}",
+    "tuple": lambda _, __, described: f"should be a list, each row beginning with `- `{described}",
+    "list": lambda _, __, described: f"should be a list, each row beginning with `- `{described}",
+}
+
+
+class _Schema:
+    """A JSON Schema, asked by the places of what a model refuses."""
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self._root = schema
+
+    def at(self, place: Place) -> dict[str, Any]:
+        """Return the part of it that stands for this place; {} where the place is in none."""
+        part = self._resolved(self._root)
+        for step in place:
+            inner = part.get("items") if isinstance(step, int) else part.get("properties", {}).get(step)
+            if inner is None:
+                return {}
+            part = self._resolved(inner)
+        return part
+
+    def _resolved(self, part: dict[str, Any]) -> dict[str, Any]:
+        """With what it refers to in its place, and of several kinds the first."""
+        own = {key: part[key] for key in ("description",) if key in part}
+        if "anyOf" in part:
+            return {**self._resolved(part["anyOf"][0]), **own}
+        if "$ref" in part:
+            return {**self._resolved(self._root["$defs"][part["$ref"].rsplit("/", 1)[-1]]), **own}
+        return part
+
+
+# Read a YAML file that people write. Every error names the file and the line.
 
 
 class Unread(CourseFault):
@@ -17,7 +115,7 @@ class Unread(CourseFault):
 
 
 def read_yaml(path: Path) -> tuple[Any, yaml.Node | None]:
-    """The data, and the nodes that know their lines. Raises Unread, and OSError."""
+    """Return the data, and the nodes that know their lines. Raises Unread, and OSError."""
     try:
         loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
         node = loader.get_single_node()
@@ -41,7 +139,7 @@ def first_problem(path: Path, node: yaml.Node | None, error: ValidationError, mo
 
 
 def _name(place: tuple[int | str, ...]) -> str:
-    """The key, with those around it in its row; the line says which row it is."""
+    """Return the key, with those around it in its row; the line says which row it is."""
     named = [each if isinstance(each, int) or "[" not in each else None for each in place]  # a validator has brackets
     last = max((i for i, each in enumerate(named) if isinstance(each, int)), default=-1)
     own = [each for each in named[last + 1 :] if isinstance(each, str)]
@@ -49,7 +147,7 @@ def _name(place: tuple[int | str, ...]) -> str:
 
 
 def line_of(node: yaml.Node | None, location: tuple[int | str, ...]) -> int:
-    """The line (from 1) of the deepest part of `location` that the file contains."""
+    """Return the line (from 1) of the deepest part of `location` that the file contains."""
     line = 1 if node is None else node.start_mark.line + 1
     for part in location:
         if isinstance(node, yaml.MappingNode):
@@ -75,7 +173,7 @@ _MEANT = {
 
 
 def _problem(error: yaml.YAMLError) -> str:
-    """ ":line: what is wrong". For a bracket or quote that is never closed: the line that opens it."""
+    """Return ":line: what is wrong"; for a bracket or quote that is never closed, the line that opens it."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return ": not YAML"
     said, line = error.problem or "", error.problem_mark.line + 1

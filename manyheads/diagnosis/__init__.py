@@ -1,4 +1,4 @@
-"""Find the misconception that explains how an attempt behaves."""
+"""Find the misconception that explains how an attempt behaves, and the line where it stands."""
 
 from .bank import Bank, MisconceptionText, Mutant, load_bank
 from .diagnose import diagnose

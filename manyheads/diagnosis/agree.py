@@ -27,7 +27,7 @@ def is_comparable(call: Call) -> bool:
 
 
 def agree(a: Reply, b: Reply) -> bool:
-    """Whether both have the same outputs and gradients to rounding, or the same kind of exception."""
+    """Return whether both have the same outputs and gradients to rounding, or the same kind of exception."""
     if a.raised is not None or b.raised is not None:
         return a.raised is not None and b.raised is not None and _same_exception(a.raised, b.raised)
     if len(a.outputs) != len(b.outputs) or not all(map(_same_output, a.outputs, b.outputs)):
@@ -66,12 +66,12 @@ def _is_on_meta_or_training(call: Call) -> bool:
 
 
 def has_own_weights(call: Call) -> bool:
-    """Whether a module that is built for the call has weights that nobody gave."""
+    """Return whether a module that is built for the call has weights that nobody gave."""
     return any(isinstance(value, Build) and value.state is None for value in call.given)
 
 
 def asks_for_a_gpu(call: Call) -> bool:
-    """Whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
+    """Return whether the call names a GPU: the judge has none, so it cannot ask trusted code the same call."""
     named = [
         v.name if isinstance(v, DeviceArgument) else v.device
         for v in call.given
@@ -94,7 +94,7 @@ def _same_output(a: Output, b: Output) -> bool:
 
 
 def _are_undefined(reply: Reply) -> bool:
-    """Whether NaN is among the answers: then it depends on how the formula is written which gradients are NaN, too."""
+    """Return whether NaN is among the answers: then it depends on how the formula is written which gradients are NaN, too."""
     return any(output.tensor is not None and bool(output.tensor.isnan().any()) for output in reply.outputs)
 
 

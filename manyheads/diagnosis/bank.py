@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..checks.edit import Edit, EditError
-from ..checks.trusted import namespace_of, namespace_of_source
+from ..checks.local import namespace_of, namespace_of_source
 from ..course import CourseError, Exercise
 from .family import Family
 
@@ -73,7 +73,7 @@ class Bank:
     families: tuple[Family, ...] = ()
 
     def combine(self, first: Mutant, second: Mutant) -> Namespace | None:
-        """Both faults in one attempt; None if they change the same text or knob, or one is an edit and one has knobs."""
+        """Return both faults in one attempt; None if they change the same text or knob, or one is an edit and one has knobs."""
         if first.faults.keys() & second.faults.keys():
             return None
         if isinstance(first.change, Edit) and isinstance(second.change, Edit):
@@ -87,7 +87,7 @@ class Bank:
         return self.make(**first.change, **second.change)
 
     def anew(self, first: Mutant, second: Mutant | None = None) -> Namespace | None:
-        """A mutant's names, or both faults together, that nobody has called yet; None as for `combine`."""
+        """Return a mutant's names, or both faults together, that nobody has called yet; None as for `combine`."""
         if second is not None:
             return self.combine(first, second)
         if isinstance(first.change, Edit):
@@ -156,7 +156,7 @@ def _mutant(exercise: Exercise, bank: Bank, id_: str, change: Edit | Mapping[str
 
 
 def _texts(path: Path, exercise: str) -> dict[str, MisconceptionText]:
-    """The texts by id. The engine has texts for the misconceptions that it names itself; the course's texts come first."""
+    """Return the texts by id. The engine has texts for the misconceptions that it names itself; the course's texts come first."""
     engine, course = _read(Path(__file__).with_name("texts.yaml")), _read(path)
     return {
         id_: _text(
@@ -180,7 +180,7 @@ def _read(path: Path) -> dict[str, _TextFile]:
 
 
 def _text(*sources: _Words) -> MisconceptionText:
-    """Each field from the first source that has it."""
+    """Return each field from the first source that has it."""
     title, explanation = (
         next((found for words in sources if (found := getattr(words, field))), "") for field in ("title", "explanation")
     )

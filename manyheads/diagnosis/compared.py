@@ -28,10 +28,10 @@ class Compared:
 
 
 def compared(call: Call, right: ReplyFingerprint, expected: Expected, reply: Reply) -> Compared:
-    """A reply beside what is recorded of the reference's."""
+    """Return a reply beside what is recorded of the reference's."""
     return Compared(call, right, expected, reply, fingerprint_beside(right, call, reply))
 
 
 def first_of(expected: Expected) -> Tensor | None:
-    """The first output, to which a relation of several calls is put."""
+    """Return the first output, to which a relation of several calls is put."""
     return expected[0] if expected else None

@@ -11,22 +11,20 @@ from ..checks.implementation import LocalRunner
 from ..checks.local import CachedRunner, Replays
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
-from ..checks.recording import BatchRunner, Exchange, replies_of
+from ..checks.transcript import BatchRunner, Exchange, replies_of
 from ..result import Diagnosed
 from ..submission.unwritten import UNTOUCHED, is_unwritten
 from .agree import agree
 from .bank import Bank
-from .by_name import ByName, takes_another_order
-from .causes import can_cause, learns_more
 from .diagnosis import Diagnosis
 from .equal_sizes import WRONG_AXIS
+from .explain_parts import ByName, takes_another_order
 from .explanation import Case, Explanation, explanation_of, without_contradicted
+from .fixed_sizes import HARD_CODED, has_fixed_size, works_for_its_own_sizes
 from .guards import REFUSES
-from .own_sizes import HARD_CODED, works_for_its_own_sizes
-from .proven import MUTATED
+from .proofs import MUTATED, can_cause, learns_more
 from .ranks import works_for_another_rank
 from .search import Fault, explain_values
-from .sizes import has_fixed_size
 from .table import Table
 
 INTERFACE = "interface"
@@ -49,8 +47,12 @@ def diagnose(
     (its suspect) or that an exception proves.
 
     Args:
+        bank: the exercise's mutants, and the words for their misconceptions.
         table: called only if the table is needed.
         subject: the attempt, to be asked the table's probes.
+        reference: the solution.
+        outcomes: how the checks ended.
+        transcript: what they asked, and the replies.
         source: the attempt's text, for the sizes that it contains and for whether there is anything in it; None where it
             is not at hand.
         replays: of earlier attempts.
@@ -145,7 +147,7 @@ def _are_the_cause(
 def _follows(
     failed: CheckOutcome, values: tuple[Fault, ...] | None, reference: CachedRunner, transcript: Sequence[Exchange]
 ) -> bool:
-    """Whether a fault in the gradients is a consequence: the one mutant that explains the values has the same gradients."""
+    """Return whether a fault in the gradients is a consequence: the one mutant that explains the values has the same gradients."""
     asked = [e for e in transcript if e.check == failed.id]
     if failed.layer != Layer.GRADIENTS or not asked or not values or len(values) > 1:
         return False
@@ -154,7 +156,7 @@ def _follows(
 
 
 def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Sequence[Exchange], source: str) -> bool:
-    """Whether the attempt has fixed sizes: the recorded answers show it, or further calls do."""
+    """Return whether the attempt has fixed sizes: the recorded answers show it, or further calls do."""
     if has_fixed_size(reference, transcript):
         return True
     try:
@@ -166,7 +168,7 @@ def _is_hard_coded(subject: BatchRunner, reference: LocalRunner, transcript: Seq
 
 
 def _answers_by_chance(subject: BatchRunner, exchanges: Iterable[Exchange]) -> bool:
-    """Whether another random seed gives other values: then no mutant can have the same ones."""
+    """Return whether another random seed gives other values: then no mutant can have the same ones."""
     for exchange in exchanges:
         if any(out.tensor is not None for out in exchange.reply.outputs):
             once_more = dataclasses.replace(exchange.call, seed=exchange.call.seed + 1)
@@ -181,7 +183,7 @@ def _answers_by_chance(subject: BatchRunner, exchanges: Iterable[Exchange]) -> b
 def _order_and_more(
     bank: Bank, table: Callable[[], Table], subject: ByName, reference: CachedRunner, transcript: Sequence[Exchange]
 ) -> Diagnosis:
-    """The diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
+    """Return the diagnosis of a wrong order of arguments, and of what else is wrong if they are passed by name."""
     values = explain_values(bank, table(), subject, reference, subject.asked_again(transcript))
     others = [f for f in values or () if f.mutant.id != INTERFACE]
     named = (_diagnosed(bank, f.mutant.id, f.alternatives) for f in others)
@@ -194,7 +196,7 @@ def _of_failed(failed: Sequence[CheckOutcome], transcript: Iterable[Exchange]) -
 
 
 def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
-    """Whether several functions were called and all returned None, as functions without a body do.
+    """Return whether several functions were called and all returned None, as functions without a body do.
 
     If it is only one function, it more likely lacks its `return`.
     """
@@ -204,7 +206,7 @@ def _returns_nothing(exchanges: Iterable[Exchange]) -> bool:
 
 
 def diagnosed(bank: Bank, id_: str) -> Diagnosis:
-    """The diagnosis for a misconception that is known without any check."""
+    """Return the diagnosis for a misconception that is known without any check."""
     return Diagnosis((_diagnosed(bank, id_, ()),))
 
 

@@ -26,7 +26,7 @@ class Diagnosis:
         return (*self.named, *self.also)
 
     def changed(self, change: Callable[[tuple[Diagnosed, ...]], tuple[Diagnosed, ...]]) -> Diagnosis:
-        """The same with more to tell of each."""
+        """Return the same with more to tell of each."""
         return Diagnosis(change(self.named), change(self.also))
 
 

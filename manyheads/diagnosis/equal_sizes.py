@@ -17,9 +17,9 @@ from torch import Tensor
 from ..box.worker.messages import Build, Call, StandIn
 from ..checks.explain import is_refusal, kind_of
 from ..checks.implementation import Runner
-from ..checks.recording import BatchRunner, Exchange, replies_of
+from ..checks.transcript import BatchRunner, Exchange, replies_of
 from .agree import agree
-from .own_sizes import others, templates
+from .fixed_sizes import others, templates
 from .resize import Axes, Layout
 from .search import Fault
 
@@ -29,7 +29,7 @@ DRAWS = (0, 1)  # of sizes that all differ: whoever is right by chance is not so
 
 
 def how_it_fails(reference: Runner, exchanges: Sequence[Exchange]) -> Literal["", "raised", "shape", "values"]:
-    """How the wrong answers differ: all are exceptions, or have another shape at least, or one has other values.
+    """Return how the wrong answers differ: all are exceptions, or have another shape at least, or one has other values.
 
     A refusal counts as another value. "" if no answer is wrong. Stops at the first one with other values.
     """
@@ -91,14 +91,14 @@ def ask_where_sizes_are_equal(subject: BatchRunner, reference: Runner, exchanges
 
 
 def _says_something(exchange: Exchange, reference: Runner) -> bool:
-    """Whether a mutant can be held to this reply: to a call that is allowed, with no exception of a kind of its own."""
+    """Return whether a mutant can be held to this reply: to a call that is allowed, with no exception of a kind of its own."""
     raised = exchange.reply.raised
     known = raised is None or is_refusal(raised) or kind_of(raised) is not None
     return known and reference.execute(exchange.call).raised is None
 
 
 def without(id_: str, values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
-    """The faults where something speaks against this misconception: others raise the same complaint about shapes."""
+    """Return the faults where something speaks against this misconception: others raise the same complaint about shapes."""
     if all(id_ not in (fault.mutant.id, *fault.alternatives) for fault in values):
         return values
     if not all(fault.alternatives for fault in values if fault.mutant.id == id_):
@@ -110,7 +110,7 @@ def without(id_: str, values: tuple[Fault, ...]) -> tuple[Fault, ...] | None:
 def _working(
     subject: BatchRunner, reference: Runner, layout: Layout, pairs: Sequence[tuple[int, int]], skip: int
 ) -> tuple[list[tuple[int, int]], list[Exchange]]:
-    """The pairs of axes with which the attempt is right where both have one size, in one way or the other; and all answers.
+    """Return the pairs of axes with which the attempt is right where both have one size, in one way or the other; and all answers.
 
     Where it is right, too, when the two sizes change places, the size of one of them decides, not that they are equal.
     """
@@ -124,7 +124,7 @@ def _working(
 
 
 def _axes_of_tensors(layout: Layout) -> list[int]:
-    """The axes that tensors have: a longest context is the size of a mask at most, which nobody reads off a tensor."""
+    """Return the axes that tensors have: a longest context is the size of a mask at most, which nobody reads off a tensor."""
     tensors: list[Tensor] = []
     for value in layout.call.given:
         if isinstance(value, Tensor):
@@ -151,11 +151,11 @@ def _exchanged(layout: Layout, pair: tuple[int, int], skip: int) -> Axes:
 
 
 def _asked(subject: BatchRunner, calls: Sequence[Call]) -> list[Exchange]:
-    """The calls, of no check, with the attempt's replies."""
+    """Return the calls, of no check, with the attempt's replies."""
     return [Exchange("", call, reply) for call, reply in zip(calls, replies_of(subject, calls), strict=True)]
 
 
 def _right(reference: Runner, exchanges: Sequence[Exchange]) -> list[bool]:
-    """Whether the attempt answers each call as the reference does, which answers it."""
+    """Return whether the attempt answers each call as the reference does, which answers it."""
     found = [(e.reply, reference.execute(e.call)) for e in exchanges]
     return [mine.raised is None and right.raised is None and agree(mine, right) for mine, right in found]

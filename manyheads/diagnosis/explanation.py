@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from ..checks.local import CachedRunner
 from ..checks.marks import Layer
 from ..checks.outcome import CheckOutcome
-from ..checks.recording import BatchRunner, Exchange, target_of
+from ..checks.transcript import BatchRunner, Exchange, target_of
 from ..submission.unwritten import UNTOUCHED, unwritten_names
 from .agree import agree, is_comparable
 from .bank import Bank
-from .by_function import explain_functions
 from .equal_sizes import WRONG_AXIS, EqualSizes, ask_where_sizes_are_equal, how_it_fails, without
+from .explain_parts import explain_functions, explain_in_order
+from .fixed_sizes import HARD_CODED, MANY, has_written_size
 from .guards import REFUSES, UNDIVIDED, Refused, refused_by_guards
-from .in_order import explain_in_order
-from .own_sizes import HARD_CODED, MANY, has_written_size
-from .proven import MUTATED, proven_by
+from .proofs import MUTATED, proven_by
 from .search import CONFIRMED_PAIRS, Fault, explain_values, refuses_in_its_own_way
 from .table import Table
 
@@ -57,6 +56,7 @@ class Case:
         return _to_explain(self.failed, self.proven, exchanges)
 
     def explained_by_mutants(self, exchanges: Sequence[Exchange], pairs: int = CONFIRMED_PAIRS) -> Faults:
+        """Return the mutant, or the pair, that explains these exchanges; None where none does."""
         return (
             explain_values(self.bank, self.table(), self.subject, self.reference, exchanges, pairs) if exchanges else ()
         )
@@ -151,7 +151,7 @@ def _is_of_more(
     reference: CachedRunner,
     proven: Collection[str],
 ) -> bool:
-    """Whether what explains the values says more than that allowed inputs are refused, which mutants do, too."""
+    """Return whether what explains the values says more than that allowed inputs are refused, which mutants do, too."""
     if values is None:
         return False
     ids = {fault.mutant.id for fault in values}
@@ -163,7 +163,7 @@ def _is_of_more(
 
 
 def _answers(exchanges: Sequence[Exchange]) -> bool:
-    """Whether a function that raised in some of these calls answered more than a few others."""
+    """Return whether a function that raised in some of these calls answered more than a few others."""
     raised = {target_of(e.call) for e in exchanges if e.reply.raised is not None}
     replies = [e.reply for e in exchanges if target_of(e.call) in raised]
     return MANY * sum(bool(reply.outputs) for reply in replies) > len(replies)
@@ -176,8 +176,10 @@ def _by_outputs(
     reference: CachedRunner,
     exchanges: Sequence[Exchange],
 ) -> tuple[Fault, ...] | None:
-    """What explains the outputs without the gradients. One mistake written in two ways may have the same outputs and
-    other gradients: NaN spreads further through one softmax than through another.
+    """Return what explains the outputs without the gradients.
+
+    One mistake written in two ways may have the same outputs and other gradients: NaN spreads further through one softmax
+    than through another.
     """
     if all(e.call.cotangent is None for e in exchanges):
         return None
@@ -195,7 +197,7 @@ def _without_gradients(exchange: Exchange) -> Exchange:
 def _to_explain(
     failed: Sequence[CheckOutcome], proven: dict[str, str], transcript: Iterable[Exchange]
 ) -> list[Exchange]:
-    """The exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
+    """Return the exchanges whose values mutants must explain: all but those of checks whose failure is explained already.
 
     Empty if no failing check is among them. Failing checks come first, gradients last.
     """
@@ -208,7 +210,7 @@ def _to_explain(
 
 
 def _search_order(exchange: Exchange, layers: dict[str, Layer]) -> tuple[bool, bool, bool, int]:
-    """What rules out mutants soonest comes first: values before exceptions, failing checks, and gradients last."""
+    """Return what rules out mutants soonest comes first: values before exceptions, failing checks, and gradients last."""
     return (
         exchange.reply.raised is not None,
         exchange.check not in layers,

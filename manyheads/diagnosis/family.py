@@ -20,7 +20,7 @@ from ..box.worker.messages import Call
 from ..checks.asserts import NONE, TOLERANCE, difference
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import CachedRunner
-from ..checks.recording import Exchange
+from ..checks.transcript import Exchange
 
 Namespace = Mapping[str, object]
 
@@ -50,11 +50,11 @@ class Curve:
     steps: Tensor
 
     def distances(self, other: Tensor) -> Tensor:
-        """(GRID + 1,): how far each answer is from the other, (N,); infinite where there is none."""
+        """Return (GRID + 1,): how far each answer is from the other, (N,); infinite where there is none."""
         return _apart(self.answers, other).masked_fill(~self.has_answer, math.inf)
 
     def may_hold(self, other: Tensor) -> bool:
-        """Whether the other, (N,), may lie between two points."""
+        """Return whether the other, (N,), may lie between two points."""
         return bool((self.distances(other) <= REACH * self.steps + ROUNDING * (1 + other.norm())).any())
 
 
@@ -79,7 +79,7 @@ class Family:
         return tuple(self._mutant(point) for point in self.grid)
 
     def solve(self, exchanges: Sequence[Exchange], reference: CachedRunner) -> Mapping[str, object] | None:
-        """The knobs of the mutant whose answers to these calls are closest to the attempt's; None if none comes close.
+        """Return the knobs of the mutant whose answers to these calls are closest to the attempt's; None if none comes close.
 
         None at the limits, too, where a number stands for none: a scale without end is a maximum.
         """
@@ -110,7 +110,7 @@ class Family:
         return self.make(**self.knobs(math.exp(logarithm)))
 
     def _curve(self, call: Call, reference: CachedRunner) -> tuple[Curve, int]:
-        """The curve, and its bytes. Whole answers of all of the grid would fill a judge's memory."""
+        """Return the curve, and its bytes. Whole answers of all of the grid would fill a judge's memory."""
         right = _tensor(reference.execute(call))
         runners = [LocalRunner(names, reference.device, only_values=True) for names in self._on_grid]
         found = [_tensor(runner.execute(call)) for runner in runners]
@@ -150,7 +150,7 @@ def _is_finite_and_wrong(exchange: Exchange, reference: Runner) -> bool:
 
 
 def _golden(error: Callable[[float], float], low: float, high: float, around: float) -> float | None:
-    """Where the error is least between two points, if it falls and then rises; None if it hardly falls below `around`."""
+    """Return where the error is least between two points, if it falls and then rises; None if it hardly falls below `around`."""
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = error(left), error(right)
     for step in range(STEPS):
@@ -168,7 +168,7 @@ def _golden(error: Callable[[float], float], low: float, high: float, around: fl
 
 
 def _distance(reply: Reply, other: Tensor) -> float:
-    """How far the answer is from the other, (N,), over what is finite in both; infinite if it has other numbers."""
+    """Return how far the answer is from the other, (N,), over what is finite in both; infinite if it has other numbers."""
     mine = _compared(reply)
     return float(_relative(_apart(mine, other), other)) if mine.shape == other.shape else math.inf
 
@@ -179,19 +179,19 @@ def _relative(distances: Tensor, other: Tensor) -> Tensor:
 
 
 def _apart(some: Tensor, other: Tensor) -> Tensor:
-    """The distances along the last axis, over what is finite in both."""
+    """Return the distances along the last axis, over what is finite in both."""
     apart: Tensor = torch.linalg.vector_norm((some - other).nan_to_num(nan=0.0, posinf=0.0, neginf=0.0), dim=-1)
     return apart
 
 
 def _compared(reply: Reply) -> Tensor:
-    """(N,) float64: the numbers of the answer that are compared; none if it has none."""
+    """Return (N,) float64: the numbers of the answer that are compared; none if it has none."""
     whole = _tensor(reply)
     return torch.zeros(0, dtype=torch.float64) if whole is None else _some(whole)
 
 
 def _some(whole: Tensor) -> Tensor:
-    """(N,) float64: some of its numbers, the same ones of all tensors of its size."""
+    """Return (N,) float64: some of its numbers, the same ones of all tensors of its size."""
     return whole.flatten()[_places(whole.numel())].double()
 
 
@@ -203,7 +203,7 @@ def _places(count: int) -> Tensor:
 
 
 def _tensor(reply: Reply) -> Tensor | None:
-    """The answer; where it is several, all their numbers in a row. None where one of them has no floating-point numbers."""
+    """Return the answer; where it is several, all their numbers in a row. None where one of them has no floating-point numbers."""
     if reply.raised is not None or not reply.outputs:
         return None
     found = [out.tensor for out in reply.outputs if out.kind not in (OPAQUE, NONE)]

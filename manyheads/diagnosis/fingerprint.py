@@ -38,7 +38,7 @@ class TensorFingerprint:
     norm: float = 0.0
 
     def agrees(self, other: TensorFingerprint, tolerance: float = TOLERANCE) -> bool:
-        """Whether both are fingerprints of the same values, to rounding."""
+        """Return whether both are fingerprints of the same values, to rounding."""
         if (self.kind, self.shape, self.extremes) != (other.kind, other.shape, other.extremes):
             return False
         if len(self.projections) != len(other.projections):  # one of them is on the meta device and has no values
@@ -51,7 +51,7 @@ class TensorFingerprint:
 
 
 def _is_near(a: float, b: float, bound: float) -> bool:
-    """Whether two numbers differ by at most `bound`. NaN and infinities equal only themselves."""
+    """Return whether two numbers differ by at most `bound`. NaN and infinities equal only themselves."""
     if math.isfinite(a) and math.isfinite(b):
         return abs(a - b) <= bound
     return a == b or (math.isnan(a) and math.isnan(b))
@@ -100,7 +100,10 @@ def _makes_a_square(reply: Reply) -> bool:
     )
 
 
-def _plain(of: Callable[[Reply], object], default: Any = None, evidence: str = "") -> Any:
+Evidence = str | tuple[str, str]
+
+
+def _plain(of: Callable[[Reply], object], default: Any = None, evidence: Evidence = "") -> Any:
     """Declare a facet that is compared by equality, and how it is read off a reply.
 
     It is recorded, compared and asked by visible checks without another line.
@@ -108,7 +111,8 @@ def _plain(of: Callable[[Reply], object], default: Any = None, evidence: str = "
     Args:
         of: reads it off a reply.
         default: what a reply without it has, an empty mapping if None.
-        evidence: what a student reads whose reply has another; "" where `public.aspects` says more.
+        evidence: what a student reads whose reply has another; "" where `aspects` says more. Two texts: the first where the
+            reference has none of it, the second where it has.
     """
     metadata = {"of": of, "evidence": evidence}
     return (
@@ -132,20 +136,27 @@ class ReplyFingerprint:
     mutated: tuple[str, ...] = _plain(lambda reply: reply.mutated, ())
     parameters: Mapping[str, tuple[int, ...]] = _plain(_parameters)
     attributes: Mapping[str, str] = _plain(
-        _attributes, evidence="the module is made, or left, in another way than asked for"
+        _attributes, evidence="the module is not as it was asked for, after it was made or after a call"
     )
     fused: bool = _plain(
-        _is_fused, False, "the fused function is used where the math should be written out, or the other way round"
+        _is_fused,
+        False,
+        (
+            "PyTorch's fused attention is used where the math should be written out",
+            "PyTorch's fused attention is not used",
+        ),
     )
     softmax: bool = _plain(
-        _has_softmax, False, "the library's softmax does what should be written out, or the other way round"
+        _has_softmax,
+        False,
+        ("PyTorch's softmax is used where it should be written out", "PyTorch's softmax is not used"),
     )
     square: bool = _plain(
-        _makes_a_square, False, "a tensor is made on the way in which two axes are as long as the sequence"
+        _makes_a_square, False, "on the way a tensor is made in which two axes are as long as the sequence"
     )
 
     def agrees(self, other: ReplyFingerprint, facets: tuple[Facet, ...]) -> bool:
-        """Whether both agree in these facets. An exception of unknown kind agrees with nothing."""
+        """Return whether both agree in these facets. An exception of unknown kind agrees with nothing."""
         if self.raised or other.raised:
             return self.raised == other.raised != "other"
         return all(self._agrees_in(facet, other) for facet in facets)
@@ -153,7 +164,7 @@ class ReplyFingerprint:
     def is_same(
         self, other: ReplyFingerprint, facets: tuple[Facet, ...] | None = None, tolerance: float = SAME
     ) -> bool:
-        """Whether both are the same in these facets, or in all, numbers to rounding, so that storing one of them suffices."""
+        """Return whether both are the same in these facets, or in all, numbers to rounding, so that storing one of them suffices."""
         if self is other:
             return True
         if self.raised or other.raised:
@@ -179,7 +190,7 @@ class ReplyFingerprint:
 PLAIN: Mapping[str, Callable[[Reply], object]] = {
     each.name: each.metadata["of"] for each in fields(ReplyFingerprint) if "of" in each.metadata
 }
-EVIDENCE: Mapping[str, str] = {
+EVIDENCE: Mapping[str, Evidence] = {
     each.name: text for each in fields(ReplyFingerprint) if (text := each.metadata.get("evidence"))
 }
 # In the order in which a check takes them to tell mutants apart: what a reply returns, then how it came about.
@@ -229,12 +240,12 @@ def _is_same_tensor(a: Tensor | None, b: Tensor | None) -> bool:
 
 
 def has_no_numbers(reply: ReplyFingerprint) -> bool:
-    """Whether an answer is on the meta device."""
+    """Return whether an answer is on the meta device."""
     return any(output.shape is not None and not output.projections for output in reply.outputs)
 
 
 def fingerprint_beside(right: ReplyFingerprint, call: Call, reply: Reply) -> ReplyFingerprint:
-    """The fingerprint of an attempt's or a mutant's reply.
+    """Return the fingerprint of an attempt's or a mutant's reply.
 
     A RuntimeError counts as a refusal if the reference refuses the call: a mask that is too small for T is refused in this way.
     Where the reference's answer has no numbers, of one that has some it counts that it has: another mistake made them.
@@ -255,7 +266,7 @@ def _without_numbers(output: TensorFingerprint) -> TensorFingerprint:
 
 
 def is_argument(name: str) -> bool:
-    """Whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
+    """Return whether a gradient is that of a tensor that is passed: args.0 or then.0.args.0, and not args.0.weight."""
     return re.fullmatch(r"(then\.\d+\.)?args\.\d+", name) is not None
 
 
@@ -277,7 +288,7 @@ def _raised(raised: Raised) -> str:
 
 
 def tensor_fingerprint(tensor: Tensor) -> TensorFingerprint:
-    """The fingerprint of a tensor."""
+    """Return the fingerprint of a tensor."""
     return _tensor_fingerprint("tensor", tensor, None)
 
 

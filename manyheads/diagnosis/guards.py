@@ -14,8 +14,8 @@ from itertools import islice
 from ..box.worker.answers import Raised
 from ..checks.explain import is_refusal
 from ..checks.implementation import Runner
-from ..checks.recording import Exchange, target_of
-from ..submission.statements import statements_of
+from ..checks.transcript import Exchange, target_of
+from ..submission.unwritten import statements_of
 
 REFUSES = "refuses_allowed"
 UNDIVIDED = "divisibility_unchecked"  # whoever asks whether the wrong width can be divided refuses what is allowed, too
@@ -47,14 +47,14 @@ class Refused:
 
 
 def refused_by_guards(exchanges: Iterable[Exchange], reference: Runner, source: str) -> list[Refused]:
-    """The calls that the reference answers, and a guard of the attempt refuses."""
+    """Return the calls that the reference answers, and a guard of the attempt refuses."""
     allowed = [e for e in exchanges if e.reply.raised and reference.execute(e.call).raised is None]
     found = guards_of(source, {i: (target_of(e.call), e.reply.raised) for i, e in enumerate(allowed) if e.reply.raised})
     return [Refused(allowed[i], guard) for i, guard in found.items()]
 
 
 def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int, Guard]:
-    """The guard that refused each of these calls; those that nothing refused, or something else, are left out.
+    """Return the guard that refused each of these calls; those that nothing refused, or something else, are left out.
 
     raised: of calls with allowed arguments, the function that was called or the class that was built, and the exception. A
     function that calls another one meets the other's guard.
@@ -70,7 +70,7 @@ def guards_of(source: str, raised: Mapping[int, tuple[str, Raised]]) -> dict[int
 
 
 def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
-    """The guard of this function or class that raised this; None where something else did. A helper may be given anything."""
+    """Return the guard of this function or class that raised this; None where something else did. A helper may be given anything."""
     if raised.line is None or not is_refusal(raised):
         return None
     try:
@@ -80,7 +80,7 @@ def guard_of(source: str, target: str, raised: Raised) -> Guard | None:
 
 
 def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
-    """The guard of this function on this line."""
+    """Return the guard of this function on this line."""
     if not function.lineno <= line <= (function.end_lineno or 0):
         return None
     tests = _tests(function.body, line)
@@ -89,7 +89,7 @@ def _guard(function: ast.FunctionDef, line: int) -> Guard | None:
 
 
 def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
-    """The function, or the methods of the class and of those in the file that it is derived from."""
+    """Yield the function, or the methods of the class and of those in the file that it is derived from."""
     classes, wanted = list[ast.ClassDef](), {target}
     for statement in reversed(statements_of(source)):
         if isinstance(statement, ast.FunctionDef) and statement.name == target:
@@ -103,7 +103,7 @@ def _functions(source: str, target: str) -> Iterator[ast.FunctionDef]:
 
 
 def _tests(body: Sequence[ast.stmt], line: int) -> list[ast.expr]:
-    """What decides whether the `raise` or `assert` on this line raises; empty where nothing does, or a loop may."""
+    """Return what decides whether the `raise` or `assert` on this line raises; empty where nothing does, or a loop may."""
     for statement in body:
         if not statement.lineno <= line <= (statement.end_lineno or 0):
             continue
@@ -140,7 +140,7 @@ class _Sizes:
             self._bind(targets, _OTHER if node.value is None else self._made_of(node.value))
 
     def decide(self, test: ast.expr) -> bool:
-        """Whether sizes alone decide this test."""
+        """Return whether sizes alone decide this test."""
         operators = [op for node in ast.walk(test) if isinstance(node, ast.Compare) for op in node.ops]
         limits = bool(operators) and all(isinstance(op, _LIMITS) for op in operators)
         return self._made_of(test) <= (_COMPUTED if limits else _GIVEN)
@@ -182,7 +182,7 @@ def _size_of(made_of: int) -> int:
 
 
 def _in_order(body: Sequence[ast.stmt], line: int) -> Iterator[ast.Assign | ast.AnnAssign | ast.AugAssign]:
-    """The assignments above this line, in the order of the text."""
+    """Return the assignments above this line, in the order of the text."""
     found = (node for part in body for node in ast.walk(part))
     assignments = (n for n in found if isinstance(n, ast.Assign | ast.AnnAssign | ast.AugAssign) and n.lineno < line)
     return iter(sorted(assignments, key=lambda node: node.lineno))

@@ -17,7 +17,7 @@ class KillMatrix:
     mutants: tuple[str, ...]
 
     def of(self, mutant: int) -> tuple[str, ...]:
-        """The checks that the mutant at this index in the bank fails."""
+        """Return the checks that the mutant at this index in the bank fails."""
         return tuple(check for check, failed in zip(self.checks, self.mutants[mutant], strict=True) if failed == "1")
 
 

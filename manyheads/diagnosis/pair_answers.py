@@ -1,15 +1,97 @@
-"""How pairs of mutants answer, each on one call, and the columns in which a recording has them."""
+"""How pairs of mutants answer: in short forms that can be compared by the thousand, and as columns of a recording."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ..box.worker.answers import Reply
+from ..checks.explain import KINDS, is_refusal, kind_of
+from ..checks.projection import Projection, project
 from .columns import from_rows, narrow, to_rows
-from .sketch import HEAD, Sketches
+
+# Short forms of replies, so that tens of thousands can be compared at once: a hash of the structure, and two numbers.
+
+UNKNOWN = 0  # the structure of an exception of unknown kind, which agrees with nothing
+HEAD = 2  # how many numbers of a pair's answer are kept
+TOLERANCE = 1e-4  # of a tensor's norm; agreement here only makes a candidate
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """N replies to one call. structure: (N,) int64. numbers: (N, HEAD). scales: (N, 1), to which differences are relative."""
+
+    structure: Tensor
+    numbers: Tensor
+    scales: Tensor
+
+    def at(self, which: Tensor | list[int]) -> Sketches:
+        """Return the sketches in these rows."""
+        return Sketches(self.structure[which], self.numbers[which], self.scales[which])
+
+    def raised(self) -> Tensor:
+        """Return (N,) bool: which of these are exceptions."""
+        return torch.isin(self.structure, torch.tensor(sorted(_EXCEPTIONS)))
+
+    def agree_with(self, other: Sketches) -> Tensor:
+        """Return (N,) bool: which of these agree with the single reply in `other`."""
+        scales = torch.maximum(self.scales, other.scales)
+        near = (self.numbers - other.numbers).abs() <= TOLERANCE * scales.clamp_min(1e-9)
+        return (self.structure == other.structure) & (self.structure != UNKNOWN) & near.all(1)
+
+
+def brief(reply: Reply) -> Sketches:
+    """Return a sketch of one reply, in which each tensor that is returned has a part of its own.
+
+    In one of several tensors (the first of three chunks, y beside lse) a mistake may not show. The scale is that of their sum.
+    """
+    structure, returned = _structure_of(reply)
+    scale = math.hypot(*(place * each.norm for place, each in enumerate(returned, 1)))
+    return Sketches(
+        torch.tensor([structure], dtype=torch.int64),
+        brief_numbers([each.numbers for each in returned]),
+        torch.tensor([[scale]], dtype=torch.float32),
+    )
+
+
+def brief_numbers(projections: Sequence[Sequence[float]]) -> Tensor:
+    """Return (1, HEAD): the numbers of a brief sketch, from the projections of each tensor that is returned."""
+    parts = [[place * number for number in each[:HEAD]] for place, each in enumerate(projections, 1)]
+    return torch.tensor(parts, dtype=torch.float32).view(-1, HEAD).sum(0, keepdim=True)
+
+
+def _structure_of(reply: Reply) -> tuple[int, list[Projection]]:
+    """Return the hash of all but a reply's numbers, and the projection of each tensor that it returns."""
+    if reply.raised is not None:
+        if is_refusal(reply.raised):
+            return _hash("refused"), []
+        kind = kind_of(reply.raised)
+        return (UNKNOWN if kind is None else _hash(f"kind {kind.meaning}")), []
+    words, returned = [], []
+    for out in reply.outputs:
+        if out.tensor is None:
+            words.append(out.kind)
+            continue
+        returned.append(project(out.tensor))
+        words.append(f"{tuple(out.tensor.shape)} {returned[-1].extremes}")
+    for name, gradient in sorted(reply.gradients.items()):
+        words.append(f"{name} {'none' if gradient is None else project(gradient).extremes}")
+    return _hash("; ".join(words)), returned
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") + 1
+
+
+_EXCEPTIONS = {UNKNOWN, _hash("refused"), *(_hash(f"kind {kind.meaning}") for kind in KINDS)}
+
+
+# How pairs of mutants answer, each on one call, and the columns in which a recording has them.
 
 
 @dataclass(frozen=True)
@@ -26,7 +108,7 @@ class Pairs:
     answers: Sketches
 
     def at(self, which: Tensor) -> Pairs:
-        """The pairs in these rows."""
+        """Return the pairs in these rows."""
         return Pairs(self.first[which], self.second[which], self.probe[which], self.answers.at(which))
 
 

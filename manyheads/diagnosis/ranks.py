@@ -1,13 +1,9 @@
-"""Find a fixed number of axes: call the attempt with the same numbers, and leading axes taken away or added.
-
-An attempt that is right then, and raises or has another number of axes in its answer before, is right for one number of
-axes alone.
-"""
+"""Find a fixed number of axes: by calls with axes taken away or added, and from recorded calls."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -16,15 +12,22 @@ from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.explain import is_refusal
 from ..checks.implementation import Runner
-from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
+from ..checks.transcript import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree
+from .compared import Compared
+from .fixed_sizes import HARD_CODED
+
+# Find a fixed number of axes: call the attempt with the same numbers, and leading axes taken away or added.
+#
+# An attempt that is right then, and raises or has another number of axes in its answer before, is right for one number
+# of axes alone.
 
 ADDED = 2  # the most axes that are added
 TRIED = 3  # the most calls of a function that are changed, each with another number of axes
 
 
 def works_for_another_rank(subject: BatchRunner, reference: Runner, exchanges: Sequence[Exchange]) -> bool:
-    """Whether a function is right with another number of axes in each call where it is wrong. Raises AttemptEnded."""
+    """Return whether a function is right with another number of axes in each call where it is wrong. Raises AttemptEnded."""
     wrong: dict[str, dict[int, Exchange]] = {}
     for exchange in exchanges:
         if isinstance(exchange.call.subject, str) and not agree(exchange.reply, reference.execute(exchange.call)):
@@ -37,7 +40,7 @@ def works_for_another_rank(subject: BatchRunner, reference: Runner, exchanges: S
 
 
 def rank_of(call: Call) -> int:
-    """The most axes that a tensor of the call has."""
+    """Return the most axes that a tensor of the call has."""
     return max((value.dim() for value in call.given if isinstance(value, Tensor)), default=0)
 
 
@@ -52,7 +55,7 @@ def _ranks(reply: Reply) -> list[int]:
 
 
 def _is_right_elsewhere(subject: BatchRunner, reference: Runner, call: Call) -> bool:
-    """Whether it is right with another number of axes, and wrong with its own where no gradient is asked for either."""
+    """Return whether it is right with another number of axes, and wrong with its own where no gradient is asked for either."""
     call = dataclasses.replace(call, cotangent=None, second=False, watch=False, memory=False, runs=1)
     (here,) = replies_of(subject, [call])
     if agree(here, reference.execute(call)):
@@ -63,7 +66,7 @@ def _is_right_elsewhere(subject: BatchRunner, reference: Runner, call: Call) -> 
 
 
 def _other_ranks(call: Call) -> Iterator[Call]:
-    """The call with fewer and with more leading axes in the tensors that have most axes."""
+    """Yield the call with fewer and with more leading axes in the tensors that have most axes."""
     rank = rank_of(call)
     for more in (*range(-1, -rank, -1), *range(1, ADDED + 1)):
         yield dataclasses.replace(
@@ -81,3 +84,33 @@ def _with_axes(value: object, rank: int, more: int) -> object:
     for _ in range(more):
         value = torch.stack([value, -value])
     return value
+
+
+# A fixed number of axes, from recorded calls: a function is right for some numbers of axes, and has no answer for
+# others.
+
+
+def proven_by_rank(written: Mapping[int, Compared], unexplained: Collection[int]) -> dict[int, str]:
+    """Return the calls that are wrong for their number of axes alone, with the name of that. unexplained: those that are wrong."""
+    functions: dict[str, dict[int, Compared]] = {}
+    for i, each in written.items():
+        if isinstance(each.call.subject, str) and rank_of(each.call):  # a module takes one number of axes
+            functions.setdefault(target_of(each.call), {})[i] = each
+    found: dict[int, str] = {}
+    for calls in functions.values():
+        wrong = {i: each for i, each in calls.items() if i in unexplained}
+        right = {rank_of(e.call) for i, e in calls.items() if i not in wrong and e.reply.raised is None}
+        ranks = {rank_of(each.call) for each in wrong.values()}
+        if right and right.isdisjoint(ranks) and all(map(_has_no_answer, wrong.values())):
+            found |= dict.fromkeys(wrong, HARD_CODED)
+    return found
+
+
+def _has_no_answer(seen: Compared) -> bool:
+    """Return whether it raises, or answers with another number of axes."""
+    if seen.reply.raised is not None:
+        return seen.right.raised is None and not is_refusal(seen.reply.raised)
+    return any(
+        mine.tensor is not None and due is not None and mine.tensor.dim() != due.dim()
+        for mine, due in zip(seen.reply.outputs, seen.expected, strict=False)
+    )

@@ -1,7 +1,4 @@
-"""What is recorded of an exercise: public calls, and how the reference, the mutants and pairs of them answer.
-
-A student's machine holds attempts against it. In grading it says which mutants are worth replaying.
-"""
+"""What is recorded of an exercise: public calls, how the reference, mutants and pairs answer, and what of a reply is compared."""
 
 from __future__ import annotations
 
@@ -14,9 +11,13 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, field
 from ..box.worker.messages import Call
 from ..checks.draw import Drawn
 from .agree import has_own_weights
-from .compared import Expected
+from .compared import Compared, Expected
 from .fingerprint import FACETS, PLAIN, Facet, ReplyFingerprint
 from .pair_answers import Pairs, no_pairs
+
+# What is recorded of an exercise: public calls, and how the reference, the mutants and pairs of them answer.
+#
+# A student's machine holds attempts against it. In grading it says which mutants are worth replaying.
 
 _OF_WEIGHTS: tuple[Facet, ...] = ("outputs", "gradients", "argument_gradients")  # depend on a module's weights
 
@@ -154,11 +155,11 @@ class Content:
         return tuple(check for check in self.checks if check.asks)
 
     def right(self, call: int) -> ReplyFingerprint:
-        """The fingerprint of the reference's reply."""
+        """Return the fingerprint of the reference's reply."""
         return self.replies[call][0]
 
     def answer(self, mutant: RecordedMutant, call: int) -> ReplyFingerprint | None:
-        """The fingerprint of a mutant's reply; None where it varies."""
+        """Return the fingerprint of a mutant's reply; None where it varies."""
         index = mutant.answers[call]
         return None if index is None else self.replies[call][index]
 
@@ -192,5 +193,38 @@ class Fingerprints:
 
 
 def returns_several(call: Call) -> bool:
-    """Whether a reply to this call has several outputs in one run."""
+    """Return whether a reply to this call has several outputs in one run."""
     return bool(call.then) or not call.form.is_leaf
+
+
+# What of a reply is compared with what mutants answer.
+
+
+def differs(fingerprints: Fingerprints, index: int, found: ReplyFingerprint) -> bool:
+    """Return whether a reply to this call is another than the reference's, in what its check asks of it."""
+    if index not in fingerprints.facets:  # where a check asks aspects alone no mutant is compared
+        return False
+    return not found.agrees(fingerprints.content.right(index), facets_of(fingerprints, index))
+
+
+def facets_of(fingerprints: Fingerprints, index: int) -> tuple[Facet, ...]:
+    """Return what is compared with mutants of a call: of a fused kernel not how it works inside.
+
+    That depends on the processor, on PyTorch's version and on how the tensors lie in memory.
+    """
+    facets = fingerprints.facets[index]
+    is_fused = fingerprints.content.right(index).fused
+    return tuple(each for each in facets if each not in ("softmax", "square")) if is_fused else facets
+
+
+def matches(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+    """Return whether a mutant, by its number, answers this call as the attempt does; or as chance will have it."""
+    known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
+    return known is None or known.agrees(seen.found, facets_of(fingerprints, index))
+
+
+def is_silent(fingerprints: Fingerprints, mutant: int, index: int) -> bool:
+    """Return whether a mutant answers this call as the reference does; or as chance will have it."""
+    content = fingerprints.content
+    known = content.answer(content.mutants[mutant], index)
+    return known is None or known.agrees(content.right(index), facets_of(fingerprints, index))

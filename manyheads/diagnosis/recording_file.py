@@ -25,7 +25,7 @@ from ..checks.explain import KINDS
 from ..checks.projection import PROJECTIONS
 from ..course import CourseError, Exercise
 from ..errors import restore
-from ..submission.digest import code_digest
+from ..submission.source_text import code_digest
 from .columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 from .compared import Expected
 from .fingerprint import PLAIN, ReplyFingerprint, TensorFingerprint

@@ -41,7 +41,7 @@ class Layout:
         return sorted({axis for factors in self.factors.values() for axis in factors if axis > 0})
 
     def at(self, axes: Axes) -> Call:
-        """The call with these axes and random tensors, without gradients, in float32."""
+        """Return the call with these axes and random tensors, without gradients, in float32."""
         used = 0
 
         def filled(tensor: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ class Layout:
         return dataclasses.replace(resized, cotangent=None, second=False, watch=False, runs=1, dtype="float32")
 
     def numbers(self, axes: Axes) -> int:
-        """How many elements the call's tensors have with these axes."""
+        """Return how many elements the call's tensors have with these axes."""
         shapes: list[list[int]] = []
         _mapped(self.call, lambda n: n, lambda tensor: shapes.append([self._size(n, axes) for n in tensor.shape]))
         return sum(map(math.prod, shapes))
@@ -64,12 +64,12 @@ class Layout:
 
 
 def sizes_of(call: Call) -> frozenset[int]:
-    """The sizes above 1 in a call's arguments."""
+    """Return the sizes above 1 in a call's arguments."""
     return frozenset(_sizes(call)[0])
 
 
 def layouts(call: Call) -> Iterator[Layout]:
-    """The possible layouts of the call: each size is an axis, or one size is a multiple of another."""
+    """Yield the possible layouts of the call: each size is an axis, or one size is a multiple of another."""
     given, in_weights = _sizes(call)
     yield Layout(call, _factors(given, in_weights, {}))
     for small, large in combinations(sorted(given), 2):
@@ -90,7 +90,7 @@ def _factors(given: set[int], in_weights: set[int], known: Mapping[int, tuple[in
 
 
 def _sizes(call: Call) -> tuple[set[int], set[int]]:
-    """The sizes above 1 in a call's arguments, and those in the weights that come with them."""
+    """Return the sizes above 1 in a call's arguments, and those in the weights that come with them."""
     given: set[int] = set()
     weights: set[int] = set()
     for value in call.given:
@@ -108,7 +108,7 @@ def _sizes(call: Call) -> tuple[set[int], set[int]]:
 
 
 def _mapped(value: Any, size: Callable[[int], int], tensor: Callable[[Tensor], object]) -> Any:
-    """The call, or a part of it, with `size` applied to every integer and `tensor` to every tensor."""
+    """Return the call, or a part of it, with `size` applied to every integer and `tensor` to every tensor."""
 
     def each(part: Any) -> Any:
         return _mapped(part, size, tensor)

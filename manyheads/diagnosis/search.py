@@ -14,12 +14,12 @@ from ..box.worker.answers import Reply
 from ..checks.explain import is_refusal, is_unfinished, kind_of
 from ..checks.implementation import LocalRunner, Runner
 from ..checks.local import CachedRunner, ReplayRunner
-from ..checks.recording import BatchRunner, Exchange, replies_of, target_of
+from ..checks.transcript import BatchRunner, Exchange, replies_of, target_of
 from .agree import agree, agree_except_huge
 from .bank import Bank, Mutant
 from .family import to_fit
-from .pairs import Members, members_of, possible_pairs, simplest
-from .sketch import Sketches, brief
+from .pair_answers import Sketches, brief
+from .pair_candidates import Members, members_of, possible_pairs, simplest
 from .table import Table, combined
 
 CONFIRMED_PAIRS = 500  # the most pairs that are replayed: of 590 pairs that were found, the last one was the 470th
@@ -46,7 +46,7 @@ class Part:
     earlier: tuple[Exchange, ...]
 
     def contradicts(self, runner: Runner, reference: Runner) -> bool:
-        """Whether trusted code answers an earlier call neither as the attempt did nor as the reference does."""
+        """Return whether trusted code answers an earlier call neither as the attempt did nor as the reference does."""
         for exchange in self.earlier:
             reply = runner.execute(exchange.call)
             if not agree(exchange.reply, reply) and not agree(reference.execute(exchange.call), reply):
@@ -63,7 +63,7 @@ def explain_values(
     most_pairs: int = CONFIRMED_PAIRS,
     part: Part | None = None,
 ) -> tuple[Fault, ...] | None:
-    """The faults that explain these exchanges: () if nothing is wrong, one, or two; None if the bank has no explanation.
+    """Return the faults that explain these exchanges: () if nothing is wrong, one, or two; None if the bank has no explanation.
 
     `subject` is the attempt, to be asked the table's probes. Raises AttemptEnded if a probe ends its process.
     Put failed exchanges first: they rule out candidates soonest. `part`: what they are about, if it is not the
@@ -100,7 +100,7 @@ def explain_values(
 
 
 def refuses_in_its_own_way(exchange: Exchange, reference: Runner) -> bool:
-    """Whether the attempt raises another error where the reference refuses, for example for a mask too small for T.
+    """Return whether the attempt raises another error where the reference refuses, for example for a mask too small for T.
 
     That is acceptable, and cannot be compared: a mutant refuses in the reference's way.
     """
@@ -112,14 +112,14 @@ def refuses_in_its_own_way(exchange: Exchange, reference: Runner) -> bool:
 
 
 def _says_nothing(reply: Reply) -> bool:
-    """Whether what was asked is not written yet, which says nothing of what is."""
+    """Return whether what was asked is not written yet, which says nothing of what is."""
     if reply.raised is not None:
         return is_unfinished(reply.raised)
     return bool(reply.outputs) and all(out.came == "NoneType" for out in reply.outputs)
 
 
 def _usable(table: Table, exchanges: Sequence[Exchange], part: Part | None) -> tuple[list[int], list[int]]:
-    """The indices of the probes from the checks of these exchanges, and of those that the attempt was really asked.
+    """Return the indices of the probes from the checks of these exchanges, and of those that the attempt was really asked.
 
     A check that fails early makes only its first calls. Its other calls might show a second fault, or the same fault in
     more places than any mutant has it.
@@ -147,7 +147,7 @@ def _found(
     most_pairs: int,
     part: Part | None,
 ) -> tuple[Fault, ...] | None:
-    """The mutant, or the pair, that no probe rules out and that explains every exchange."""
+    """Return the mutant, or the pair, that no probe rules out and that explains every exchange."""
     alike = [m for c in fits.all(1).nonzero().flatten().tolist() for m in table.classes[c]]
     candidates = [bank.mutants[m] for m in alike]  # these inputs may distinguish members of one class
     found: dict[str, Mutant] = {}
@@ -181,13 +181,13 @@ def _found(
 
 
 def _with_alternatives(bank: Bank, table: Table, mutant: Mutant, members: Members) -> Fault:
-    """The fault, with the others of its class as alternatives."""
+    """Return the fault, with the others of its class as alternatives."""
     place = bank.mutants.index(mutant)
     return _fault(mutant, [bank.mutants[m].id for i, c in enumerate(table.classes) if place in c for m in members(i)])
 
 
 def _solved(bank: Bank, reference: CachedRunner, exchanges: list[Exchange], part: Part | None) -> Fault | None:
-    """The member of a family that explains every exchange."""
+    """Return the member of a family that explains every exchange."""
     wrong = to_fit(exchanges, reference) if bank.families else ()
     if not wrong:
         return None
@@ -203,7 +203,7 @@ def _solved(bank: Bank, reference: CachedRunner, exchanges: list[Exchange], part
 
 
 def _needed(pair: tuple[Mutant, Mutant], reference: CachedRunner, exchanges: Sequence[Exchange]) -> tuple[Mutant, ...]:
-    """The one mutant of the pair that explains everything alone, except results of a division by almost 0; else both."""
+    """Return the one mutant of the pair that explains everything alone, except results of a division by almost 0; else both."""
     for one in pair:
         alone = reference.of(one.namespace)
         if all(agree_except_huge(e.reply, alone.execute(e.call)) for e in exchanges):
@@ -214,7 +214,7 @@ def _needed(pair: tuple[Mutant, Mutant], reference: CachedRunner, exchanges: Seq
 def _nearly_explains(
     bank: Bank, table: Table, fits: Tensor, reference: CachedRunner, exchanges: Sequence[Exchange]
 ) -> tuple[Fault, ...] | None:
-    """The only misconception that explains all but a few exchanges, and nearly all wrong ones; None if there are others.
+    """Return the only misconception that explains all but a few exchanges, and nearly all wrong ones; None if there are others.
 
     One mistake written in two ways differs in edge cases: where a size is 1, or a sum is close to 0.
     """
@@ -235,7 +235,7 @@ def _nearly_explains(
 
 
 def _explains(runner: Runner, exchanges: list[Exchange]) -> bool:
-    """Whether trusted code answers every call as the attempt did. Stops at the first difference.
+    """Return whether trusted code answers every call as the attempt did. Stops at the first difference.
 
     What need not be computed is compared first. The exchange with the difference is moved to the front, because it usually
     rules out the next candidate too.

@@ -1,1 +1,1 @@
-"""The judge: runs hidden checks on an attempt and computes every verdict. It never imports student code."""
+"""Grade one submission, and many: run hidden checks, make every verdict. The judge never imports student code."""

@@ -1,17 +1,49 @@
-"""Run a course's hidden checks on trusted code: the reference and the mutants, in the judge's own process."""
+"""Keep a course's hidden checks, references and diagnosis tables, and run the checks on trusted code."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..checks.draw import Drawn
 from ..checks.implementation import LocalRunner, Runner
-from ..checks.local import LocalRecordingRunner
+from ..checks.local import LocalRecordingRunner, namespace_of
 from ..checks.outcome import CheckOutcome
-from ..checks.trusted import namespace_of
 from ..course import Course, Exercise
-from .check_run import CheckRun
+from ..diagnosis.bank import load_bank
+from ..diagnosis.kill_matrix import checks_failed_by
+from ..diagnosis.recording_file import current
+from ..diagnosis.table import Table, table_of, table_without_recording
+from .hidden_checks import CheckRun
 from .memory import Memory, RememberingRunner
 from .run_checks import HiddenChecks
-from .tables import Tables
+
+# The diagnosis table of each exercise, read from its recording when it is needed.
+
+
+class Tables:
+    """The tables of a course's exercises, each read once."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
+        self._failed: dict[str, Mapping[str, list[frozenset[str]]]] = {}
+
+    def of(self, exercise: Exercise) -> Table:
+        """Return the exercise's table. Where its recording is missing or stale, every mutant is replayed instead."""
+        if exercise.id not in self._tables:
+            recording = current(exercise)
+            self._tables[exercise.id] = (
+                table_of(recording) if recording else table_without_recording(load_bank(exercise))
+            )
+        return self._tables[exercise.id]
+
+    def checks_failed_by(self, exercise: Exercise) -> Mapping[str, list[frozenset[str]]]:
+        """Return for each misconception the checks that each of its mutants fails; nothing if that is not current."""
+        if exercise.id not in self._failed:
+            self._failed[exercise.id] = checks_failed_by(exercise)
+        return self._failed[exercise.id]
+
+
+# Run a course's hidden checks on trusted code: the reference and the mutants, in the judge's own process.
 
 
 class Catalogue:
@@ -24,15 +56,15 @@ class Catalogue:
         self.tables = Tables()
 
     def checks(self, exercise: Exercise) -> list[CheckOutcome]:
-        """The checks of an exercise, as outcomes without an attempt."""
+        """Return the checks of an exercise, as outcomes without an attempt."""
         return self._checks.unattempted(exercise.checks)
 
     def reference(self, exercise: Exercise) -> LocalRunner:
-        """The reference solution. Raises BrokenReference."""
+        """Return the reference solution. Raises BrokenReference."""
         return LocalRunner(namespace_of(exercise.solution))
 
     def remembering(self, exercise: Exercise) -> RememberingRunner:
-        """The reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
+        """Return the reference for many runs with the same inputs: it answers each call once. Raises BrokenReference."""
         return RememberingRunner(namespace_of(exercise.solution), only_values=True)
 
     def run(

@@ -93,31 +93,31 @@ class Memory:
         self.replays.forget_calls(rare)
 
     def _keep(self, step: Step) -> bool:
-        """Whether the step's own call is kept, and then of what comes after it only what is kept, too."""
+        """Return whether the step's own call is kept, and then of what comes after it only what is kept, too."""
         if step.call is not None and id(step.call) not in self._held:
             return False
         step.after = {key: each for key, each in step.after.items() if key in self._read and self._keep(each)}
         return True
 
     def first(self, check: str) -> Step:
-        """Where the check with this id begins."""
+        """Return where the check with this id begins."""
         return _unless_faulty(self._first.setdefault(check, Step(is_held=True)))
 
     def after(self, step: Step, reply: Reply) -> Step:
-        """Where its check goes on when `step.call` got this reply."""
+        """Return where its check goes on when `step.call` got this reply."""
         if step.is_held and id(reply) in self._read:
             return _unless_faulty(step.after.setdefault(id(reply), Step(is_held=True)))
         return Step()
 
     def note(self, step: Step, made: Call | CheckOutcome) -> None:
-        """What the check did at this step."""
+        """Note what the check did at this step."""
         if isinstance(made, CheckOutcome):
             step.outcome = made
             return
         step.call = self.hold(made) if step.is_held else made
 
     def hold(self, call: Call) -> Call:
-        """The same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
+        """Return the same call for all equal ones: what is sent for it and what trusted code answers will be remembered."""
         if id(call) in self._held:
             return call
         data = wire.encode(call)
@@ -136,7 +136,7 @@ class Memory:
         self._held[id(call)] = call
 
     def read(self, payload: bytes) -> Reply:
-        """The reply in these bytes: of the same bytes the same object. Raises BadReply."""
+        """Return the reply in these bytes: of the same bytes the same object. Raises BadReply."""
         if len(payload) > LARGE:
             return read_reply(payload)
         digest = hashlib.sha256(payload).digest()
@@ -156,7 +156,7 @@ class Memory:
         self._bytes += size
 
     def pack(self, call: Call, dtype: str) -> bytes:
-        """The message that asks for this call, in this dtype unless the call has one."""
+        """Return the message that asks for this call, in this dtype unless the call has one."""
         key = (id(call), dtype)
         if key in self._packed:
             self._met_again.add(id(call))
@@ -171,7 +171,7 @@ class Memory:
 
 
 def _unless_faulty(step: Step) -> Step:
-    """The step; where the check itself broke, one that is tried anew: this machine may have had its part in it."""
+    """Return the step; where the check itself broke, one that is tried anew: this machine may have had its part in it."""
     return Step() if step.outcome is not None and step.outcome.fault else step
 
 
@@ -182,5 +182,5 @@ class RememberingRunner(LocalRunner):
     memory: Memory = field(default_factory=Memory)
 
     def execute(self, call: Call) -> Reply:
-        """The reply, computed once for all equal calls."""
+        """Return the reply, computed once for all equal calls."""
         return self.memory.replays.reply(self, self.memory.hold(call))

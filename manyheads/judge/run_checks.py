@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+import faulthandler
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +12,84 @@ import pytest
 import torch
 
 from ..box.connection import AttemptEnded, End
+from ..box.worker.answers import Output, Reply
+from ..box.worker.messages import Call
+from ..checks.answer import Answer, answers_of
+from ..checks.asserts import assert_shape
 from ..checks.explain import explain
-from ..checks.failed import AttemptRaised, CheckFailed
-from ..checks.outcome import FAILED_ITSELF, CheckOutcome
-from ..checks.recording import Exchange, target_of
-from .answered import Kinds, kinds_of, unanswered
-from .check_run import Check, CheckRun
-from .collect import collect_checks
-from .compare_with_reference import compare_with_reference
+from ..checks.implementation import Runner
+from ..checks.outcome import FAILED_ITSELF, AttemptRaised, CheckFailed, CheckOutcome
+from ..checks.sanitize import kind_name
+from ..checks.transcript import Exchange, target_of
+from .hidden_checks import Check, CheckRun, collect_checks
+from .non_answers import says_nothing
+from .require_answer import Kinds, kinds_of, unanswered
 from .run_concurrently import run_concurrently
-from .says_nothing import says_nothing
-from .watchdog import HANG_SECONDS, watchdog
 from .withhold import withhold
+
+# Find why a check raised an error of its own: the attempt's answers may have an unexpected shape or type.
+#
+# A wrong attempt may return anything. If a check fails on that (an index beyond an axis, arithmetic on bools), the
+# grader is not broken. The reference is asked the same calls, and the student is told how the answers differ in shape
+# or type.
+
+
+def compare_with_reference(exchanges: Sequence[Exchange], reference: Runner) -> CheckFailed | None:
+    """Return the first answer that differs from the reference's in shape or type, as a check would report it; None if all agree."""
+    for exchange in exchanges:
+        try:
+            right = reference.execute(exchange.call)
+            if right.raised is None:
+                _compare(exchange.call, exchange.reply, right)
+        except CheckFailed as failed:
+            return failed
+        except Exception:  # a call that only an attempt can answer cannot be compared
+            continue
+    return None
+
+
+def _compare(call: Call, mine: Reply, right: Reply) -> None:
+    Answer(call, mine).must_return()
+    for got, wanted, answer in zip(mine.outputs, right.outputs, answers_of(call, mine), strict=False):
+        _compare_outputs(got, wanted, answer.label)
+    for name, gradient in right.gradients.items():
+        other = mine.gradients.get(name)
+        if gradient is not None and other is not None:
+            assert_shape(other, gradient.shape, "a gradient")
+
+
+def _compare_outputs(got: Output, wanted: Output, label: str) -> None:
+    if got.kind != wanted.kind:
+        raise CheckFailed(f"{kind_name(wanted.kind)} was expected; yours returned {kind_name(got.kind)}")
+    if got.tensor is None or wanted.tensor is None:
+        return
+    assert_shape(got.tensor, wanted.tensor.shape, label)
+    if got.tensor.is_floating_point() != wanted.tensor.is_floating_point():
+        expected, yours = (str(t.dtype).removeprefix("torch.") for t in (wanted.tensor, got.tensor))
+        raise CheckFailed(f"a tensor of {expected} was expected; yours is of {yours}")
+
+
+# End the process if a check hangs in the judge itself, for example in an endless loop of the check.
+#
+# This is not for attempts that hang: their calls have a deadline (`AttemptRunner`).
+
+HANG_SECONDS = 300.0  # for all checks of one exercise over one attempt
+STDERR = 2  # the descriptor, because sys.stderr may have been replaced
+
+
+@contextmanager
+def watchdog(seconds: float) -> Iterator[None]:
+    """End this process, with the traceback of every thread on stderr, unless the block ends in time.
+
+    The timer runs outside Python, so neither a busy loop nor a C function that never returns can delay it. The run then
+    stops with the message that a judge process ended.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=STDERR)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
 
 ReturnKinds = dict[tuple[str, str], Kinds]  # what the reference returns, by check and function
 
@@ -43,17 +111,17 @@ class HiddenChecks:
         self._asks: dict[Path, dict[str, set[str]]] = {}
 
     def unattempted(self, file: Path) -> list[CheckOutcome]:
-        """The outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
+        """Return the outcomes of a file's checks while no attempt has been judged; empty where it was not collected."""
         return [check.unattempted for check in self._checks.get(file, [])]
 
     def run(self, file: Path, run: CheckRun, only: Collection[str] = ()) -> list[CheckOutcome]:
-        """The outcomes of all checks of the file, in its order. only: ids of checks; empty: all."""
+        """Return the outcomes of all checks of the file, in its order. only: ids of checks; empty: all."""
         checks = [check for check in self._checks[file] if not only or check.id in only]
         with watchdog(self._hang_seconds):
             return run_checks(checks, run, self._kinds.setdefault(file, {}))
 
     def asks(self, file: Path, run: CheckRun, only: Collection[str]) -> Mapping[str, Set[str]]:
-        """The functions that these checks ask, by the check's id. They are run once, with the reference.
+        """Return the functions that these checks ask, by the check's id. They are run once, with the reference.
 
         run: with the reference in place of an attempt.
         """
@@ -67,7 +135,7 @@ class HiddenChecks:
 
 
 def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> list[CheckOutcome]:
-    """The outcomes of these checks, in their order; the attempt's transcript stands in that order, too.
+    """Return the outcomes of these checks, in their order; the attempt's transcript stands in that order, too.
 
     kinds: what is known of the reference's return values; it is completed here.
     """
@@ -79,7 +147,7 @@ def run_checks(checks: Sequence[Check], run: CheckRun, kinds: ReturnKinds) -> li
 
 
 def _of_what_says_something(outcomes: Sequence[CheckOutcome], run: CheckRun) -> list[CheckOutcome]:
-    """The outcomes, without the passes of checks that ask a function of which no answer says anything."""
+    """Return the outcomes, without the passes of checks that ask a function of which no answer says anything."""
     passed = {outcome.id for outcome in outcomes if outcome.outcome == "passed"}
     asked: dict[str, list[str]] = {}  # the functions of each check
     for exchange in run.attempt.transcript:
@@ -92,7 +160,7 @@ def _of_what_says_something(outcomes: Sequence[CheckOutcome], run: CheckRun) -> 
 
 
 def outcome_of(check: CheckOutcome, error: BaseException | None) -> CheckOutcome:
-    """The outcome of a check that ended with this exception, or without one."""
+    """Return the outcome of a check that ended with this exception, or without one."""
     if error is None:
         return replace(check, outcome="passed")
     if isinstance(error, AttemptRaised):
@@ -122,14 +190,14 @@ def _judged(check: Check, error: BaseException | None, run: CheckRun, kinds: Ret
 
 
 def _told(outcome: CheckOutcome, error: BaseException | None, asked: Sequence[Exchange]) -> CheckOutcome:
-    """The outcome as a student may read it."""
+    """Return the outcome as a student may read it."""
     if not isinstance(error, CheckFailed) or isinstance(error, AttemptRaised):
         return outcome
     return replace(outcome, evidence=withhold(outcome.evidence, asked, error.expected))
 
 
 def _return_kinds(check: str, asked: Sequence[Exchange], run: CheckRun, kinds: ReturnKinds) -> Mapping[str, Kinds]:
-    """What the reference returns to this check, by the name of every function and class. It is asked once."""
+    """Return what the reference returns to this check, by the name of every function and class. It is asked once."""
     for target in dict.fromkeys(target_of(exchange.call) for exchange in asked):
         if (check, target) not in kinds:
             calls = (exchange.call for exchange in asked if target_of(exchange.call) == target)

@@ -16,15 +16,15 @@ from ..box.connection import AttemptEnded
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
 from ..checks.outcome import CheckOutcome
-from ..checks.recording import Question, RecordingRunner
-from .check_run import Check, CheckRun
+from ..checks.transcript import Question, RecordingRunner
+from .hidden_checks import Check, CheckRun
 from .memory import Step
 
 JudgeEnd = Callable[[Check, BaseException | None], CheckOutcome]
 
 
 def run_concurrently(checks: Sequence[Check], run: CheckRun, judge_end: JudgeEnd) -> list[CheckOutcome]:
-    """The outcome of each check, in the order of the checks.
+    """Return the outcome of each check, in the order of the checks.
 
     judge_end: the outcome of a check that ended with this exception, None if it passed.
     """
@@ -103,7 +103,7 @@ class _Waiting:
         return self.attempt.device
 
     def execute(self, call: Call) -> Reply:
-        """The reply. Raises AttemptEnded."""
+        """Return the reply. Raises AttemptEnded."""
         reply = self.hub.switch(call)
         assert isinstance(reply, Reply)
         return reply

@@ -1,5 +1,7 @@
-"""What is said of a file that cannot be parsed, and of parts that did not run to their end: they cost nothing by
-themselves, and are not passed over in silence."""
+"""What is said of a file that cannot be parsed, and of parts that did not run to their end.
+
+They cost nothing by themselves, and are not passed over in silence.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,10 @@ from ..box.connection import End
 from ..box.loading import Stopped
 from ..box.worker.answers import Raised
 from ..checks.explain import explain, is_undefined
-from ..checks.recording import Exchange
+from ..checks.transcript import Exchange
 from ..submission import AttemptSource, proved_line
-from ..submission.statements import statements_of
-from ..submission.text import lines_of
-from ..submission.unwritten import DEFINITIONS
+from ..submission.source_text import lines_of
+from ..submission.unwritten import DEFINITIONS, statements_of
 
 _SHOWN = 3
 _MODULE = re.compile(r"No module named '([A-Za-z_][\w.]{0,80})'")
@@ -86,13 +87,13 @@ def _defines_nothing(source: AttemptSource) -> bool:
 
 
 def _missing_name(raised: Raised | None) -> str:
-    """The name for want of which a call raised; "" where it raised for another reason, or not at all."""
+    """Return the name for want of which a call raised; "" where it raised for another reason, or not at all."""
     named = _MISSING.match(raised.message) if raised and raised.type in ("NameError", "AttributeError") else None
     return (named[1] or named[2]) if named else ""
 
 
 def _words(source: AttemptSource, line: int) -> set[str]:
-    """The words of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
+    """Return the words of the part that begins on this line; of a cell that cannot be parsed, from that line to its end."""
     lines = lines_of(source.source)
     parts = statements_of(source.source)
     ends = [part.end_lineno or 0 for part in parts if part.lineno <= line <= (part.end_lineno or 0)]

@@ -11,8 +11,8 @@ from ..checks.sanitize import sanitize
 from ..course import Exercise
 from ..diagnosis.diagnosis import NOTHING, Diagnosis
 from ..result import CheckResult, ExerciseResult, Outcome, ProvedLine
-from .by_function import ByFunction
-from .located import with_start
+from .function_verdicts import ByFunction
+from .locate import with_start
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Verdict:
     is_certain: bool = True
 
     def result(self, exercise: Exercise, note: str) -> ExerciseResult:
-        """The result of this exercise. Where a check with points could not be run, nothing is said of the attempt.
+        """Return the result of this exercise. Where a check with points could not be run, nothing is said of the attempt.
 
         note: what the student should know of the file that was read.
         """
@@ -54,12 +54,12 @@ class Verdict:
 
 
 def of_the_file(outcomes: Sequence[CheckOutcome], diagnosis: Diagnosis = NOTHING) -> Verdict:
-    """A verdict on the whole file, of which no function could be asked."""
+    """Return a verdict on the whole file, of which no function could be asked."""
     return Verdict(outcomes, ByFunction(diagnosis=diagnosis))
 
 
 def all_ended(unattempted: Sequence[CheckOutcome], outcome: Outcome, sentence: str) -> list[CheckOutcome]:
-    """The outcomes where the whole attempt ended in the same way."""
+    """Return the outcomes where the whole attempt ended in the same way."""
     return [replace(check, outcome=outcome, evidence=sentence) for check in unattempted]
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..box.worker.answers import Reply
 from ..box.worker.messages import Call
-from ..checks.recording import Exchange
+from ..checks.transcript import Exchange
 
 ANOTHER = "another size"
 _WHOLE_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w%]|\.\d)")
@@ -35,9 +35,10 @@ _SMALL = (2, 3, 4)  # layers that may be packed into one weight
 
 
 def withhold(evidence: str, exchanges: Sequence[Exchange], expected: Sequence[int] = ()) -> str:
-    """The evidence of a failed check without what the attempt chose.
+    """Return the evidence of a failed check without what the attempt chose.
 
     Args:
+        evidence: what the check said.
         exchanges: the calls of this check, with their replies.
         expected: sizes that the evidence states as right.
     """
@@ -88,7 +89,7 @@ def _products(known: Iterable[int]) -> dict[int, str]:
 
 
 def _given(value: object) -> Iterator[tuple[int, ...]]:
-    """The shapes and the whole numbers in what a call gives to the attempt."""
+    """Yield the shapes and the whole numbers in what a call gives to the attempt."""
     if isinstance(value, Tensor):
         yield tuple(value.shape)
     elif isinstance(value, int) and not isinstance(value, bool):
@@ -99,7 +100,7 @@ def _given(value: object) -> Iterator[tuple[int, ...]]:
 
 
 def _parts(value: object) -> Sequence[object]:
-    """The parts of a call, a mapping, a sequence or a dataclass."""
+    """Return the parts of a call, a mapping, a sequence or a dataclass."""
     if isinstance(value, Call):
         return (*value.given, *value.cotangents)
     if isinstance(value, Mapping):
@@ -112,7 +113,7 @@ def _parts(value: object) -> Sequence[object]:
 
 
 def _returned(reply: Reply) -> Iterator[tuple[int, ...]]:
-    """The shapes and the whole numbers that a check can read from a reply."""
+    """Yield the shapes and the whole numbers that a check can read from a reply."""
     yield from (output.shape for output in reply.outputs if output.shape is not None)
     yield from (tuple(gradient.shape) for gradient in reply.gradients.values() if gradient is not None)
     for facts in reply.modules:

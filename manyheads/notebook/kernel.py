@@ -25,10 +25,8 @@ from ..course.secret import FOLDER
 from ..diagnosis.recording import Fingerprints
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..tools.example import Example
-from ..tools.source import Source
-from ..tools.telling import most_telling
-from ..tools.traced_call import trace_call
+from ..student.example import Example, trace_call
+from ..student.follow import Source, most_telling
 
 CellName = Callable[[str], str | None]
 
@@ -53,7 +51,7 @@ class NotebookExercise:
 
 
 def find_exercise(name: str, namespace: Mapping[str, object]) -> NotebookExercise:
-    """The exercise of this name; if it is empty, the one whose functions are defined, or some of them.
+    """Return the exercise of this name; if it is empty, the one whose functions are defined, or some of them.
 
     Raises CourseFault.
     """
@@ -90,19 +88,19 @@ class Cells:
         self._numbers: dict[tuple[str, int], int] = {}
 
     def line_of(self, file: str, line: int) -> int | None:
-        """The number of a line in a cell; None for a line elsewhere."""
+        """Return the number of a line in a cell; None for a line elsewhere."""
         if self._name_of(file) is None:
             return None
         return self._numbers.setdefault((file, line), len(self._numbers) + 1)
 
     def source(self) -> Source:
-        """The numbered lines, with labels such as In[3] 12."""
+        """Return the numbered lines, with labels such as In[3] 12."""
         lines = tuple(linecache.getline(file, line).rstrip("\n") for file, line in self._numbers)
         return Source(lines, tuple(f"{self._name_of(file)} {line}" for file, line in self._numbers))
 
 
 def source_of(namespace: Mapping[str, object]) -> str:
-    """The text of the functions and classes that are defined in this kernel; of what has none, nothing."""
+    """Return the text of the functions and classes that are defined in this kernel; of what has none, nothing."""
     texts = []
     for value in dict(namespace).values():
         if inspect.isfunction(value) or inspect.isclass(value):
@@ -138,6 +136,6 @@ def traced_in_kernel(
 
 
 def _file_of(target: object) -> str:
-    """The file name of the cell that defines a function or a class's forward."""
+    """Return the file name of the cell that defines a function or a class's forward."""
     code = getattr(getattr(target, "forward", target), "__code__", None)
     return str(getattr(code, "co_filename", ""))

@@ -14,20 +14,18 @@ from rich.text import Text
 
 from ..checks.local import LocalRecordingRunner
 from ..errors import CourseFault
-from ..public.check import check_attempt
-from ..public.own_checks import printed_lines
 from ..report.labels import label_of
-from ..report.next_steps import after_done
-from ..report.notebook import NotebookView, checked, hanging, pictured, shown
-from ..report.trace import LEGEND, trace_report
+from ..report.ladder import after_done
+from ..report.notebook_html import NotebookView, checked, hanging, pictured, shown
+from ..report.trace_text import LEGEND, trace_report
 from ..result import ExerciseResult
-from ..tools.calls import examples
-from ..tools.crops import TABLES, TIMES
-from ..tools.example import Example
-from ..tools.hints import next_hint
-from ..tools.recorded import with_recorded
-from ..tools.sentence import every_band, sentence_examples
-from ..tools.trace import explained
+from ..student.check_attempt import check_attempt
+from ..student.choose_example import examples
+from ..student.example import TABLES, TIMES, Example, with_recorded
+from ..student.explain_trace import explained
+from ..student.hints import next_hint
+from ..student.own_checks import printed_lines
+from ..student.sentence import every_band, sentence_examples
 from .kernel import Cells, NotebookExercise, find_exercise, preserved_rng_state, source_of, traced_in_kernel
 
 _OPTIONS = {"check": (), "hint": ("--again",), "trace": ("--values",), "plot": ()}
@@ -60,7 +58,7 @@ class Magics:
         return magic
 
     def _about(self, name: str, words: list[str]) -> tuple[NotebookExercise, list[str]]:
-        """The exercise, and the functions that are named. A single word may be a function of this notebook's exercise.
+        """Return the exercise, and the functions that are named. A single word may be a function of this notebook's exercise.
 
         Raises CourseFault.
         """
@@ -123,7 +121,7 @@ class Magics:
 
 
 def _after_done(found: NotebookExercise) -> list[str]:
-    """Why it works, and what comes next."""
+    """Return why it works, and what comes next."""
     every = found.course.exercises
     following = every[every.index(found.exercise) + 1 :][:1]
     lines = [f"Next: {each.title}, in {each.notebook.name}" for each in following]
@@ -131,7 +129,7 @@ def _after_done(found: NotebookExercise) -> list[str]:
 
 
 def _with_unrun(result: ExerciseResult) -> ExerciseResult:
-    """The result, in which a function that is not defined in the kernel is one whose cell has not run."""
+    """Return the result, in which a function that is not defined in the kernel is one whose cell has not run."""
     missing = {f.name for f in result.functions if f.state == "undefined" and not f.near}
     functions = tuple(f.model_copy(update={"state": "unrun"}) if f.name in missing else f for f in result.functions)
     diagnosis = tuple(each for each in result.diagnosis if each.function not in missing)

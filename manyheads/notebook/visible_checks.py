@@ -15,10 +15,10 @@ from rich.console import Console
 from ..checks.local import LocalRecordingRunner
 from ..diagnosis.recording_file import read
 from ..errors import CourseFault
-from ..public.check import check_attempt
-from ..report.notebook import WIDTH
+from ..report.notebook_html import WIDTH
 from ..report.terminal import exercise_report
 from ..result import ExerciseResult
+from ..student.check_attempt import check_attempt
 from .kernel import source_of
 
 
@@ -26,7 +26,7 @@ class _TextAlone(Exception):
     """An exception that IPython shows without its stack, which says nothing about the student's code."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows."""
+        """Return what IPython shows."""
         return str(self).splitlines()
 
 
@@ -39,8 +39,10 @@ class NothingRecorded(_TextAlone, CourseFault):
 
 
 def check_notebook(exercise: str, namespace: Mapping[str, object] | None = None) -> None:
-    """Check what is defined in this notebook. Raises VisibleCheckFailed, with the report, if a check fails, and
-    NothingRecorded where the recorded answers are missing.
+    """Check what is defined in this notebook.
+
+    Raises VisibleCheckFailed, with the report, if a check fails, and NothingRecorded where the recorded answers are
+    missing.
 
     Example: `check_notebook("reshape_dance")`
     """

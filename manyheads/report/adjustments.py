@@ -22,7 +22,7 @@ class Decided:
 
 
 def decided(result: Result, labels: Labels = IDS) -> Iterator[Decided]:
-    """Every adjustment of a result; what is so for all of it once."""
+    """Yield every adjustment of a result; what is so for all of it once."""
     whole = labels.assignment(result.assignment)
     yield from (Decided(result.student, whole, told(each)) for each in result.adjustments)
     for exercise in result.exercises:
@@ -31,7 +31,7 @@ def decided(result: Result, labels: Labels = IDS) -> Iterator[Decided]:
 
 
 def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
-    """The same as sentences, without unknown times: of these there may be as many as students.
+    """Yield the same as sentences, without unknown times: of these there may be as many as students.
 
     Who is late by the platform's word is few, and somebody has to decide about them.
     """
@@ -41,18 +41,18 @@ def sentences(result: Result, labels: Labels = IDS) -> Iterator[str]:
 
 
 def changed(exercise: ExerciseResult) -> bool:
-    """Whether a rule changed its points."""
+    """Return whether a rule changed its points."""
     return any(each.before != each.after for each in exercise.adjustments)
 
 
 def own(exercise: ExerciseResult, result: Result) -> list[Adjustment]:
-    """The adjustments of an exercise that are not the whole assignment's, as being late is."""
+    """Return the adjustments of an exercise that are not the whole assignment's, as being late is."""
     said = {each.words for each in result.adjustments}
     return [each for each in exercise.adjustments if each.words not in said and each.rule != "late"]
 
 
 def told(each: Adjustment) -> str:
-    """The words, and the points before and after where they differ."""
+    """Return the words, and the points before and after where they differ."""
     return each.words if each.before == each.after else f"{each.words} ({each.before:g} → {each.after:g})"
 
 

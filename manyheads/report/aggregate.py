@@ -46,20 +46,20 @@ class ExerciseView:
 
 
 def class_view(results: Sequence[Result], labels: Labels = IDS) -> list[ExerciseView]:
-    """The view of every exercise, in the course's order."""
+    """Return the view of every exercise, in the course's order."""
     ids = labels.in_order([exercise.id for result in results for exercise in result.exercises])
     return [_view(id_, results) for id_ in ids]
 
 
 def other_titles(diagnosed: Diagnosed) -> tuple[str, ...]:
-    """The titles of the alternatives; of one that has none, its id in words."""
+    """Return the titles of the alternatives; of one that has none, its id in words."""
     if len(diagnosed.alternative_titles) == len(diagnosed.alternatives):
         return diagnosed.alternative_titles
     return tuple(id_.replace("_", " ") for id_ in diagnosed.alternatives)
 
 
 def share(score: float, of: float) -> int:
-    """The index in SHARES of a score."""
+    """Return the index in SHARES of a score."""
     if score >= of:
         return 5
     return ceil(4 * score / of)

@@ -1,17 +1,41 @@
-"""Bands of heatmaps as one PNG. Needs matplotlib, which only the commands that draw need."""
+"""Draw PNGs: bands of heatmaps, measurements, training curves. Needs matplotlib, which only commands that draw need."""
 
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Sequence
+from operator import attrgetter
+from statistics import fmean
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..tools.bands import HIDDEN, Band, Frame, Panel
-from .matplotlib_needed import need_matplotlib
-from .panels import FEW, heading, is_no_difference, limits, number
+from ..errors import CourseFault
+from ..student.bands import HIDDEN, Band, Frame, Panel
+from ..student.measure_attention import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
+from ..student.measure_own import MeasuredExercise
+from ..student.training_plan import Curve
+from .bench_tables import UNITS, amount_of, bench_heading, three_digits, title_of
+from .heatmap import FEW, heading, is_no_difference, limits, number
+
+# matplotlib, which only the commands that draw need.
+
+
+def need_matplotlib() -> None:
+    """Import it. Raises CourseFault if it is not installed. Call it before minutes of measuring.
+
+    Where no home can be written, it keeps its fonts in a temporary folder, and would say so in two lines of its own.
+    """
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise CourseFault("pictures need matplotlib, which is not installed. Next: pip install matplotlib") from None
+
+
+# Bands of heatmaps as one PNG. Needs matplotlib, which only the commands that draw need.
 
 # Colour maps that colour-blind readers can read: from dark to light, for differences two colours around white.
 _MAPS = {"numbers": "viridis", "weights": "cividis", "mask": "Greys_r", "difference": "PuOr"}
@@ -20,7 +44,7 @@ _CELL, _NARROW, _WIDE = 0.38, 1.6, 4.4  # inches: a cell, and the least and most
 
 
 def png(bands: Sequence[Band], title: str) -> bytes:
-    """The picture. Raises CourseFault where matplotlib is not installed."""
+    """Return the picture. Raises CourseFault where matplotlib is not installed."""
     need_matplotlib()
     from matplotlib.figure import Figure
 
@@ -42,7 +66,7 @@ def png(bands: Sequence[Band], title: str) -> bytes:
 
 
 def _rows(bands: Sequence[Band]) -> list[list[Band]]:
-    """The bands of each row."""
+    """Return the bands of each row."""
     rows: list[list[Band]] = []
     for band in bands:
         if rows and band.beside:
@@ -58,7 +82,7 @@ def _height(band: Band) -> float:
 
 
 def _width(band: Band) -> float:
-    """The width of a band in inches, with room for labels and scales."""
+    """Return the width of a band in inches, with room for labels and scales."""
     widest = max((panel.values.shape[1] for panel in band.panels if panel.values is not None), default=4)
     return len(band.panels) * (max(_NARROW, min(widest * _CELL, _WIDE)) + 0.6) + 1.2
 
@@ -98,7 +122,7 @@ def _draw(ax: Any, panel: Panel, scale: tuple[float, float]) -> Any:
 
 
 def _draw_frame(ax: Any, frame: Frame) -> None:
-    """The frame, and its word on white, since the cells behind it may have several colours."""
+    """Draw the frame, and its word on white, since the cells behind it may have several colours."""
     from matplotlib.patches import Rectangle
 
     corner = frame.left - 0.5, frame.top - 0.5
@@ -131,3 +155,157 @@ def _label(ax: Any, band: Band, panel: Panel, *, first: bool) -> None:
         ax.set_xticks(range(len(band.column_labels)), band.column_labels, **slanted)
     if band.row_labels:
         ax.set_yticks(range(len(band.row_labels)), band.row_labels)
+
+
+# The figures of `course bench` as one PNG: times by length, and memory. Needs matplotlib.
+
+# A colour and a mark for each: colour-blind readers can distinguish all three colours, and nobody needs them.
+_PATHS = (("by hand", attrgetter("by_hand"), "#b35806", "o"), ("SDPA", attrgetter("sdpa"), "#3b4cc0", "^"))
+_GREY = "#808080"
+
+
+def bench_png(bench: Bench) -> bytes:
+    """Return the picture: forward above, forward and backward below; a panel of times and one of memory for each dtype."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(15, 7.5), layout="constrained")
+    figure.suptitle(bench_heading(bench), fontsize=11, fontweight="bold")
+    panels = figure.subplots(2, 2 * len(ITEM_SIZES), squeeze=False)
+    for i, backward in enumerate((False, True)):
+        for j, dtype in enumerate(ITEM_SIZES):
+            rows = [r for r in bench.rows if (r.setting.dtype, r.setting.backward) == (dtype, backward)]
+            _times(panels[i][2 * j], rows)
+            _memory(panels[i][2 * j + 1], rows)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
+def _times(ax: Any, rows: Sequence[BenchRow]) -> None:
+    _prepare(ax, rows, "ms (median)")
+    lesson = [(row.setting.T, row.lesson) for row in rows if row.lesson]
+    for i, (name, path, colour, mark) in enumerate(_PATHS):
+        ours = [(row.setting.T, path(row).time) for row in rows if path(row)]
+        _line(ax, ours, color=colour, marker=mark, label=name)
+        theirs = [(T, both[i].time) for T, both in lesson]
+        label = f"{name}, the lesson's {LESSON_DEVICE}"
+        _line(ax, theirs, color=colour, marker=mark, markerfacecolor="white", linestyle=":", label=label)
+    for row in rows:
+        if row.faster and row.by_hand:
+            at = (row.setting.T, row.by_hand.time)
+            ax.annotate(f"{row.faster:.1f}×", at, (0, 7), textcoords="offset points", ha="center", fontsize=8)
+    ax.legend(fontsize=7, loc="upper left")
+
+
+def _memory(ax: Any, rows: Sequence[BenchRow]) -> None:
+    _prepare(ax, rows, "MB")
+    matrices = [(row.setting.T, row.setting.matrix / 1e6) for row in rows]
+    _line(ax, matrices, color=_GREY, linestyle="--", label="one (B, nh, T, T) matrix")
+    for name, path, colour, mark in _PATHS:
+        peaks = [(row.setting.T, path(row).peak / 1e6) for row in rows if path(row) and path(row).peak]
+        _line(ax, peaks, color=colour, marker=mark, label=f"{name}, at its peak")
+    for T, size in matrices:
+        at = (T, size)
+        ax.annotate(three_digits(size), at, (5, -9), textcoords="offset points", fontsize=7, color=_GREY)
+    ax.legend(fontsize=7, loc="upper left")
+
+
+def _line(ax: Any, points: Sequence[tuple[float, float]], **style: Any) -> None:
+    if points:
+        ax.plot(*zip(*points, strict=True), linewidth=1.5, markersize=5, **style)
+
+
+def _prepare(ax: Any, rows: Sequence[BenchRow], unit: str) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    ax.margins(0.12, 0.18)
+    ax.set_title(title_of(rows[0].setting), fontsize=9)
+    ax.set_xlabel("T", fontsize=8)
+    ax.set_ylabel(unit, fontsize=8)
+    ax.set_xticks([row.setting.T for row in rows], [str(row.setting.T) for row in rows])
+    ax.minorticks_off()
+    ax.tick_params(labelsize=7)
+    ax.grid(alpha=0.25)
+
+
+# What `course bench EXERCISE` measured as one PNG: a panel for each measurement. Needs matplotlib.
+
+# A colour, a mark and a dash for each line: nobody needs the colours, which Okabe and Ito chose for the colour-blind.
+_STYLES = (("#0072b2", "o", "-"), ("#d55e00", "^", "--"), ("#009e73", "s", ":"), ("#cc79a7", "D", "-."))
+_PANEL_WIDE, _HIGH, _COLUMNS = 6.5, 4.2, 2  # inches of a panel
+
+
+def own_bench_png(where: str, measured: Sequence[MeasuredExercise]) -> bytes:
+    """Return the picture: both axes grow by factors, so that what grows twice as fast is twice as steep."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    columns = min(_COLUMNS, len(measured))
+    rows = -(-len(measured) // columns)
+    figure = Figure(figsize=(_PANEL_WIDE * columns, _HIGH * rows), layout="constrained")
+    figure.suptitle(where, fontsize=10)
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for ax, each in zip(panels, measured, strict=False):
+        _draw_measured(ax, each)
+    for ax in panels[len(measured) :]:
+        ax.set_axis_off()
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
+def _draw_measured(ax: Any, each: MeasuredExercise) -> None:
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    for i, (name, points) in enumerate(each.lines.items()):
+        colour, mark, dash = _STYLES[i % len(_STYLES)]
+        shown = [(point.value, amount) for point in points if (amount := amount_of(each, point))]
+        if shown:
+            ax.plot(*zip(*shown, strict=True), color=colour, marker=mark, linestyle=dash, label=name)
+    values = [point.value for point in next(iter(each.lines.values()))]
+    ax.set_xticks(values, [str(value) for value in values])
+    ax.minorticks_off()
+    ax.set_title(f"{each.exercise.title}: {each.measurement.title}", fontsize=10, fontweight="bold")
+    ax.set_xlabel(each.measurement.label or each.measurement.over, fontsize=9)
+    ax.set_ylabel(UNITS[each.measurement.measures], fontsize=9)
+    ax.tick_params(labelsize=8)
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8)
+
+
+# The curves of the student and the reference as one PNG. Needs matplotlib.
+
+YOURS, REFERENCE = "#0072b2", "#d55e00"  # Okabe and Ito's blue and vermilion: the colour-blind can distinguish them
+SMOOTH = 10  # how many steps are averaged
+
+
+def training_png(yours: Curve, reference: Curve, title: str) -> bytes:
+    """Loss by step: a line for the training loss, marks for the held-out loss."""
+    need_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+    ax = figure.subplots()
+    # The reference is broad, with squares; yours is narrow, with circles: nobody needs the colours.
+    shown = ("reference", reference, REFERENCE, 4.0, "s"), ("yours", yours, YOURS, 1.6, "o")
+    for name, curve, colour, width, mark in shown:
+        ax.plot(*smoothed(curve), color=colour, linewidth=width, alpha=0.9)
+        ax.plot(*zip(*sorted(curve.held_out.items()), strict=True) if curve.held_out else ((), ()), mark, color=colour,
+                markersize=width + 3, markerfacecolor="white", label=f"{name}, writing")  # fmt: skip
+        ax.plot([], [], color=colour, linewidth=width, label=f"{name}, learning")
+    ax.set_title(title, fontsize=11, fontweight="bold")
+    ax.set_xlabel("step")
+    ax.set_ylabel("loss (lower is better)")
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=110, facecolor="white")
+    return out.getvalue()
+
+
+def smoothed(curve: Curve) -> tuple[list[float], list[float]]:
+    """Return (steps, losses), each loss averaged over SMOOTH steps."""
+    starts = range(0, curve.steps, SMOOTH)
+    parts = [curve.losses[start : start + SMOOTH] for start in starts]
+    return [start + (len(part) + 1) / 2 for start, part in zip(starts, parts, strict=True)], [fmean(p) for p in parts]

@@ -1,4 +1,4 @@
-"""A band of heatmaps as SVG within a page: without script, style or network, and with a description in words."""
+"""Draw a band of heatmaps as SVG within a page: without script, style or network, with a description in words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,60 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from ..tools.bands import HIDDEN, Band, Frame, Panel, summary
-from .panels import FEW, heading, limits, number
+import torch
+
+from ..student.bands import HIDDEN, NONE, Band, Frame, Panel, is_none, summary
+
+# What PNG and SVG pictures share: a panel's heading, its scale, and the numbers in its cells.
+
+FEW = 8  # numbers are written into cells if there are at most this many in a row
+
+
+def heading(panel: Panel) -> str:
+    """Return the panel's title, with what the colours do not show."""
+    if panel.values is None:
+        return panel.title
+    if is_no_difference(panel):
+        return f"{panel.title}: none"
+    hidden = panel.kind == "numbers" and bool((panel.values < HIDDEN).any())
+    return f"{panel.title} (grey: {panel.grey})" if hidden else panel.title
+
+
+def is_no_difference(panel: Panel) -> bool:
+    """Return whether this is a difference without any difference."""
+    return panel.kind == "difference" and panel.values is not None and is_none(panel.values)
+
+
+def number(value: float, panel: Panel) -> str:
+    """Return the number of a cell, in a few characters."""
+    if value != value:
+        return "≠" if panel.kind == "difference" else "NaN"
+    if value < HIDDEN:
+        return "−∞"
+    if panel.kind == "mask":
+        return "1" if value else "0"
+    if value == 0 or (panel.kind == "difference" and abs(value) < NONE):
+        return "0"
+    if abs(value) < 0.005:
+        return "≈0"
+    shown = f"{value:.0f}" if panel.kind == "difference" and value in (-1, 1) else f"{value:.2f}"
+    return shown.replace("-", "−")
+
+
+def limits(band: Band, panel: Panel) -> tuple[float, float]:
+    """Return the ends of the scale, which panels of one kind share. A difference is symmetric around 0."""
+    tables = [p.values.double().flatten() for p in band.panels if p.values is not None and p.kind == panel.kind]
+    values = torch.cat(tables)
+    values = values[values.isfinite() & (values > HIDDEN)]
+    if panel.kind in ("mask", "weights"):
+        return 0.0, 1.0
+    if panel.kind == "difference":
+        largest = float(values.abs().max()) if values.numel() else 0.0
+        return (-largest, largest) if largest > NONE else (-1.0, 1.0)
+    return (float(values.min()), float(values.max())) if values.numel() else (0.0, 1.0)
+
+
+# A band of heatmaps as SVG within a page: without script, style or network, and with a description in words.
 
 # Colours from one end of the scale to the other, which colour-blind readers can read.
 _COLOURS = {
@@ -27,12 +79,12 @@ Colour = tuple[int, int, int]
 
 
 def svg(band: Band) -> str:
-    """The picture, with a label for screen readers."""
+    """Return the picture, with a label for screen readers."""
     return _picture(band, [panel for panel in band.panels if panel.values is not None], summary([band])[0])
 
 
 def panel_svgs(band: Band) -> Iterator[tuple[str, str]]:
-    """(title, picture) of each panel by itself, with the scale of the whole band; documents that an image can show."""
+    """Yield (title, picture) of each panel by itself, with the scale of the whole band; documents that an image can show."""
     for panel in band.panels:
         if panel.values is not None:
             drawn = _picture(band, [panel], panel.title)
@@ -56,7 +108,7 @@ def _picture(band: Band, panels: Sequence[Panel], label: str) -> str:
 
 
 def colour(value: float, panel: Panel, scale: tuple[float, float]) -> Colour:
-    """The colour of a cell: grey if the number is hidden or NaN, the end of the scale if it is outside the scale."""
+    """Return the colour of a cell: grey if the number is hidden or NaN, the end of the scale if it is outside the scale."""
     if value != value or value < HIDDEN:
         return _HIDDEN_GREY
     low, high = scale
@@ -92,7 +144,7 @@ def _panel(band: Band, panel: Panel, width: float, height: float) -> Iterator[st
 
 
 def _frame(frame: Frame, width: float, height: float) -> Iterator[str]:
-    """The frame, and its word on white, since the cells behind it may have several colours."""
+    """Yield the frame, and its word on white, since the cells behind it may have several colours."""
     place = f'x="{frame.left * width:g}" y="{frame.top * height:g}"'
     size = f'width="{frame.width * width:g}" height="{frame.height * height:g}"'
     yield f'<rect {place} {size} fill="none" stroke="#000" stroke-width="1.2"/>'
@@ -102,7 +154,7 @@ def _frame(frame: Frame, width: float, height: float) -> Iterator[str]:
 
 
 def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[float, float]) -> Iterator[str]:
-    """The frame, the heading, the axes and the scale."""
+    """Yield the frame, the heading, the axes and the scale."""
     across, down = _columns(panel) * width, _rows(panel) * height
     yield f'<rect width="{across:g}" height="{down:g}" fill="none" stroke="currentColor" stroke-width=".6"/>'
     yield f'<text x="{across / 2:g}" y="-6" font-size="11">{escape(heading(panel))}</text>'
@@ -117,7 +169,7 @@ def _around(band: Band, panel: Panel, width: float, height: float, scale: tuple[
 
 
 def _below(band: Band, panel: Panel, scale: tuple[float, float]) -> str:
-    """The caption below a panel: the axes for the first panel, the colours for the others."""
+    """Return the caption below a panel: the axes for the first panel, the colours for the others."""
     if panel is band.panels[0]:
         return f"{band.rows} ↓  {band.columns} →"
     if panel.kind == "mask":
@@ -128,7 +180,7 @@ def _below(band: Band, panel: Panel, scale: tuple[float, float]) -> str:
 
 
 def _cell(band: Band, panel: Panel) -> tuple[float, float]:
-    """The width and height of a cell: a square if there is room."""
+    """Return the width and height of a cell: a square if there is room."""
     if band.column_labels:
         return (_halves(min(_LABELLED / _columns(panel), 32.0)),) * 2
     width = min(_WIDE / _columns(panel), 32.0)
@@ -136,7 +188,7 @@ def _cell(band: Band, panel: Panel) -> tuple[float, float]:
 
 
 def _halves(length: float) -> float:
-    """Rounded down to halves, which are short in SVG and sharp on most screens."""
+    """Round down to halves, which are short in SVG and sharp on most screens."""
     return int(2 * length) / 2
 
 
@@ -149,7 +201,7 @@ def _columns(panel: Panel) -> int:
 
 
 def _mixed(stops: Sequence[str], share: float) -> Colour:
-    """The colour at this fraction of the scale."""
+    """Return the colour at this fraction of the scale."""
     at = share * (len(stops) - 1)
     first = min(int(at), len(stops) - 2)
     a, b = (_parsed(stops[first]), _parsed(stops[first + 1]))
@@ -162,7 +214,7 @@ def _parsed(stop: str) -> Colour:
 
 
 def _luminance(shade: Colour) -> float:
-    """The relative luminance of WCAG 2. At 0.179 black and white have the same contrast."""
+    """Return the relative luminance of WCAG 2. At 0.179 black and white have the same contrast."""
     parts = [part / 255 for part in shade]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

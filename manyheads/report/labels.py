@@ -1,12 +1,19 @@
-"""What people read in place of ids: an assignment's title, and an exercise's number and title."""
+"""Name things as people and systems read them: titles of assignments and exercises, file names for students."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from ..course import Course, Exercise
+from ..submission import is_reserved
+from ..submission.roster import folded
+
+# What people read in place of ids: an assignment's title, and an exercise's number and title.
 
 
 class OfAssignment(Protocol):
@@ -35,7 +42,7 @@ class Labels:
         return self.assignments.get(id_, id_)
 
     def numbered(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """The number and the title of these exercises, in the course's order; of an unknown one its place and its id."""
+        """Return the number and the title of these exercises, in the course's order; of an unknown one its place and its id."""
         return {id_: self.exercises.get(id_, (str(i), id_)) for i, id_ in enumerate(self.in_order(ids), 1)}
 
     def exercise(self, id_: str) -> str:
@@ -43,7 +50,7 @@ class Labels:
         return " ".join(self.exercises[id_]) if id_ in self.exercises else id_
 
     def either(self, id_: str) -> str:
-        """The label of an assignment or of an exercise."""
+        """Return the label of an assignment or of an exercise."""
         return self.exercise(id_) if id_ in self.exercises else self.assignment(id_)
 
     def in_order(self, ids: Sequence[str]) -> list[str]:
@@ -52,7 +59,7 @@ class Labels:
         return sorted(dict.fromkeys(ids), key=lambda id_: order.get(id_, len(order)))
 
     def by_assignment(self, every: Sequence[Of]) -> list[tuple[str, list[Of]]]:
-        """Those of each assignment, in the course's order of assignments, and as they come within one."""
+        """Return those of each assignment, in the course's order of assignments, and as they come within one."""
         ids = self.in_order([each.assignment for each in every])
         return [(id_, [each for each in every if each.assignment == id_]) for id_ in ids]
 
@@ -61,7 +68,7 @@ IDS = Labels()
 
 
 def labels_of(course: Course | None) -> Labels:
-    """The course's titles; without a course the ids."""
+    """Return the course's titles; without a course the ids."""
     if course is None:
         return IDS
     exercises = {each.id: (_number(each), each.title) for each in course.exercises}
@@ -75,3 +82,27 @@ def label_of(exercise: Exercise) -> str:
 
 def _number(exercise: Exercise) -> str:
     return exercise.stem.partition("_")[0]
+
+
+# Names of files and folders for students, which every system accepts, and tells apart.
+
+_PLAIN = re.compile(r"\w[\w @+.-]{0,50}")
+_DIGEST = re.compile(r"-[0-9a-f]{12}", re.IGNORECASE)  # what ends the name of one who cannot have the own one
+
+
+def file_stems(students: Collection[str]) -> Callable[[str], str]:
+    """Make the name of a file, without its ending, for each of these students.
+
+    It is the student's name, if every system accepts that, and if no other differs from it in case alone: their files
+    would overwrite one another where case does not count.
+    """
+    alike = Counter(folded(student) for student in students)
+
+    def stem(student: str) -> str:
+        taken = is_reserved(student) or student.endswith((" ", ".")) or _DIGEST.fullmatch(student[-13:])
+        if _PLAIN.fullmatch(student) and not taken and alike[folded(student)] < 2:
+            return student
+        digest = hashlib.sha256(student.encode()).hexdigest()[:12]
+        return f"{re.sub(r'[^a-zA-Z0-9]+', '_', student)[:40]}-{digest}"
+
+    return stem

@@ -1,8 +1,8 @@
-"""The list of exercises as text, and the checklist of the next one."""
+"""Show where a student stands: the list of exercises, the next one's checklist, and what comes after a ✓."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +10,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from .functions import RIGHT, WRONG, FunctionReport
+from ..course import Course, Exercise
 from .terminal import heading
-from .words import points
+from .words import RIGHT, WRONG, FunctionReport, points
+
+# The list of exercises as text, and the checklist of the next one.
 
 State = Literal["done", "in progress", "untouched", "missing"]
 _MARKS: dict[State, tuple[str, str]] = {
@@ -43,7 +45,7 @@ class Rung:
 
 
 def ladder(rungs: Sequence[Rung]) -> RenderableType:
-    """Every exercise, the points so far, and the checklist of the first exercise that is not done."""
+    """Return every exercise, the points so far, and the checklist of the first exercise that is not done."""
     done = f"{sum(rung.state == 'done' for rung in rungs)} of {len(rungs)} done"
     total = f"{done}, {points(sum(r.score for r in rungs))} of {points(sum(r.max_score for r in rungs))} points"
     unseen = sum(r.unseen for r in rungs)
@@ -88,7 +90,7 @@ def _table(rungs: Sequence[Rung], *, short: bool) -> Table:
 
 
 def _functions(rung: Rung) -> list[RenderableType]:
-    """A line for each function of an exercise that is started."""
+    """Return a line for each function of an exercise that is started."""
     if rung.state != "in progress" or not rung.functions:
         return []
     lines = [_row(f"  {each.mark}", each.head, _STYLES.get(each.mark, "")) for each in rung.functions]
@@ -106,3 +108,50 @@ def _checklist(rung: Rung) -> list[RenderableType]:
     for title, does in rung.checklist:
         lines.append(_row("  ✓" if does else "  ☐", title, "green" if does else ""))
     return lines
+
+
+# What is said where something is done: why it works, how far the student is, and what comes next.
+
+
+def welcome(course: Course, first: str) -> list[str]:
+    """For a student who has begun nothing. first: the path of the first exercise, as seen from here."""
+    count = len(course.exercises)
+    exercises = "one exercise" if count == 1 else f"{count} exercises, one file each"
+    return [
+        f"Welcome to {course.title}: {exercises}. Nothing is begun yet, so there is nothing to check.",
+        f"Open {first} (or the notebook beside it), read the lesson, and fill what says YOUR CODE HERE.",
+        f"Next: course check {course.exercises[0].id}, as soon as one function is written; course status shows them all",
+    ]
+
+
+def after_done(exercise: Exercise) -> list[str]:
+    """For an exercise of which every check passes."""
+    lines = [f"Why it works: {exercise.why}"] if exercise.why else []
+    if exercise.train is not None:
+        lines.append(f"It can learn to write now, in about a minute: course train {exercise.id}")
+    if exercise.generate is not None:
+        lines.append(f"It can write now, with its own cache and without: course generate {exercise.id}")
+    return lines
+
+
+def how_far(course: Course, done: Collection[Exercise]) -> str:
+    """3 of 8 done."""
+    return f"{len(done)} of {len(course.exercises)} done."
+
+
+def following(course: Course, done: Collection[Exercise], after: Exercise) -> Exercise | None:
+    """Return the exercise to do next: the first after this one that is not done, else the first; None where all are done."""
+    every = course.exercises
+    place = every.index(after) + 1
+    return next((each for each in (*every[place:], *every[:place]) if each not in done), None)
+
+
+def all_done(course: Course) -> list[str]:
+    """For a student who has done everything: the page that shows it, where there is an exercise to train."""
+    able = [each.id for each in course.exercises if each.train is not None]
+    if not able:
+        return ["All done."]
+    return [
+        "All done. One thing more: a page with your own heads, how they learned, and the text that they write.",
+        f"Next: course train {able[-1]} --page",
+    ]

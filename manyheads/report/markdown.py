@@ -13,10 +13,10 @@ import textwrap
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 
-from ..result import CheckResult, ExerciseResult, Result
-from .functions import FunctionReport
+from ..result import CheckResult, ExerciseResult, Result, with_total
+from .adjustments import own, told
 from .labels import IDS, Labels
-from .words import attempt_words, counted, out_of, out_of_all, points, waiting_line
+from .words import FunctionReport, attempt_words, counted, out_of, out_of_all, points, waiting_line
 
 WIDTH = 84  # columns
 SENTENCE = 64  # columns for a check's title
@@ -30,14 +30,15 @@ _SPECIAL = re.compile(r"([@#])(?=\w)|(:)(?=//)|\b(www|GH)(?=[.-])", re.IGNORECAS
 def results_section(
     title: str, results: Sequence[Result], not_started: Collection[tuple[str, str]] = (), labels: Labels = IDS
 ) -> str:
-    """Results under a heading: a table of scores for each assignment, then a block for each exercise that is started
-    and not right.
+    """Results under a heading.
+
+    A table of scores for each assignment, then a block for each exercise that is started and not right.
 
     not_started: ids (assignment, exercise).
     """
     lines, wrong = [f"## {escaped(title)}: {out_of_all(results)}"], []
-    for _, own in labels.by_assignment(results):
-        for result in own:
+    for _, results_of_one in labels.by_assignment(results):
+        for result in results_of_one:
             named = labels.assignment(result.assignment)
             if labels.assignments and named != title:
                 lines += ["", f"### {escaped(named)}: {out_of(result)}"]
@@ -51,7 +52,7 @@ def results_section(
 
 
 def text_block(text: str) -> str:
-    """Any text, shown literally."""
+    """Return any text, shown literally."""
     lines = [wrapped for line in text.splitlines() for wrapped in _wrapped(line)]
     shown = "\n".join(lines)
     shown = shown if len(shown) <= LONGEST_BLOCK else f"{shown[:LONGEST_BLOCK]}\n{CUT}"
@@ -59,19 +60,19 @@ def text_block(text: str) -> str:
 
 
 def one_line(text: str, limit: int = LONGEST_LINE) -> str:
-    """One line of printable characters, blanks in place of others, cut at `limit`."""
+    """Return one line of printable characters, blanks in place of others, cut at `limit`."""
     line = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text).rstrip()
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def escaped(text: str) -> str:
-    """A short text outside `<pre>`, such as a course's title, with all of Markdown's characters escaped."""
+    """Return a short text outside `<pre>`, such as a course's title, with all of Markdown's characters escaped."""
     line = _SPECIAL.sub(lambda m: m.group() + NOTHING, one_line(text, 100))
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", line)
 
 
 def attempt_text(result: ExerciseResult) -> str:
-    """The report on an attempt that is not right, in the words of `course check`."""
+    """Return the report on an attempt that is not right, in the words of `course check`."""
     return "\n".join(_lines(result))
 
 
@@ -97,7 +98,7 @@ def _lines(result: ExerciseResult) -> Iterator[str]:
 
 
 def _function(function: FunctionReport) -> Iterator[str]:
-    """What is said of a function, and below it, deeper, what was seen."""
+    """Yield what is said of a function, and below it, deeper, what was seen."""
     deep = "  " if function.name else ""
     if function.head:
         yield one_line(f"{function.mark} {function.head}" if function.name else function.head)
@@ -121,7 +122,7 @@ def _function(function: FunctionReport) -> Iterator[str]:
 
 
 def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Iterator[str]:
-    """A sentence, with the points of these checks at the right of its first line."""
+    """Yield a sentence, with the points of these checks at the right of its first line."""
     wide = SENTENCE - len(deep)
     first, *more = textwrap.wrap(one_line(sentence), wide) or [""]
     scored = f"{points(sum(c.score for c in checks))} / {points(sum(c.max_score for c in checks))}"
@@ -132,3 +133,23 @@ def _scored(sentence: str, checks: Sequence[CheckResult], deep: str = "") -> Ite
 def _wrapped(line: str) -> list[str]:
     indent = line[: len(line) - len(line.lstrip(" "))][:8]
     return textwrap.wrap(one_line(line), WIDTH, subsequent_indent=indent) or [""]
+
+
+# A student's feedback as Markdown: the words of the page, for places that show text.
+
+
+def feedback_markdown(result: Result, labels: Labels = IDS) -> str:
+    """Return the whole submission."""
+    decided = [*map(told, result.adjustments)]
+    for exercise in result.exercises:
+        label = labels.exercise(exercise.id)
+        decided += [f"{label}: {told(each)}" for each in own(exercise, result)]
+        decided += [f"{label}: {exercise.note}"] if exercise.note else []
+    parts = [results_section(labels.assignment(result.assignment), [result], labels=labels)]
+    return "\n\n".join([*parts, text_block("\n".join(decided))] if decided else parts) + "\n"
+
+
+def one_exercise(result: Result, id_: str) -> Result:
+    """Return the result with this exercise alone, and what is decided of the whole assignment."""
+    found: tuple[ExerciseResult, ...] = tuple(each for each in result.exercises if each.id == id_)
+    return with_total(result, found)

@@ -1,20 +1,113 @@
-"""The content of the class page for one assignment."""
+"""Make the content of the class page for one assignment: tables of students and checks, and misconceptions by rank."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
 from ..box.names import Level
-from ..result import CheckResult, Outcome, Result
+from ..result import CheckResult, Diagnosed, Outcome, Result
 from .adjustments import Decided, decided
-from .aggregate import ExerciseView, class_view
-from .grid import Grid, grids
+from .aggregate import ExerciseView, class_view, other_titles
+from .class_rows import not_graded
 from .labels import IDS, Labels
-from .misconceptions import Ranked, ranked
-from .rows import not_graded
+
+# Rank the misconceptions of a class over all exercises.
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One misconception.
+
+    titles: its titles, which may differ between exercises.
+    exercises: how many attempts have it in each exercise.
+    alternatives: in how many of them another misconception has the same values, by its title.
+    together: how many of them have another misconception as well, by its title.
+    """
+
+    id: str
+    titles: tuple[str, ...]
+    students: int
+    attempts: int
+    exercises: tuple[tuple[str, int], ...]
+    alternatives: tuple[tuple[str, int], ...]
+    together: tuple[tuple[str, int], ...]
+
+
+def ranked(results: Sequence[Result]) -> list[Ranked]:
+    """Return the misconceptions, ordered by the number of students and then of attempts that have them."""
+    seen: dict[str, list[tuple[str, str, Diagnosed, tuple[str, ...]]]] = defaultdict(list)
+    for result in results:
+        for exercise in result.exercises:
+            for diagnosed in exercise.diagnosis:
+                others = tuple(other.title for other in exercise.diagnosis if other.id != diagnosed.id)
+                seen[diagnosed.id].append((result.student, exercise.id, diagnosed, others))
+    found = [
+        Ranked(
+            id=id_,
+            titles=tuple(dict.fromkeys(d.title for _, _, d, _ in every)),
+            students=len({student for student, *_ in every}),
+            attempts=len(every),
+            exercises=tuple(Counter(exercise for _, exercise, _, _ in every).items()),
+            alternatives=tuple(Counter(other for _, _, d, _ in every for other in other_titles(d)).most_common()),
+            together=tuple(Counter(other for *_, others in every for other in others).most_common()),
+        )
+        for id_, every in seen.items()
+    ]
+    return sorted(found, key=lambda r: (-r.students, -r.attempts))
+
+
+# Tables of students and checks: who passed what, for each exercise.
+
+
+@dataclass(frozen=True)
+class Column:
+    """A check, how many students have it in their result, and how many of them passed it."""
+
+    id: str
+    title: str
+    passed: int
+    asked: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One exercise: a row for each student, an outcome for each check; None if a result does not have the check."""
+
+    exercise: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, tuple[Outcome | None, ...]], ...]
+
+
+def grids(results: Sequence[Result], labels: Labels = IDS) -> list[Grid]:
+    """Return the table of every exercise, in the course's order."""
+    rows: dict[str, dict[str, dict[str, CheckResult]]] = defaultdict(dict)  # exercise -> student -> check
+    for result in results:
+        for exercise in result.exercises:
+            rows[exercise.id][result.student] = {check.id: check for check in exercise.checks}
+    return [_grid(exercise, rows[exercise]) for exercise in labels.in_order([*rows])]
+
+
+def _grid(exercise: str, students: dict[str, dict[str, CheckResult]]) -> Grid:
+    titles = {check.id: check.title for checks in students.values() for check in checks.values()}
+    return Grid(
+        exercise=exercise,
+        columns=tuple(_column(id_, title, students) for id_, title in titles.items()),
+        rows=tuple(
+            (student, tuple(checks[id_].outcome if id_ in checks else None for id_ in titles))
+            for student, checks in students.items()
+        ),
+    )
+
+
+def _column(id_: str, title: str, students: dict[str, dict[str, CheckResult]]) -> Column:
+    outcomes = [checks[id_].outcome for checks in students.values() if id_ in checks]
+    return Column(id_, title, outcomes.count("passed"), len(outcomes))
+
+
+# The content of the class page for one assignment.
 
 BINS = 10  # bins of the histogram of totals; totals with all points are separate
 GRAVE: tuple[Outcome, ...] = ("crashed", "timeout")
@@ -76,7 +169,7 @@ class Overview:
 
 
 def overviews(results: Sequence[Result], labels: Labels = IDS) -> list[Overview]:
-    """One for each assignment, in the course's order."""
+    """Return one for each assignment, in the course's order."""
     return [_overview(id_, own, labels) for id_, own in labels.by_assignment(results)]
 
 
@@ -106,7 +199,7 @@ def _overview(assignment: str, results: Sequence[Result], labels: Labels) -> Ove
 
 
 def _totals(results: Sequence[Result]) -> Iterator[tuple[str, int]]:
-    """How many submissions have which share of the points, most points first; last those that have no total."""
+    """Yield how many submissions have which share of the points, most points first; last those that have no total."""
     graded = [(result.score, result.max_score) for result in results if result.score is not None]
     shares = [score / most if most else 1.0 for score, most in graded]
     yield "all", sum(s >= 1 for s in shares)

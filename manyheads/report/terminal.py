@@ -16,17 +16,20 @@ from rich.text import Text
 
 from ..result import CheckResult, ExerciseResult
 from .aggregate import ExerciseView, MisconceptionCount
-from .functions import LATER, RIGHT, WRONG, FunctionReport
+from .class_rows import Cell, Row
 from .labels import IDS, Labels
-from .rows import Cell, Row
 from .words import (
     DECIDED,
     EXCUSED,
+    LATER,
     MARKS,
     NOT_GRADED,
     NOTED,
     OUTCOMES,
     PROGRESS,
+    RIGHT,
+    WRONG,
+    FunctionReport,
     attempt_words,
     counted,
     points,
@@ -67,12 +70,12 @@ def _assignment_table(title: str, rows: Sequence[Row], labels: Labels) -> Render
 
 
 def heading(title: str) -> RenderableType:
-    """An assignment's title, above what is said of it."""
+    """Return an assignment's title, above what is said of it."""
     return Text(title, style="bold underline")
 
 
 def class_misconceptions(rows: Sequence[Row], labels: Labels = IDS) -> RenderableType:
-    """The ten most frequent misconceptions of the class, for each assignment."""
+    """Return the ten most frequent misconceptions of the class, for each assignment."""
     each = labels.by_assignment(rows)
     return Group(*(part for id_, own in each for part in (heading(labels.assignment(id_)), _misconceptions(own))))
 
@@ -89,12 +92,12 @@ def _misconceptions(rows: Sequence[Row]) -> RenderableType:
 
 
 def class_exercises(views: Sequence[ExerciseView], title: str, labels: Labels = IDS) -> RenderableType:
-    """One assignment over the class, exercise by exercise."""
+    """Return one assignment over the class, exercise by exercise."""
     return Group(heading(title), *(exercise_view(view, labels) for view in views))
 
 
 def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
-    """One exercise over the class: scores, then its misconceptions, most frequent first."""
+    """Return one exercise over the class: scores, then its misconceptions, most frequent first."""
     label = labels.exercise(view.id)
     mean = NOT_GRADED if view.mean is None else f"{view.mean:.2f}"
     seen = f"{counted(view.attempts, 'attempt', 'attempts')}, {view.full} full, mean {mean} / {points(view.max_score)}"
@@ -113,7 +116,7 @@ def exercise_view(view: ExerciseView, labels: Labels = IDS) -> RenderableType:
 
 
 def _or_else(shared: MisconceptionCount) -> str:
-    """The alternatives with the same values, with the number of attempts if it is not all of them."""
+    """Return the alternatives with the same values, with the number of attempts if it is not all of them."""
     others = [
         f"or {title}" + (f", {count} of {shared.students}" if count < shared.students else "")
         for title, count in shared.alternatives
@@ -134,7 +137,7 @@ class HintLine:
 
 
 def exercise_report(result: ExerciseResult, *, label: str = "", after: Sequence[str] = ()) -> Group:
-    """One attempt, function by function: what the student did, what was seen, a hint; then the other checks.
+    """Return one attempt, function by function: what the student did, what was seen, a hint; then the other checks.
 
     label: the exercise's number and title. after: sentences for an attempt that is done.
     """
@@ -160,7 +163,7 @@ _STYLES = {RIGHT: "bold green", WRONG: "bold red", PROGRESS: "bold yellow", NOT_
 
 
 def _function(function: FunctionReport) -> list[RenderableType]:
-    """A line for the function; below it, deeper, what is wrong with it."""
+    """Return a line for the function; below it, deeper, what is wrong with it."""
     deep = 4 if function.name else 2
     parts: list[RenderableType] = []
     if function.name:

@@ -1,15 +1,12 @@
-"""Find submissions and read them as data. Nothing here runs student code."""
+"""From a platform's download to an attempt's text. Everything here is read as data; nothing runs student code."""
 
-from .digest import code_digest
 from .find import Submission, SubmissionError, closed_in, find_submissions, is_reserved, is_student
-from .left_over import ENDINGS, is_archive
-from .lines import proved_line
-from .noise import is_noise
-from .not_graded import NotGraded, read_not_graded, shown, write_not_graded
+from .left_over import ENDINGS, NotGraded, is_archive, is_noise, read_not_graded, shown, write_not_graded
 from .read import (
     AttemptSource,
     Unreadable,
     largest,
+    proved_line,
     read_attempt,
     read_bytes,
     read_exercise,
@@ -17,7 +14,7 @@ from .read import (
     read_text,
     too_large,
 )
-from .text import lines_of
+from .source_text import code_digest, lines_of
 
 __all__ = [
     "ENDINGS",

@@ -11,9 +11,7 @@ from pathlib import Path
 
 from ..course import Assignment, Course
 from ..errors import CourseFault
-from .left_over import ENDINGS, LeftOver
-from .noise import is_noise
-from .not_graded import NAME, NotGraded, shown
+from .left_over import ENDINGS, NAME, LeftOver, NotGraded, is_noise, shown
 
 _NAME = re.compile(r"(?!.*::)[^/\\]{1,120}")  # `::` starts a command to a CI runner
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
@@ -34,7 +32,7 @@ class Submission:
 
 
 def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission], list[NotGraded]]:
-    """All submissions below a folder, ordered by student, and whatever else lies there, with the reason.
+    """Return all submissions below a folder, ordered by student, and whatever else lies there, with the reason.
 
     Raises SubmissionError if there is nothing at all.
     """
@@ -70,12 +68,12 @@ def find_submissions(course: Course, submitted: Path) -> tuple[list[Submission],
 
 
 def is_reserved(name: str) -> bool:
-    """Whether Windows can have no file of this name, whatever its suffix."""
+    """Return whether Windows can have no file of this name, whatever its suffix."""
     return bool(_RESERVED.fullmatch(name.casefold()))
 
 
 def is_student(name: str) -> bool:
-    """Whether a folder of this name can be a student's: results are kept under it, and pages show it."""
+    """Return whether a folder of this name can be a student's: results are kept under it, and pages show it."""
     return name.isprintable() and bool(_NAME.fullmatch(name)) and name.casefold() != NAME
 
 

@@ -1,16 +1,85 @@
-"""Why something in the submitted folder is not graded: a sentence for each file and folder that no submission takes."""
+"""Say why something in the submitted folder is not graded, and keep the reasons beside the results."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
 from ..course import Assignment, Course, Exercise
-from .noise import is_noise
-from .not_graded import NotGraded, shown
+from ..errors import CourseFault
+from ..whole import write_whole
+
+# What lies in the submitted folder and is not graded, with the reason: shown after a run, and kept beside its results.
+
+NAME = "not-graded.json"
+
+
+class NotGraded(BaseModel):
+    """A file or folder that is not graded. reason: a sentence that ends with what to do next."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str  # within the submitted folder, as it can be shown anywhere
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+_LIST = TypeAdapter(list[NotGraded])
+
+
+def shown(name: str) -> str:
+    """Return the name, or its escaped form where it could change what a terminal, a log or a page shows."""
+    return name if name.isprintable() and "::" not in name else ascii(name)
+
+
+def write_not_graded(found: Sequence[NotGraded], results: Path) -> None:
+    """Write the list into a folder of results. Raises CourseFault."""
+    path = results / NAME
+    try:
+        write_whole(path, _LIST.dump_json(list(found), indent=1) + b"\n")
+    except OSError as error:
+        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: give --out another folder") from None
+
+
+def read_not_graded(results: Path) -> list[NotGraded]:
+    """Return the list that the last run wrote; empty where there is none. Raises CourseFault."""
+    path = results / NAME
+    try:
+        return _LIST.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except (OSError, ValidationError):
+        raise CourseFault(f"{path} cannot be read. Next: remove it, then course grade again") from None
+
+
+# Names that systems, editors and nbgrader leave beside what is handed in. They mean nothing, and nothing is said of
+# them.
+
+_NOISE = (
+    ".DS_Store", "._*", "__MACOSX", "desktop.ini", "Thumbs.db", ".*.swp",
+    "__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
+    ".venv", "site-packages", "dist-packages", "node_modules", ".tox", ".nox",  # a virtual environment, of whatever name
+    ".course",  # what our own commands remember
+    ".git", ".gitignore", ".gitattributes", ".gitkeep", ".vscode", ".idea",
+    ".collected.json",  # what `course collect` remembers
+    "timestamp.txt", "submission_secret.txt",  # nbgrader's
+)  # fmt: skip
+
+
+def is_noise(name: str) -> bool:
+    """Return whether a file or folder of this name is no part of what was handed in."""
+    return any(fnmatchcase(name, pattern) for pattern in _NOISE)
+
+
+# Why something in the submitted folder is not graded: a sentence for each file and folder that no submission takes.
 
 ENDINGS = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar", ".gz")
@@ -28,7 +97,7 @@ class LeftOver:
     submitted: Path
 
     def at_top(self, path: Path) -> NotGraded:
-        """A file, a link, or a name with a dot, beside the students' folders."""
+        """Return a file, a link, or a name with a dot, beside the students' folders."""
         if path.is_symlink():
             return self._said(path, LINK)
         if path.name.startswith("."):
@@ -40,12 +109,12 @@ class LeftOver:
         return self._said(path, "is no student's folder. Next: move it elsewhere, then run the same command again")
 
     def closed(self, path: Path) -> NotGraded:
-        """What may not be read: no points are given for it, and none are taken."""
+        """Return what may not be read: no points are given for it, and none are taken."""
         again = f"Next: chmod -R u+rwX {shlex.quote(shown(str(path)))}, then the same command again"
         return self._said(path, f"may not be read by who runs this. {again}")
 
     def of_student(self, folder: Path) -> Iterator[NotGraded]:
-        """What a student's folder holds beside assignments; one sentence for all of it where it holds no assignment."""
+        """Yield what a student's folder holds beside assignments; one sentence for all of it where it holds no assignment."""
         ids = {assignment.id for assignment in self.course.assignments}
         found = _entries(folder)
         graded = [path for path in found if path.name in ids and path.is_dir() and not path.is_symlink()]
@@ -64,7 +133,7 @@ class LeftOver:
             yield from self.of_assignment(assignment, path)
 
     def of_assignment(self, assignment: Assignment, folder: Path) -> Iterator[NotGraded]:
-        """What an assignment's folder holds beside files that have an exercise's name."""
+        """Yield what an assignment's folder holds beside files that have an exercise's name."""
         stems = (assignment.id, *(exercise.stem for exercise in assignment.exercises))
         known = {stem + ending for stem in stems for ending in ENDINGS}
         handed_out = {path.name for path in assignment.exercises_folder.glob("*")}
@@ -82,7 +151,7 @@ class LeftOver:
             yield self._said(folder, f"holds {more} more that are not graded. {self._collect}")
 
     def _misplaced(self, assignment: Assignment, path: Path, there: set[str]) -> str:
-        """Why a file in an assignment's folder is not graded. there: the names beside it."""
+        """Return why a file in an assignment's folder is not graded. there: the names beside it."""
         if path.is_symlink():
             return LINK
         if is_archive(path.name):
@@ -101,11 +170,11 @@ class LeftOver:
         return "has no exercise's name. Next: remove it, or rename it to the exercise that it is"
 
     def _is_nbgraders(self, path: Path) -> bool:
-        """Whether this is an assignment that nbgrader alone grades: it stands in source/, and not in course.yaml."""
+        """Return whether this is an assignment that nbgrader alone grades: it stands in source/, and not in course.yaml."""
         return path.is_dir() and not path.is_symlink() and (self.course.root / "source" / path.name).is_dir()
 
     def _reason(self, path: Path) -> str:
-        """Why an entry of a student's folder is not graded."""
+        """Return why an entry of a student's folder is not graded."""
         if path.is_symlink():
             return LINK
         if is_archive(path.name):
@@ -132,7 +201,7 @@ class LeftOver:
         return (not self._reason(path).endswith(self._collect), not path.is_dir(), path.name.startswith("."))
 
     def _holds_exercises(self, folder: Path) -> bool:
-        """Whether an exercise, an assignment's folder or an archive is somewhere below."""
+        """Return whether an exercise, an assignment's folder or an archive is somewhere below."""
         ids = {plain(assignment.id) for assignment in self.course.assignments}
         level, seen = [folder], 0
         for _ in range(DEPTH):
@@ -156,22 +225,22 @@ class LeftOver:
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file of this name is an archive, also one that nobody here can open."""
+    """Return whether a file of this name is an archive, also one that nobody here can open."""
     return name.lower().endswith(ARCHIVES)
 
 
 def is_of(name: str, exercise: Exercise) -> bool:
-    """Whether this file's name contains the exercise's id."""
+    """Return whether this file's name contains the exercise's id."""
     return exercise.id in name.lower().replace("-", "_").replace(" ", "_")
 
 
 def plain(name: str) -> str:
-    """A folder's name without what people spell differently: case, and what joins words."""
+    """Return a folder's name without what people spell differently: case, and what joins words."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What a folder holds, without what means nothing; nothing where it cannot be read."""
+    """Return what a folder holds, without what means nothing; nothing where it cannot be read."""
     try:
         return sorted(path for path in folder.iterdir() if not is_noise(path.name))
     except OSError:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import CourseFault
 from .find import Submission
-from .not_graded import NotGraded
+from .left_over import NotGraded
 
 FOLDER, NAME = ".course", "pseudonyms.json"
 
@@ -24,7 +24,7 @@ class Pseudonyms:
     students: dict[str, str] = field(default_factory=dict)  # by pseudonym
 
     def of(self, student: str) -> str:
-        """The student's pseudonym; a new one is drawn, so that nothing can be computed from it."""
+        """Return the student's pseudonym; a new one is drawn, so that nothing can be computed from it."""
         known = next((name for name, each in self.students.items() if each == student), None)
         while known is None:
             drawn = f"student-{secrets.token_hex(3)}"
@@ -33,11 +33,11 @@ class Pseudonyms:
         return known
 
     def hide(self, submissions: Iterable[Submission]) -> list[Submission]:
-        """The submissions under pseudonyms, in their order."""
+        """Return the submissions under pseudonyms, in their order."""
         return sorted((replace(s, student=self.of(s.student)) for s in submissions), key=lambda s: s.student)
 
     def hide_others(self, others: Iterable[NotGraded]) -> list[NotGraded]:
-        """What is not graded, under pseudonyms and without names of files, which may be telling."""
+        """Return what is not graded, under pseudonyms and without names of files, which may be telling."""
         hidden = []
         for each in others:
             first, _, rest = each.path.partition("/")
@@ -61,7 +61,7 @@ class Pseudonyms:
 
 
 def read_pseudonyms(root: Path) -> Pseudonyms:
-    """The pseudonyms of the course in this folder; none if there are none yet. Raises CourseFault."""
+    """Return the pseudonyms of the course in this folder; none if there are none yet. Raises CourseFault."""
     path = root / FOLDER / NAME
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

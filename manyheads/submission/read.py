@@ -1,4 +1,4 @@
-"""Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not."""
+"""Read the file of one exercise: a regular file of bounded size, as text, with its lines as the student sees them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,35 @@ import ast
 import codecs
 import hashlib
 import os
+import re
 import stat
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .conflict import conflict_line
-from .digest import code_digest
+from ..result import ExerciseResult, ProvedLine
 from .notebook import Aside, NotebookError, NotebookSource, read_notebook, without_engine
-from .statements import statements_of
-from .text import decoded, with_newlines
+from .source_text import code_digest, decoded, with_newlines
+from .unwritten import statements_of
+
+# What git leaves in a file whose two versions it could not merge.
+
+_MARKERS = ("\n<<<<<<< ", "\n=======\n", "\n>>>>>>> ")
+
+
+def conflict_line(text: str) -> int | None:
+    """Return the line at which the first conflict begins, from 1 on; None if there is none."""
+    text, at, first = f"\n{text}", -1, None
+    for marker in _MARKERS:
+        at = text.find(marker, at + 1)
+        if at < 0:
+            return None
+        first = at if first is None else first
+    return text.count("\n", 0, first) + 1
+
+
+# Read the file of one exercise: a regular file of bounded size, as text, or one sentence that says why not.
 
 if TYPE_CHECKING:
     from ..box.worker.messages import Load
@@ -126,7 +145,7 @@ def _is_there(path: Path) -> bool:
 
 
 def largest(name: str, limit_kib: int) -> int:
-    """How large, in KiB, the file of an attempt with this name may be."""
+    """Return how large, in KiB, the file of an attempt with this name may be."""
     return limit_kib * NOTEBOOK_TIMES if name.endswith(".ipynb") else limit_kib
 
 
@@ -147,7 +166,7 @@ def read_file(path: Path, limit_kib: int) -> AttemptSource:
 
 
 def _read_notebook(path: Path, text: str) -> NotebookSource:
-    """Raises NotebookError, Unreadable."""
+    """Raise NotebookError, Unreadable."""
     try:
         return read_notebook(text)
     except NotebookError:
@@ -165,7 +184,7 @@ def _refuse_conflict(path: Path, text: str) -> None:
 
 
 def _refuse_many_lines(path: Path, source: str) -> None:
-    """Raises Unreadable."""
+    """Raise Unreadable."""
     if (lines := source.count("\n") + 1) > LINE_LIMIT:
         raise Unreadable(
             f"{path.name} has {lines:,} lines, and at most {LINE_LIMIT:,} are read: feedback tells the line of a mistake, "
@@ -174,7 +193,7 @@ def _refuse_many_lines(path: Path, source: str) -> None:
 
 
 def read_bytes(path: Path, limit_kib: int) -> bytes:
-    """The content of a regular file. It is opened once, so that what is read is what was checked. Raises Unreadable."""
+    """Return the content of a regular file. It is opened once, so that what is read is what was checked. Raises Unreadable."""
     try:
         descriptor = os.open(path, _READ_ONLY)
     except OSError:
@@ -193,13 +212,13 @@ def read_bytes(path: Path, limit_kib: int) -> bytes:
 
 
 def too_large(name: str, limit_kib: int) -> str:
-    """The sentence for the student. limit_kib: of this file."""
+    """Return the sentence for the student. limit_kib: of this file."""
     clear = " Clear its outputs (Edit, Clear Outputs of All Cells), and save it." if name.endswith(".ipynb") else ""
     return f"{name} is larger than {limit_kib} KiB.{clear}"
 
 
 def read_text(path: Path, limit_kib: int) -> str:
-    """The text of a regular file. Raises Unreadable."""
+    """Return the text of a regular file. Raises Unreadable."""
     data = read_bytes(path, limit_kib)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Unreadable(f"{path.name} is UTF-16 text, which Python does not read: save it as UTF-8.")
@@ -210,3 +229,36 @@ def read_text(path: Path, limit_kib: int) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Unreadable(f"{path.name} is not UTF-8 text (line {line}): save it as UTF-8.") from None
+
+
+# The lines of a submission as its student sees them: of a file, or of a notebook's code cells.
+
+_NAMED = re.compile(
+    r"\b((?:raised [A-Z]\w+|raised an exception of its own|in the loop|written|the stub's raise) on|come back from) line ([1-9]\d{0,6})\b"
+)
+
+
+def proved_line(source: AttemptSource, line: int, edit: str = "") -> ProvedLine:
+    """Return a line of the attempt's text; of a notebook, with its place in its cell. Cells are counted from 1, code cells alone."""
+    if not source.cells:
+        return ProvedLine(line=line, edit=edit)
+    cell = bisect_right(source.cells, line)
+    first = source.cells[cell - 1] if cell else 1
+    return ProvedLine(line=line, cell=cell, line_in_cell=line - first + 1, edit=edit)
+
+
+def in_cells(text: str, source: AttemptSource) -> str:
+    """Return a sentence that names a line of a notebook with its cell, for no student sees the cells joined; of a file, as it is."""
+    if not source.cells:
+        return text
+    return _NAMED.sub(lambda found: f"{found[1]} {proved_line(source, int(found[2])).place}", text)
+
+
+def told_in_cells(result: ExerciseResult, source: AttemptSource) -> ExerciseResult:
+    """Return the result, all of whose sentences do so."""
+    checks = tuple(c.model_copy(update={"evidence": in_cells(c.evidence, source)}) for c in result.checks)
+    functions = tuple(f.model_copy(update={"evidence": in_cells(f.evidence, source)}) for f in result.functions)
+    note = in_cells(result.note, source)
+    return (
+        result.model_copy(update={"checks": checks, "functions": functions, "note": note}) if source.cells else result
+    )

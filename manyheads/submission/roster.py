@@ -94,13 +94,13 @@ class Roster:
         return f"nobody of {len(students)} who handed in ({some}) is on the roster, {self.read_as}"
 
     def with_id(self, **ids: str) -> Student | None:
-        """The one student who has one of these ids; None if nobody has, or more than one."""
+        """Return the one student who has one of these ids; None if nobody has, or more than one."""
         wanted = {(column, folded(value)) for column, value in ids.items() if value}
         found = [s for s in self.students if any(folded(getattr(s, column)) == value for column, value in wanted)]
         return found[0] if len(found) == 1 else None
 
     def named(self, name: str) -> list[Student]:
-        """The students of this name, in whichever order its parts stand and however they are joined."""
+        """Return the students of this name, in whichever order its parts stand and however they are joined."""
         letters = _letters(name)
         return [student for student in self.students if letters and letters in set(_spellings(student.name))]
 
@@ -185,7 +185,7 @@ def _cells(row: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
 
 
 def folded(text: str) -> str:
-    """The text without what file systems and people do not tell apart: case, and the form of accents."""
+    """Return the text without what file systems and people do not tell apart: case, and the form of accents."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 

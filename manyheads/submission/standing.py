@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..result import Diagnosed, ExerciseResult, FunctionResult
-from .lines import proved_line, told_in_cells
-from .read import AttemptSource
-from .statements import names_main, read_statements, tree_of
-from .text import lines_of
-from .unwritten import DEFINITIONS, has_no_content
+from .read import AttemptSource, proved_line, told_in_cells
+from .source_text import lines_of
+from .unwritten import DEFINITIONS, has_no_content, names_main, read_statements, tree_of
 
 INTERFACE = "interface"  # the misconception's id
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -103,7 +101,7 @@ def _statements(source: AttemptSource) -> Sequence[ast.stmt]:
 
 
 def _cells(source: AttemptSource) -> Iterator[tuple[int, str]]:
-    """The line at which each cell begins, and its text."""
+    """Yield the line at which each cell begins, and its text."""
     lines = lines_of(source.source)
     for first, after in zip(source.cells, (*source.cells[1:], len(lines) + 1), strict=True):
         yield first, "\n".join(lines[first - 1 : after - 1])
@@ -132,7 +130,7 @@ def _is_guarded(place: _Place) -> bool:
 
 
 def _names_of(node: ast.stmt) -> set[str]:
-    """The names that this statement gives something to, or takes away; not those within a block."""
+    """Return the names that this statement gives something to, or takes away; not those within a block."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return {node.name}
@@ -158,7 +156,7 @@ def _inside(source: AttemptSource, place: _Place) -> str:
 
 
 def _at_the_end(source: AttemptSource, name: str, places: Sequence[_Place]) -> str:
-    """What became of a name that the module itself has: the last statement about it decides."""
+    """Return what became of a name that the module itself has: the last statement about it decides."""
     last = places[-1]
     where = _line(source, last.node)
     written = next((p for p in reversed(places) if p.is_definition), None)
@@ -192,7 +190,7 @@ def _not_reached(source: AttemptSource, place: _Place) -> str:
 
 
 def _as_text(source: AttemptSource, statements: Sequence[ast.stmt], name: str) -> str:
-    """Where a definition of this name stands that is no code; "" where none does."""
+    """Return where a definition of this name stands that is no code; "" where none does."""
     header = re.compile(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b", re.MULTILINE)
     is_mentioned = re.search(rf"(?:def|class)[ \t]+{re.escape(name)}\b", source.source)
     for node in (node for statement in statements if is_mentioned for node in ast.walk(statement)):

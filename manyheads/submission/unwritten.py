@@ -1,4 +1,4 @@
-"""Whether an attempt has nothing written in it: each function is as empty as the stub's, in whatever way."""
+"""Tell whether an attempt, or one of its functions, has nothing written in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,40 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .statements import statements_of
+from .notebook import CODE_LIMIT
+from .source_text import parsed
+
+# The statements of an attempt's text, for whoever looks at it without running it.
+
+
+def read_statements(source: str) -> tuple[ast.stmt, ...]:
+    """Return all statements of the module, below its main guard, too.
+
+    Empty if the text is longer than CODE_LIMIT characters, or Python cannot parse it.
+    """
+    if len(source) > CODE_LIMIT:
+        return ()
+    try:
+        return tuple(parsed(source).body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+
+
+tree_of = lru_cache(maxsize=2)(read_statements)  # half a dozen look at each text, one after the other
+
+
+@lru_cache(maxsize=2)
+def statements_of(source: str) -> tuple[ast.stmt, ...]:
+    """Return the statements of the module, but for those below `if __name__ == "__main__"`. Nobody may change them."""
+    return tuple(part for part in tree_of(source) if not (isinstance(part, ast.If) and names_main(part.test)))
+
+
+def names_main(test: ast.expr) -> bool:
+    """Return whether the condition of an `if` is the main guard's."""
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(test))
+
+
+# Whether an attempt has nothing written in it: each function is as empty as the stub's, in whatever way.
 
 UNTOUCHED = "stub_untouched"  # the misconception's id
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -16,7 +49,7 @@ MODULES = ("Module", "nn.Module", "torch.nn.Module", "object")  # base classes t
 
 
 def is_unwritten(source: str) -> bool:
-    """Whether there are functions or classes, and none of them has any content; or nothing at all but remarks.
+    """Return whether there are functions or classes, and none of them has any content; or nothing at all but remarks.
 
     `pass`, a docstring, `...`, `return None`, `raise NotImplementedError` and `super().__init__()` are no content. What
     stands below `if __name__ == "__main__"` does not count. A text that Python cannot parse is not unwritten.
@@ -32,7 +65,7 @@ def is_unwritten(source: str) -> bool:
 
 @lru_cache(maxsize=2)  # several look at each text, one after the other
 def unwritten_names(source: str) -> frozenset[str]:
-    """The functions and classes of the module that have no content, in an attempt of which others may have some.
+    """Return the functions and classes of the module that have no content, in an attempt of which others may have some.
 
     Where a name is defined twice the last definition counts.
     """
@@ -85,7 +118,7 @@ def _written_from(function: ast.FunctionDef) -> float:
 
 
 def unwritten_methods(source: str, name: str) -> list[str]:
-    """The methods of this class that have no content, where others have some."""
+    """Return the methods of this class that have no content, where others have some."""
     last = [part for part in statements_of(source) if isinstance(part, ast.ClassDef) and part.name == name][-1:]
     methods = [node for part in last for node in part.body if isinstance(node, ast.FunctionDef)]
     empty = [method.name for method in methods if has_no_content(method)]
@@ -117,7 +150,7 @@ def _is_empty(definition: _Definition) -> bool:
 
 
 def _dotted(base: ast.expr) -> str:
-    """The name of a base class, "torch.nn.Module"; empty where it is no name. Step by step: a student chooses how long."""
+    """Return the name of a base class, "torch.nn.Module"; empty where it is no name. Step by step: a student chooses how long."""
     parts: list[str] = []
     while isinstance(base, ast.Attribute):
         parts.append(base.attr)

@@ -12,9 +12,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from manyheads.authoring.bank_page import NAME, bank_page, page_path
-from manyheads.authoring.bundle import bundle
+from manyheads.authoring.class_repository import bundle
 from manyheads.authoring.leaks import hidden_of
-from manyheads.authoring.release import write_release
+from manyheads.authoring.release_exercises import write_release
 from manyheads.course import Course, CourseError, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.kill_matrix import read_kill_matrix

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from manyheads.authoring.bundle import MANIFEST, bundle
-from manyheads.authoring.hand_over import hand_over
+from manyheads.authoring.class_repository import MANIFEST, bundle, hand_over
 from manyheads.authoring.leaks import leaks
-from manyheads.authoring.release import write_release
-from manyheads.authoring.trial import Trial, standalone_command, try_out
-from manyheads.checks.trusted import namespace_of
+from manyheads.authoring.release_exercises import write_release
+from manyheads.authoring.try_repository import Trial, standalone_command, try_out
+from manyheads.checks.local import namespace_of
 from manyheads.course import Course, CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
 

@@ -10,13 +10,12 @@ import torch
 
 from manyheads.authoring import curves
 from manyheads.authoring.curves import record_curve, stale_curves, trained_exercises
-from manyheads.authoring.release import released_files, stray_files
+from manyheads.authoring.release_exercises import released_files, stray_files
 from manyheads.box.worker.training_messages import TrainPlan
 from manyheads.course import Course, load_course
 from manyheads.judge.catalogue import Catalogue
-from manyheads.training.plan import EVALUATE_EVERY, plan_for
-from manyheads.training.recorded import read
-from manyheads.training.text import TrainingText
+from manyheads.student.recorded_training import read
+from manyheads.student.training_plan import EVALUATE_EVERY, TrainingText, plan_for
 
 MODULE = """
 from torch import nn

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from manyheads.authoring.edits import is_an_edit
+from manyheads.authoring.record_calls import is_an_edit
 from manyheads.box.worker.messages import Build, Call
 
 X, KEEP, W = torch.arange(6.0).view(2, 3), torch.tensor([True, False]), {"W.weight": torch.eye(3)}

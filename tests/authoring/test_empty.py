@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.empty import verify_empty
+from manyheads.authoring.verify.form_claims import verify_empty
 from manyheads.box.level import Box
 from manyheads.course import load_course
 from manyheads.judge import run_checks

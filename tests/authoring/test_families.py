@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.families import verify_families
-from manyheads.authoring.verify.trial import TrialRun
+from manyheads.authoring.verify.bank_claims import verify_families
+from manyheads.authoring.verify.claim import Claim, TrialRun
 from manyheads.course import load_course
 from manyheads.diagnosis import Bank, load_bank
 from manyheads.diagnosis.family import Family

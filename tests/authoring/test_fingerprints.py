@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.answers import answers_of
-from manyheads.authoring.aspects import groups_of
-from manyheads.authoring.known_replies import KnownReplies, Places
-from manyheads.authoring.recorded import RecordedCalls
+from manyheads.authoring.asked_aspects import groups_of
+from manyheads.authoring.fingerprints import KnownReplies, Places
+from manyheads.authoring.mutant_answers import answers_of
+from manyheads.authoring.public_calls import RecordedCalls
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.diagnosis.fingerprint import SAME, ReplyFingerprint, fingerprint_of

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.bundle import MANIFEST
-from manyheads.authoring.hand_over import HandOverError, hand_over
+from manyheads.authoring.class_repository import MANIFEST, HandOverError, hand_over
 from manyheads.course import Course, load_course
 
 TINY = Path(__file__).parents[1] / "tiny_course"

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from manyheads.authoring.heads import record_heads
-from manyheads.authoring.recordings import in_step
+from manyheads.authoring.compare_recordings import in_step
+from manyheads.authoring.files import record_heads
 from manyheads.box.worker.messages import Build
 from manyheads.course import load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.public.heads import Heads, key_of
-from manyheads.public.heads import read as read_heads
-from manyheads.tools.calls import examples
+from manyheads.student.choose_example import examples
+from manyheads.student.heads import Heads, key_of
+from manyheads.student.heads import read as read_heads
 
 pytestmark = pytest.mark.recorded
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.authoring.leaks import leaks
-from manyheads.authoring.wheel import engine_files
+from manyheads.authoring.packages import engine_files
 from manyheads.course import Course, load_course
 from tests.authoring.knobs import KNOBS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release import released_files
+from manyheads.authoring.release_exercises import released_files
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import current
 from manyheads.judge.catalogue import Catalogue

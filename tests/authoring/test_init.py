@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.init import init_course
+from manyheads.authoring.skeletons import init_course
 from manyheads.authoring.templates import HERE
 from manyheads.course import CourseError
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.wheel import engine_wheel
+from manyheads.authoring.packages import engine_wheel
 from tests.progress_lines import besides_progress
 
 REPOSITORY = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ import pytest
 
 from manyheads.authoring.files import Released
 from manyheads.authoring.index import for_students
-from manyheads.authoring.notebook import stub_notebook
-from manyheads.authoring.release import write_release
+from manyheads.authoring.release_exercises import write_release
+from manyheads.authoring.stub_notebook import stub_notebook
 from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.lessons import verify_lessons
+from manyheads.authoring.verify.file_claims import verify_lessons
 from manyheads.course import load_course
 from manyheads.judge.catalogue import Catalogue
 

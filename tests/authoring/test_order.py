@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.order import made_in_another_order, verify_order
-from manyheads.authoring.verify.trial import Trial, TrialRun
-from manyheads.checks.trusted import namespace_of
+from manyheads.authoring.verify.attempt_claims import made_in_another_order, verify_order
+from manyheads.authoring.verify.claim import Claim, Trial, TrialRun
+from manyheads.checks.local import namespace_of
 from manyheads.course import Exercise, load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording_file import read

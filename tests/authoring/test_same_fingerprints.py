@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.same_fingerprints import MOST_UNDECIDED, same_fingerprints
+from manyheads.authoring.compare_recordings import MOST_UNDECIDED, same_fingerprints
 from manyheads.course import load_course
 from manyheads.diagnosis.recording import Content, Fingerprints, RecordedMutant
 from manyheads.diagnosis.recording_file import loaded, save

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.engine_digest import engine_digest
+from manyheads.authoring.compare_recordings import same_fingerprints
+from manyheads.authoring.engine_digest import engine_digest, statements_of
 from manyheads.authoring.index import NAME
-from manyheads.authoring.kept import kept_file
-from manyheads.authoring.recorded_calls import recorded_calls
-from manyheads.authoring.release import Effort, Written, write_release
-from manyheads.authoring.same_fingerprints import same_fingerprints
+from manyheads.authoring.record_calls import recorded_calls
+from manyheads.authoring.release_exercises import Effort, Written, write_release
+from manyheads.authoring.reuse import kept_file
 from manyheads.authoring.stub import stub_of
-from manyheads.authoring.verify.structure import verify_structure
-from manyheads.checks.trusted import namespace_of
+from manyheads.authoring.verify.file_claims import verify_structure
+from manyheads.checks.local import namespace_of
 from manyheads.course import load_course
 from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.recording import Fingerprints
@@ -284,7 +284,20 @@ def test_a_fresh_release_believes_no_index(lying: Path) -> None:
 
 
 def test_the_engines_digest_is_of_what_is_imported_and_of_the_words_beside_it() -> None:
-    digests = {engine_digest(name) for name in ("errors", "course", "diagnosis.bank", "authoring.steps")}
+    digests = {engine_digest(name) for name in ("errors", "course", "diagnosis.bank", "authoring.release_steps")}
     assert len(digests) == 4
-    assert engine_digest("authoring.steps") == engine_digest("authoring.steps", "diagnosis.bank")
+    assert engine_digest("authoring.release_steps") == engine_digest("authoring.release_steps", "diagnosis.bank")
     assert engine_digest("errors") != engine_digest("errors", "cli.app")
+
+
+def test_the_engines_digest_changes_with_code_and_not_with_words_or_places(tmp_path: Path) -> None:
+    code = 'from a import b\n\n\ndef f(x):\n    """Double it."""\n    return 2 * x  # twice\n\n\nY = f(3)\n'
+    same = [code.replace("Double it", "Return two of it"), code.replace("from a", "from c"), "# first\n" + code]
+    other = [code.replace("2 * x", "3 * x"), code.replace("f(3)", "f(4)"), code.replace("Y = f(3)\n", "")]
+
+    def digests(text: str) -> list[str]:
+        (file := tmp_path / "module.py").write_text(text)
+        return sorted(statements_of(file))
+
+    assert all(digests(text) == digests(code) for text in same)
+    assert all(digests(text) != digests(code) for text in other)

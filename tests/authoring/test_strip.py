@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.strip import SourceError, solution_parts, strip
+from manyheads.authoring.stub import SourceError, solution_parts, strip
 
 REPOSITORY = Path(__file__).parents[2]
 SOLUTIONS = sorted([*REPOSITORY.glob("solutions/*/*.py"), *REPOSITORY.glob("tests/tiny_course/solutions/*/*.py")])
@@ -111,7 +111,7 @@ def test_nbgrader_strips_a_real_solution_to_the_same_cells(path: Path) -> None:
     preprocessors = pytest.importorskip("nbgrader.preprocessors")
     import nbformat
 
-    from manyheads.authoring.notebook import stub_notebook
+    from manyheads.authoring.stub_notebook import stub_notebook
 
     source = path.read_text(encoding="utf-8")
     solution = nbformat.reads(stub_notebook(source, "exercise", []), as_version=4)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.verify.claim import Claim
-from manyheads.authoring.verify.trial import TrialRun
-from manyheads.authoring.verify.unfinished import verify_unfinished
+from manyheads.authoring.verify.bank_claims import verify_unfinished
+from manyheads.authoring.verify.claim import Claim, TrialRun
 from manyheads.checks.outcome import CheckOutcome
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import load_bank

@@ -7,22 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release import write_release
-from manyheads.authoring.strip import SourceError
-from manyheads.authoring.verify.attempts import verify_attempts, verify_watched
+from manyheads.authoring.release_exercises import write_release
+from manyheads.authoring.stub import SourceError
+from manyheads.authoring.verify.attempt_claims import verify_attempts, verify_watched
+from manyheads.authoring.verify.bank_claims import verify_mutants
 from manyheads.authoring.verify.claim import Claim
 from manyheads.authoring.verify.claims import VerifyEffort, verify_course
-from manyheads.authoring.verify.empty import verify_empty
-from manyheads.authoring.verify.lessons import LINKS, PREDICTIONS
-from manyheads.authoring.verify.lines import verify_lines
-from manyheads.authoring.verify.mutants import verify_mutants
-from manyheads.authoring.verify.silent import verify_silent
-from manyheads.authoring.verify.structure import verify_structure
+from manyheads.authoring.verify.file_claims import LINKS, PREDICTIONS, verify_structure
+from manyheads.authoring.verify.form_claims import verify_empty, verify_silent
+from manyheads.authoring.verify.line_claims import verify_lines
 from manyheads.box.level import Box
-from manyheads.checks.trusted import BrokenReference
+from manyheads.checks.local import BrokenReference
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
-from manyheads.judge.collect import GraderFault
+from manyheads.judge.hidden_checks import GraderFault
 from tests.authoring.knobs import KNOBS
 
 pytestmark = pytest.mark.recorded

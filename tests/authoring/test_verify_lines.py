@@ -6,10 +6,10 @@ from itertools import islice
 
 import pytest
 
-from manyheads.authoring.verify.lines import LineBench, Told, verify_lines
+from manyheads.authoring.verify.line_claims import LineBench, Told, verify_lines
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
-from manyheads.lines.search import Bounds
+from manyheads.diagnosis.edit_search import Bounds
 from manyheads.result import ProvedLine
 
 

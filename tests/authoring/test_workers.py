@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release import Effort, write_release
+from manyheads.authoring.release_exercises import Effort, write_release
 from manyheads.box.procstat import has_ended
 from manyheads.course import CourseError, load_course
 from manyheads.judge.catalogue import Catalogue
@@ -73,7 +73,7 @@ def test_ctrl_c_ends_every_process_and_leaves_every_file_as_it_was(with_median: 
     checks = with_median / "grader" / "checks" / "test_median.py"
     checks.write_text(checks.read_text() + WAITS.format(folder=str(at_work)), encoding="utf-8")
     before = content(with_median)
-    code = "import manyheads.batch.cpus as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
+    code = "import manyheads.judge.process_ties as c; c.usable = lambda: 2; import manyheads.cli; manyheads.cli.main()"
     process = subprocess.Popen(
         [sys.executable, "-c", f"import sys; sys.argv = ['course', 'release']; {code}"],
         cwd=with_median,

@@ -16,8 +16,7 @@ from bench.gallery.page import DATA, PAGE, PICTURE, beside, measured, rewrite_pa
 from bench.gallery.picture import draw
 from bench.gallery.runs import OTHER_DRAWS, SEEDS, Run, run
 from manyheads.authoring.leaks import hidden_of
-from manyheads.training.plan import EVALUATE_EVERY, plan_for
-from manyheads.training.text import read_text
+from manyheads.student.training_plan import EVALUATE_EVERY, plan_for, read_text
 
 pytestmark = pytest.mark.journey  # models are trained
 

@@ -1,4 +1,4 @@
-"""The Markdown that `python -m bench.gpu` prints for docs/performance.md, from figures of ours."""
+"""The Markdown that `python -m bench.gpu` prints for docs/attention.md, from figures of ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bench.gpu import table
-from manyheads.tools.bench import Bench, BenchRow, BenchSetting, Measured
+from manyheads.student.measure_attention import Bench, BenchRow, BenchSetting, Measured
 
 ROWS = (
     BenchRow(
@@ -34,7 +34,7 @@ def test_a_row_is_as_the_page_has_it() -> None:
 
 def test_the_page_has_that_table(repository: Path) -> None:
     header = next(iter(table(Bench("cuda", "Some GPU", 0, "2.13.0", (), {}))))
-    assert header in (repository / "docs" / "performance.md").read_text()
+    assert header in (repository / "docs" / "attention.md").read_text()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a CUDA device")

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from manyheads.box.worker.alike import are_alike
 from manyheads.box.worker.execute import execute
 from manyheads.box.worker.messages import Build, Call
+from manyheads.box.worker.modules import are_alike
 
 
 class Layer(nn.Module):

@@ -16,10 +16,10 @@ from manyheads.box.canary import run_canary
 from manyheads.box.contents import Bind, contents
 from manyheads.box.level import BoxUnavailable, Level, open_box
 from manyheads.box.nvidia import Equipment
-from manyheads.box.proof import prove
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call, Load
 from manyheads.course import load_course
+from manyheads.judge.isolation_proof import prove
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 LIMITS = Limits(files_mib=4, processes=16)

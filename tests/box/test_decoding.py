@@ -7,10 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.box.worker.answers import Reply
-from manyheads.box.worker.decoding import all_weights, load_weights
+from manyheads.box.worker.language_model import LanguageModel, initialise
 from manyheads.box.worker.messages import Build
-from manyheads.box.worker.model import LanguageModel, initialise
-from manyheads.box.worker.training import Trainer
+from manyheads.box.worker.training import Trainer, all_weights, load_weights
 from manyheads.box.worker.training_messages import Decode, InitModel, LoadWeights, ReadWeights, TrainPlan
 
 TEXT = torch.randint(7, (200,), generator=torch.Generator().manual_seed(1)).to(torch.uint8)

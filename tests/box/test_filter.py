@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from manyheads.box.worker import seccomp
-from manyheads.box.worker.bpf import ALLOW, ENOSYS, EPERM, KILL, Condition, Rule, assemble
+from manyheads.box.worker.seccomp import ALLOW, ENOSYS, EPERM, KILL, Condition, Rule, assemble
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 

@@ -36,7 +36,7 @@ MAKES = {"heap": lambda: [libc.memset(ctypes.c_void_p(libc.malloc(1000)), 1, 100
          "pools": lambda: [bytes(200) for _ in range(5000)]}
 kept = {"heap": heap_with_holes, "pools": pools_with_holes}[sys.argv[1]]()
 before = pages_copied(MAKES[sys.argv[1]])
-from manyheads.box.worker.heap_fill import fill_free_blocks
+from manyheads.box.worker.zygote import fill_free_blocks
 filled = fill_free_blocks()
 print(json.dumps([before, pages_copied(MAKES[sys.argv[1]])]))
 """

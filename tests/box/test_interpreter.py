@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from manyheads.box.channel import SocketChannel
-from manyheads.box.connection import AttemptEnded, Connection
+from manyheads.box.connection import AttemptEnded, Connection, SocketChannel
 from manyheads.box.interpreter import _caller
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call

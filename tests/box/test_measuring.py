@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from manyheads.box.worker.form import Form
-from manyheads.box.worker.live_tensors import LiveTensors
-from manyheads.box.worker.measuring import measure
+from manyheads.box.worker.measuring import LiveTensors, measure
 from manyheads.box.worker.messages import Build, Call, FollowUp, Measure, Returned
 
 KB = 1024

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.attention.bias import causal_upper_left
 from torch.nn.attention.flex_attention import flex_attention
 
-from manyheads.box.worker.live_tensors import LiveTensors
+from manyheads.box.worker.measuring import LiveTensors
 from manyheads.box.worker.op_monitor import OpMonitor
 
 

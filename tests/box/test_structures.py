@@ -19,7 +19,7 @@ from manyheads.box.worker.messages import Build, Call, FollowUp, Returned
 from manyheads.box.worker.structure import outputs_of
 from manyheads.checks.cast import cast
 from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.diagnosis.by_name import by_name
+from manyheads.diagnosis.explain_parts import by_name
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
 DICT = Form("dict", ("mean", "last"), (Form(), Form()))

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from manyheads.box.worker.answers import Reply
+from manyheads.box.worker.language_model import LanguageModel, initialise
 from manyheads.box.worker.messages import Build
-from manyheads.box.worker.model import LanguageModel, initialise
 from manyheads.box.worker.training import CUTS, Adam, Trainer
 from manyheads.box.worker.training_messages import Evaluate, Generate, InitModel, TrainPlan, TrainSteps
 

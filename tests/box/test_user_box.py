@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from manyheads.box.level import Box, BoxUnavailable, Level, open_box
-from manyheads.box.proof import prove
 from manyheads.box.worker.limits import Limits
 from manyheads.course import Course, load_course
+from manyheads.judge.isolation_proof import prove
 from tests.box.test_attempt_process import answer
 from tests.copies import copy_course
 

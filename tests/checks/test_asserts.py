@@ -17,7 +17,7 @@ from manyheads.checks.asserts import (
     assert_unmutated,
     difference,
 )
-from manyheads.checks.failed import AttemptRaised, CheckFailed
+from manyheads.checks.outcome import AttemptRaised, CheckFailed
 
 
 def answered(value: torch.Tensor) -> Answer:

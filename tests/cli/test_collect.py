@@ -45,7 +45,7 @@ def test_who_what_and_from_where_is_told(run_course: Run, tiny_copy: Path, tmp_p
     assert lines[4:] == [
         "2 students: 2 new",
         f"note: {tmp_path / 'roster.csv'}: not read: 'Tutor'. {FORM}.",
-        "note: bartokbela_12346: is on the roster under no id, e-mail or name that fits. Next: complete the roster",
+        "note: bartokbela_12346: is not on the roster: no id, e-mail address or name fits. Next: complete the roster",
         "not taken: submissions.zip: chenc_12347_text.html is text typed into Canvas, and no file. Next: ask for the file",
         f"Next: course grade {tmp_path / 'in'}",
     ]

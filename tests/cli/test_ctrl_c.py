@@ -61,7 +61,7 @@ def run(tmp_path: Path, customize: str, *arguments: str, handler: str = "SIG_DFL
 
 
 @pytest.mark.parametrize(
-    "module", ["manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.verify"]
+    "module", ["manyheads.errors", "typer", "rich.console", "manyheads.course.model", "manyheads.cli.author"]
 )
 def test_while_the_command_line_is_imported(tmp_path: Path, module: str) -> None:
     assert interrupted(tmp_path, module, "--help") == (130, "")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.course import Exercise
-from tests.tools.real import REPOSITORY, course
+from tests.student.real import REPOSITORY, course
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXERCISE: Exercise = next(each for each in course().exercises if each.generate is not None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.authoring.release import Written
+from manyheads.authoring.release_exercises import Written
 from manyheads.cli import progress
 from manyheads.cli.release import _steps_shown, _still_to_fill, _sum_up
 from manyheads.course import Course

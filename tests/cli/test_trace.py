@@ -15,9 +15,9 @@ from manyheads.cli.app import app
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.errors import CourseFault
+from manyheads.student.choose_example import examples
+from manyheads.student.follow import Followed, follow
 from manyheads.submission import AttemptSource
-from manyheads.tools.calls import examples
-from manyheads.tools.follow import Followed, follow
 
 TINY = Path(__file__).parents[1] / "tiny_course"
 SCRIPT = "exercises/averages/01_running_mean.py"

@@ -13,7 +13,7 @@ from manyheads.box.process import ProcessBox
 from manyheads.cli.app import app
 from manyheads.cli.train import train
 from manyheads.errors import CourseFault
-from tests.tools.real import REPOSITORY, exercise_of, solution
+from tests.student.real import REPOSITORY, exercise_of, solution
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ID = "fused_qkv"
@@ -87,7 +87,7 @@ def test_without_matplotlib_there_is_no_picture_and_all_else(
     def missing() -> None:
         raise CourseFault("pictures need matplotlib. Next: pip install it")
 
-    monkeypatch.setattr("manyheads.report.matplotlib_needed.need_matplotlib", missing)
+    monkeypatch.setattr("manyheads.report.figures.need_matplotlib", missing)
     app(["train", ID, "--steps", "1"], standalone_mode=False)
     said = capsys.readouterr().out
     assert "No picture: pictures need matplotlib. Next: pip install it" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from manyheads.course.neighbours import with_neighbours
+from manyheads.course.model import with_neighbours
 
 
 def test_neighbours_are_those_that_are_imported_whether_directly_or_not(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from torch import nn
 from manyheads.box.worker.answers import Raised
 from manyheads.checks.implementation import Implementation
 from manyheads.checks.local import CachedRunner, LocalRecordingRunner, Replays
-from manyheads.diagnosis.causes import can_cause, learns_more
-from manyheads.diagnosis.proven import proven_by
+from manyheads.diagnosis.proofs import can_cause, learns_more, proven_by
 
 REACHED = {"unused": [{"use"}], "changed": [{"values", "argument"}, {"shape", "values", "argument"}]}
 

@@ -9,15 +9,7 @@ import torch
 from torch import Tensor
 
 from manyheads.checks.draw import Drawn
-from manyheads.diagnosis.columns import (
-    TensorColumns,
-    from_rows,
-    from_sizes,
-    narrow,
-    read_tensors,
-    to_rows,
-    to_sizes,
-)
+from manyheads.diagnosis.columns import TensorColumns, from_rows, from_sizes, narrow, read_tensors, to_rows, to_sizes
 
 NOISE = torch.randn(6, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 

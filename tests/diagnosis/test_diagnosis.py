@@ -10,7 +10,7 @@ from manyheads.diagnosis import load_bank
 from manyheads.diagnosis.fingerprint import fingerprint_of
 from manyheads.diagnosis.recording_file import current
 from manyheads.diagnosis.table import VALUES
-from manyheads.judge.grade import Judge, Settings
+from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.submission import AttemptSource
 
 RIGHT = "x.cumsum(0) / torch.arange(1, len(x) + 1, dtype=x.dtype)"

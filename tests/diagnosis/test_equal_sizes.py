@@ -8,7 +8,7 @@ import torch
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.recording import Exchange
+from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.equal_sizes import ask_where_sizes_are_equal
 
 REFERENCE = """

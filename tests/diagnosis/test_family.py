@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import CachedRunner, Replays
-from manyheads.checks.recording import Exchange
+from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.family import COMPARED, GRID, Family, to_fit
 
 Function = Callable[[Tensor], Tensor]

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from manyheads.box.worker.messages import Build, Call
 from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.recording import Exchange
-from manyheads.diagnosis.by_name import takes_another_order
-from manyheads.diagnosis.sizes import has_fixed_size
+from manyheads.checks.transcript import Exchange
+from manyheads.diagnosis.explain_parts import takes_another_order
+from manyheads.diagnosis.fixed_sizes import has_fixed_size
 
 
 def scaled(x: Tensor, by: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.recording import Exchange
+from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis.ranks import rank_of, works_for_another_rank
 
 

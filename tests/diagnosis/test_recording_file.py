@@ -12,11 +12,11 @@ import torch
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.messages import Call
 from manyheads.course import CourseError, load_course
+from manyheads.diagnosis.aspects import is_broken
 from manyheads.diagnosis.compared import compared
 from manyheads.diagnosis.fingerprint import FACETS, PLAIN, ReplyFingerprint, fingerprint_of
 from manyheads.diagnosis.recording import ASPECTS, Content, Fingerprints, RecordedMutant
 from manyheads.diagnosis.recording_file import FORMAT, loaded, read, save
-from manyheads.public.aspects import is_broken
 
 from .test_same_reply import OTHERS, REPLY
 

@@ -10,10 +10,10 @@ import torch
 from manyheads.box.worker.messages import Call
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LARGE, CachedRunner, LocalRecordingRunner, Replays
-from manyheads.checks.recording import Exchange
+from manyheads.checks.transcript import Exchange
 from manyheads.diagnosis import search
 from manyheads.diagnosis.bank import Bank, Mutant, Namespace
-from manyheads.diagnosis.pairs import members_of
+from manyheads.diagnosis.pair_candidates import members_of
 from manyheads.diagnosis.search import explain_values
 from manyheads.diagnosis.table import table_without_recording
 

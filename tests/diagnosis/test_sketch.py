@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from manyheads.box.worker.answers import Output, Raised, Reply
-from manyheads.diagnosis.sketch import Sketches, brief
+from manyheads.diagnosis.pair_answers import Sketches, brief
 
 FIRST, SECOND = torch.linspace(-1, 2, 12).view(3, 4), torch.linspace(0, 5, 3)
 

@@ -16,7 +16,7 @@ import pytest
 
 from manyheads.box.level import Box, Level, open_box
 from manyheads.course import Course, load_course
-from manyheads.judge.grade import Judge, Settings
+from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import write_result
 from manyheads.submission import find_submissions
 

@@ -8,7 +8,7 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
-from manyheads.judge.grade import Judge, Settings
+from manyheads.judge.grade_submission import Judge, Settings
 
 
 @pytest.fixture(scope="session")

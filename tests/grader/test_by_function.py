@@ -9,9 +9,9 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade import Judge
-from manyheads.public.attempt import check_source
+from manyheads.judge.grade_submission import Judge
 from manyheads.result import ExerciseResult
+from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 from tests.grader.changes import NO_SEARCH, Changes, changed
 

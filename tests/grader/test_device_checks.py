@@ -17,16 +17,13 @@ import torch
 
 from manyheads.box.worker.answers import Operations, Output, Reply
 from manyheads.box.worker.messages import Call
-from manyheads.checks.asserts import difference
+from manyheads.checks.asserts import TOLERANCES, difference
 from manyheads.checks.draw import Draw
-from manyheads.checks.failed import AttemptRaised, CheckFailed
 from manyheads.checks.implementation import Implementation, LocalRunner
-from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.mixed_precision import TOLERANCES
-from manyheads.checks.outcome import CheckOutcome
-from manyheads.checks.trusted import namespace_of, namespace_of_source
+from manyheads.checks.local import LocalRecordingRunner, namespace_of, namespace_of_source
+from manyheads.checks.outcome import AttemptRaised, CheckFailed, CheckOutcome
 from manyheads.course import Course, Exercise
-from manyheads.judge.check_run import CheckRun
+from manyheads.judge.hidden_checks import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
 
 MODULES = ["self_attention", "weight_split", "fused_qkv", "sdpa_equivalence"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manyheads.diagnosis.recording_file import read
-from manyheads.public.attempt import check_source
+from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 from tests.grader.changes import NO_SEARCH
 from tests.grader.test_where_code_stands import ABOVE, ATTEND, heads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyheads.course import Course
-from manyheads.judge.grade import Judge
+from manyheads.judge.grade_submission import Judge
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 from tests.grader.changes import Changes, changed

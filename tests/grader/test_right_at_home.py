@@ -9,7 +9,7 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.public.attempt import check_source
+from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 
 pytestmark = pytest.mark.journey  # some two hundred attempts

@@ -10,8 +10,8 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade import Judge
-from manyheads.public.attempt import check_source
+from manyheads.judge.grade_submission import Judge
+from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 
 EXERCISES = load_course(Path(__file__).parents[2]).exercises

@@ -9,9 +9,9 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.grade import Judge
-from manyheads.public.attempt import check_source
-from manyheads.report.functions import function_reports
+from manyheads.judge.grade_submission import Judge
+from manyheads.report.words import function_reports
+from manyheads.student.run_attempt import check_source
 from manyheads.submission import AttemptSource
 from manyheads.submission.notebook import read_notebook
 from tests.grader.changes import NO_SEARCH

@@ -22,8 +22,8 @@ from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.messages import Call, FollowUp, Returned
 from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.answer import answers_of
-from manyheads.checks.failed import CheckFailed
-from manyheads.judge.validate_reply import validate_reply
+from manyheads.checks.outcome import CheckFailed
+from manyheads.judge.attempt_runner import validate_reply
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.bin"))
 FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)

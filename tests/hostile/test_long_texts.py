@@ -10,25 +10,24 @@ from itertools import count
 import pytest
 
 from manyheads.box.worker.answers import Raised
+from manyheads.diagnosis.edit_candidates import LONGEST, LONGEST_LINES, MOST, candidates
+from manyheads.diagnosis.fixed_sizes import has_written_size, written_sizes
 from manyheads.diagnosis.guards import guards_of
-from manyheads.diagnosis.own_sizes import has_written_size, written_sizes
-from manyheads.judge.advice import advice, of_another_kind
-from manyheads.judge.did_you_mean import did_you_mean
-from manyheads.judge.functions import Seen, function_results
-from manyheads.lines.candidates import LONGEST, LONGEST_LINES, MOST, candidates
+from manyheads.judge.advice import advice, did_you_mean, of_another_kind
+from manyheads.judge.function_states import Seen, function_results, named_in
 from manyheads.submission import AttemptSource
 from manyheads.submission.notebook import CODE_LIMIT, without_engine
 from manyheads.submission.read import LINE_LIMIT
 from manyheads.submission.standing import where_it_is_written, where_it_stands
-from manyheads.submission.statements import statements_of, tree_of
 from manyheads.submission.unwritten import (
     is_beside_code,
     is_unwritten,
     left_over_raise,
+    statements_of,
+    tree_of,
     unwritten_methods,
     unwritten_names,
 )
-from manyheads.submission.uses import named_in
 
 MEMORY = 1500  # bytes for each character: parsing takes up to a thousand
 CALLS = 200  # of one attempt that are refused

@@ -13,8 +13,8 @@ from manyheads.box.level import Box
 from manyheads.box.worker.answers import Reply
 from manyheads.box.worker.limits import Limits
 from manyheads.box.worker.messages import Call
-from manyheads.checks.recording import Question
-from manyheads.judge.attempt import AttemptRunner
+from manyheads.checks.transcript import Question
+from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.submission import AttemptSource
 
 X = torch.tensor([1.0, 2.0], dtype=torch.float64)

@@ -12,7 +12,7 @@ import torch
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
 from manyheads.checks.outcome import FAILED_ITSELF, CheckOutcome
-from manyheads.judge.check_run import CheckRun
+from manyheads.judge.hidden_checks import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
 
 CHECKS = '''

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyheads.box.worker.answers import Raised
-from manyheads.judge.did_you_mean import did_you_mean
+from manyheads.judge.advice import did_you_mean
 
 SOURCE = """import torch
 import torch.nn.functional as F

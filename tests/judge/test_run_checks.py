@@ -14,9 +14,8 @@ import torch
 from manyheads.box.connection import AttemptEnded, End
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.recording import Exchange
-from manyheads.judge.check_run import CheckRun
-from manyheads.judge.collect import GraderFault
+from manyheads.checks.transcript import Exchange
+from manyheads.judge.hidden_checks import CheckRun, GraderFault
 from manyheads.judge.run_checks import HiddenChecks
 
 ROOT = str(Path(__file__).parents[2])
@@ -179,7 +178,7 @@ import torch
 from pathlib import Path
 from manyheads.checks.implementation import LocalRunner
 from manyheads.checks.local import LocalRecordingRunner
-from manyheads.judge.check_run import CheckRun
+from manyheads.judge.hidden_checks import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
 
 right = {"f": lambda: torch.tensor(7.0)}

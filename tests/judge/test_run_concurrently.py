@@ -15,8 +15,8 @@ from manyheads.box.worker.wire import LENGTH, encode
 from manyheads.checks.implementation import Implementation, LocalRunner
 from manyheads.checks.marks import Layer
 from manyheads.checks.outcome import CheckOutcome
-from manyheads.checks.recording import Exchange, Question
-from manyheads.judge.check_run import Check, CheckRun
+from manyheads.checks.transcript import Exchange, Question
+from manyheads.judge.hidden_checks import Check, CheckRun
 from manyheads.judge.memory import Memory
 from manyheads.judge.run_checks import run_checks
 from manyheads.judge.run_concurrently import run_concurrently

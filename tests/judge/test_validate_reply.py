@@ -8,7 +8,7 @@ import torch
 from manyheads.box.worker.answers import Output, Raised, Reply
 from manyheads.box.worker.form import OPAQUE, Form, misfit
 from manyheads.box.worker.messages import Call, FollowUp, Returned
-from manyheads.judge.validate_reply import validate_reply
+from manyheads.judge.attempt_runner import validate_reply
 
 PAIR = Form("tuple", ("y", "state"), (Form(), Form("opaque")))
 CALL = Call("f", returns=PAIR, then=(FollowUp((Returned(0, (1,)),)),))

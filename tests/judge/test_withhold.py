@@ -8,8 +8,8 @@ import torch
 from manyheads.box.worker.answers import Entry, ModuleFacts, Output, Reply
 from manyheads.box.worker.messages import Build, Call, StandIn
 from manyheads.checks.asserts import assert_finite, assert_shape
-from manyheads.checks.failed import CheckFailed
-from manyheads.checks.recording import Exchange
+from manyheads.checks.outcome import CheckFailed
+from manyheads.checks.transcript import Exchange
 from manyheads.judge.withhold import withhold
 
 X = torch.zeros(5, 7, 66)  # B, T, C = nh · hd = 6 · 11

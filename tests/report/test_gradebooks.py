@@ -9,8 +9,8 @@ import unicodedata
 
 import pytest
 
-from manyheads.report.class_list import ClassList
-from manyheads.report.export import FORMATS
+from manyheads.report.class_rows import ClassList
+from manyheads.report.exports import FORMATS
 from manyheads.result import ExerciseResult, Result
 from manyheads.submission.roster import Roster, Student
 

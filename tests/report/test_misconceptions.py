@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from manyheads.report.misconceptions import Ranked, ranked
+from manyheads.report.overview import Ranked, ranked
 from manyheads.result import Diagnosed, ExerciseResult, Result
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from manyheads.course import Course
 from manyheads.course.file import CourseFile
-from manyheads.report.next_steps import after_done, all_done, following, how_far
+from manyheads.report.ladder import after_done, all_done, following, how_far
 
 TRAIN = {"module": "Heads", "arguments": {"n_embd": "C"}}
 

@@ -13,17 +13,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from manyheads.ci.comment import Run, verdict
-from manyheads.ci.gpu_gate import why_not_on_a_gpu
-from manyheads.feedback.markdown import feedback_markdown, one_exercise
+from manyheads.platforms.grade_pull_request import why_not_on_a_gpu
+from manyheads.platforms.pull_request_texts import Run, verdict
 from manyheads.report.aggregate import class_view
-from manyheads.report.compare import compare
-from manyheads.report.compare_terminal import changes, summary
-from manyheads.report.export import FORMATS
-from manyheads.report.markdown import results_section
+from manyheads.report.changes import changes, compare, summary
+from manyheads.report.class_rows import row_of
+from manyheads.report.exports import FORMATS
+from manyheads.report.markdown import feedback_markdown, one_exercise, results_section
 from manyheads.report.overview import overviews
 from manyheads.report.pages import student_page, write_pages
-from manyheads.report.rows import row_of
 from manyheads.report.terminal import class_exercises, class_table, exercise_report
 from manyheads.result import CheckResult, ExerciseResult, Result, with_total
 

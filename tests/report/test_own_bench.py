@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from manyheads.report.own_bench import own_bench_report, times
-from manyheads.report.own_bench_picture import png
-from manyheads.tools.own_bench import MeasuredExercise, Point
-from tests.tools.real import course
+from manyheads.report.bench_tables import own_bench_report, times
+from manyheads.report.figures import own_bench_png
+from manyheads.student.measure_own import MeasuredExercise, Point
+from tests.student.real import course
 
 EXERCISE = next(each for each in course().exercises if each.bench and each.bench[0].measures == "time")
 TILED = next(each for each in course().exercises if each.bench and each.bench[0].measures == "memory")
@@ -73,7 +73,7 @@ def test_factors_have_the_digits_that_say_something() -> None:
 def test_the_plot_opens_and_is_not_blank(count: int) -> None:
     from matplotlib.image import imread
 
-    picture = imread(io.BytesIO(png("cpu: Some", [of_times()] * (count - 1) + [of_times("missing")])))
+    picture = imread(io.BytesIO(own_bench_png("cpu: Some", [of_times()] * (count - 1) + [of_times("missing")])))
     assert picture.shape[0] > 300
     assert picture.shape[1] > 600
     assert picture[..., :3].std() > 0.05

@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 
 from manyheads.errors import CourseFault
-from manyheads.report.file_names import file_stems
+from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
 from manyheads.report.terminal import exercise_report
 from manyheads.result import (
@@ -28,8 +28,8 @@ from manyheads.result import (
     read_results,
     write_result,
 )
+from manyheads.student.bands import compared
 from manyheads.submission import NotGraded
-from manyheads.tools.bands import compared
 
 HOSTILE = """</style><script>document.title='taken'</script><img src=x onerror=alert(1)> "' & {{ 7 * 7 }} &lt;"""
 NAMES = ("ada", "..", "a/b", "a\\b", "index.html", "O'Hara", "100%#?&;", "Ærøskøbing", "陳", "x" * 300, "é" * 120, ".x", " x", "-rf")  # fmt: skip

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from manyheads.report.file_names import file_stems
+from manyheads.report.labels import file_stems
 from manyheads.report.pages import write_pages
 from manyheads.result import Adjustment, Result
-from manyheads.tools.bands import compared
+from manyheads.student.bands import compared
 from tests.axe import SCHEMES, violations
 
 PHONE = 375

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.report.class_list import ClassList
-from manyheads.report.export import FORMATS, gradescope_files
+from manyheads.report.class_rows import ClassList
+from manyheads.report.exports import FORMATS, gradescope_files
 from manyheads.report.labels import Labels
 from manyheads.result import CheckResult, ExerciseResult, Outcome, Result
 from manyheads.submission.roster import Roster, Student

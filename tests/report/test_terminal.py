@@ -8,19 +8,11 @@ import pytest
 from rich.console import Console, RenderableType
 
 from manyheads.report.aggregate import class_view
+from manyheads.report.class_rows import row_of
 from manyheads.report.labels import Labels
-from manyheads.report.rows import row_of
 from manyheads.report.terminal import class_table, exercise_report, exercise_view
 from manyheads.report.words import points
-from manyheads.result import (
-    CheckResult,
-    Diagnosed,
-    ExerciseResult,
-    FunctionResult,
-    Outcome,
-    ProvedLine,
-    Result,
-)
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult, Outcome, ProvedLine, Result
 
 
 def text(rendered: RenderableType, width: int = 100) -> str:

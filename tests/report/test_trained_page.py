@@ -9,10 +9,9 @@ import torch
 
 from manyheads.course import load_course
 from manyheads.report.pages.trained import Trained, trained_page
-from manyheads.tools.bands import Band, Panel
-from manyheads.training.curve import Curve
-from manyheads.training.recorded import SENTENCE
-from manyheads.training.verdict import TrainingVerdict
+from manyheads.student.bands import Band, Panel
+from manyheads.student.recorded_training import SENTENCE, TrainingVerdict
+from manyheads.student.training_plan import Curve
 from tests.axe import SCHEMES, violations
 from tests.browser import Browser
 

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.local import LocalRecordingRunner
-from manyheads.checks.trusted import namespace_of
+from manyheads.checks.local import LocalRecordingRunner, namespace_of
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis.bank import load_bank
-from manyheads.judge.check_run import CheckRun
+from manyheads.judge.hidden_checks import CheckRun
 from manyheads.judge.run_checks import HiddenChecks
 from tests.second_device import NAME, start
 

@@ -10,7 +10,7 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise, load_course
 from manyheads.diagnosis import load_bank
-from manyheads.judge.grade import Judge, Settings
+from manyheads.judge.grade_submission import Judge, Settings
 from manyheads.result import ExerciseResult
 from manyheads.submission import AttemptSource
 

@@ -9,9 +9,9 @@ import pytest
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
-from manyheads.judge.attempt import AttemptRunner
-from manyheads.public.check import check_attempt
+from manyheads.judge.attempt_runner import AttemptRunner
 from manyheads.result import ExerciseResult
+from manyheads.student.check_attempt import check_attempt
 from manyheads.submission import AttemptSource
 from tests.structures.conftest import MUTANTS, STREAMS
 

@@ -9,8 +9,8 @@ import pytest
 
 from manyheads.box.level import Box
 from manyheads.course import Course, Exercise
-from manyheads.judge.grade import Judge, Settings
-from manyheads.judge.lines import GRADED
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.judge.prove_line import GRADED
 from manyheads.submission import AttemptSource
 from tests.structures.conftest import MUTANTS, STREAMS, Graded
 

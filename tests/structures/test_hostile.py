@@ -8,7 +8,7 @@ import torch
 from manyheads.box.worker.answers import Output, Reply
 from manyheads.box.worker.messages import Call
 from manyheads.checks.answer import Answer
-from manyheads.checks.failed import CheckFailed
+from manyheads.checks.outcome import CheckFailed
 from manyheads.checks.sanitize import kind_name
 from tests.structures.conftest import Graded
 

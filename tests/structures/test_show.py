@@ -10,14 +10,13 @@ from manyheads.box.level import Box
 from manyheads.box.worker.answers import Traced
 from manyheads.course import Course, Exercise
 from manyheads.diagnosis.recording_file import read
+from manyheads.student.bands import summary
+from manyheads.student.choose_example import examples
+from manyheads.student.example import Example
+from manyheads.student.explain_trace import Explained, explained
+from manyheads.student.follow import Source, follow
+from manyheads.student.plot_content import bands
 from manyheads.submission import AttemptSource
-from manyheads.tools.bands import summary
-from manyheads.tools.calls import examples
-from manyheads.tools.example import Example
-from manyheads.tools.follow import follow
-from manyheads.tools.plot import bands
-from manyheads.tools.source import Source
-from manyheads.tools.trace import Explained, explained
 
 Shown = list[tuple[Example, Traced, Explained]]
 

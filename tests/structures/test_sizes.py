@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from manyheads.checks.implementation import LocalRunner
-from manyheads.checks.trusted import namespace_of
+from manyheads.checks.local import namespace_of
 from manyheads.course import Exercise
 from manyheads.diagnosis.recording_file import read
 from manyheads.diagnosis.resize import layouts, sizes_of

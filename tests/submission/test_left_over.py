@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.course import Course, load_course
 from manyheads.submission import find_submissions, read_not_graded, write_not_graded
-from manyheads.submission.not_graded import NotGraded
+from manyheads.submission.left_over import NotGraded
 
 COLLECT = "Next: course collect "
 Hand = Callable[..., dict[str, str]]

@@ -183,7 +183,7 @@ def test_remarks_however_long_do_not_keep_a_script_from_losing_its_visible_check
 def test_cells_of_many_magics_are_not_parsed_once_for_each(monkeypatch: pytest.MonkeyPatch, cells: list[str]) -> None:
     looked_at: list[int] = []
     monkeypatch.setattr(
-        "manyheads.submission.magics.parsed", lambda text: (looked_at.append(len(text)), ast.parse(text))[1]
+        "manyheads.submission.notebook.parsed", lambda text: (looked_at.append(len(text)), ast.parse(text))[1]
     )
     assert read_notebook(notebook(*cells)).cells
     assert sum(looked_at) < 4 * sum(map(len, cells))

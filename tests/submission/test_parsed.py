@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from manyheads.submission import parsed as place
-from manyheads.submission.parsed import parsed
+from manyheads.submission import source_text as place
+from manyheads.submission.source_text import parsed
 
 
 def test_who_loses_a_race_of_two_parsers_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 
-from manyheads.authoring.bundle import bundle
-from manyheads.authoring.hand_over import hand_over
+from manyheads.authoring.class_repository import bundle, hand_over
 from manyheads.course import load_course
 from tests.copies import copy_course
 from tests.workflows.hosted.actions import ACTIONS

@@ -8,7 +8,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from manyheads.ci.comment import MARK
+from manyheads.platforms.pull_request_texts import MARK
 from tests.workflows.hosted.records import JobRun, StepRun
 from tests.workflows.school import DEVICE, KEY, NOTEBOOK, REPOSITORY, RIGHT, SCRIPT, TINY, WORKFLOW, WRONG, School, git
 
@@ -254,7 +254,7 @@ def test_a_repository_where_grading_is_not_on_does_nothing(school: School) -> No
     assert school.service.requests == []
 
 
-@pytest.mark.soak  # tests/ci/test_report.py has it without the runner
+@pytest.mark.soak  # tests/platforms/test_report_pull_request.py has it without the runner
 def test_an_older_commit_that_is_graded_again_leaves_the_comment_to_the_newest(school: School) -> None:
     right = school.pull_request(1, {SCRIPT: RIGHT})
     school.run(school.pull_request(1, {SCRIPT: WRONG}))

@@ -18,13 +18,13 @@ class _Words(Template):
 
 
 def filled(folder: str, words: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """The files of one folder of templates by their paths, with these words filled in."""
+    """Yield the files of one folder of templates by their paths, with these words filled in."""
     for name, content in as_they_are(folder):
         yield name, _Words(content.decode("utf-8")).substitute(words).encode()
 
 
 def as_they_are(folder: str) -> Iterator[tuple[str, bytes]]:
-    """The files of one folder of templates by their paths."""
+    """Yield the files of one folder of templates by their paths."""
     for path in sorted((HERE / folder).rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             parts = (

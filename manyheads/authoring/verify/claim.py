@@ -1,8 +1,21 @@
-"""A claim about a course, with its figures."""
+"""A claim about a course with its figures, and the trial of trusted code that claims ask."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...checks.local import LocalRecordingRunner, namespace_of
+from ...checks.outcome import CheckOutcome
+from ...course import Exercise
+from ...diagnosis import Bank, diagnose
+from ...judge.catalogue import Catalogue
+from ...judge.grade_submission import REMEMBERED
+from ...judge.memory import Memory, RememberingRunner
+from ...result import Diagnosed
+from ..release_steps import INPUTS
+
+# A claim about a course, with its figures.
 
 SECRET = b"verify"  # used in place of the course's secret, so that a claim gives the same result on every machine
 SHOWN = 10  # how many failures of a claim are listed
@@ -41,3 +54,49 @@ class Claim:
             return []
         more = len(self.failures) - SHOWN
         return [*self.failures[:SHOWN], *([f"and {more} more"] if more > 0 else []), f"Next: {self.next}"]
+
+
+# A trial of trusted code: its checks and its diagnosis, and what claims ask of them.
+
+Namespace = Mapping[str, object]
+Trial = Callable[[Namespace], tuple[Sequence[CheckOutcome], Sequence[Diagnosed]]]
+Behaviour = tuple[tuple[str, str, str], ...]
+
+
+class TrialRun:
+    """Runs the checks and the diagnosis on trusted code."""
+
+    def __init__(self, catalogue: Catalogue, exercise: Exercise, bank: Bank) -> None:
+        self._catalogue, self._exercise, self._bank = catalogue, exercise, bank
+        # All trials are asked the same calls: what the reference and the mutants answer to them is remembered.
+        self._memory = Memory(REMEMBERED)
+        self._reference = RememberingRunner(namespace_of(exercise.solution), only_values=True, memory=self._memory)
+        self._table = catalogue.tables.of(exercise)
+
+    def run(self, namespace: Namespace) -> tuple[list[CheckOutcome], tuple[Diagnosed, ...]]:
+        """Return the outcomes of the checks, and the names."""
+        subject = LocalRecordingRunner(namespace)
+        outcomes = self._catalogue.run(self._exercise, subject, self._reference, INPUTS, self._exercise.id)
+        for call in self._table.calls:
+            self._memory.hold_as_it_is(call)
+        found = diagnose(
+            self._bank,
+            lambda: self._table,
+            subject,
+            self._reference,
+            outcomes,
+            [replace(exchange, call=self._memory.hold(exchange.call)) for exchange in subject.transcript],
+            replays=self._memory.replays,
+            checks_failed_by=lambda: self._catalogue.tables.checks_failed_by(self._exercise),
+        )
+        return outcomes, found.named
+
+
+def behaviour_of(outcomes: Sequence[CheckOutcome]) -> Behaviour:
+    """Return how the checks ended, and with which evidence."""
+    return tuple((o.id, o.outcome, o.evidence) for o in outcomes)
+
+
+def is_first(id_: str, diagnosis: Sequence[Diagnosed]) -> bool:
+    """Return whether the misconception is named first, or may stand in place of the first."""
+    return bool(diagnosis) and id_ in (diagnosis[0].id, *diagnosis[0].alternatives)

@@ -11,21 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...batch.orphan import end_with_parent
 from ...box.level import open_box
 from ...box.names import Level
 from ...course import Course, Exercise, load_course
 from ...judge.catalogue import Catalogue
+from ...judge.process_ties import end_with_parent
 from ..files import Released
-from ..release import released_files
+from ..release_exercises import released_files
 from ..workers import ended_at_once
-from .attempts import verify_attempts, verify_watched
+from .attempt_claims import verify_attempts, verify_watched
+from .bank_claims import verify_mutants
 from .claim import Claim
-from .empty import verify_empty
-from .lines import all_lines, verify_lines
-from .mutants import verify_mutants
-from .silent import verify_silent
-from .structure import POINTS, verify_structure
+from .file_claims import POINTS, verify_structure
+from .form_claims import verify_empty, verify_silent
+from .line_claims import all_lines, verify_lines
 
 __all__ = ["Claim", "VerifyEffort", "verify_course"]
 

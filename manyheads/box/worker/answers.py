@@ -41,8 +41,9 @@ class Raised:
 
 @dataclass(frozen=True)
 class Output:
-    """What one run returned, or one step of it at one leaf of its form. `tensor` is None unless it is a plain dense tensor
-    or a number.
+    """What one run returned, or one step of it at one leaf of its form.
+
+    `tensor` is None unless it is a plain dense tensor or a number.
     """
 
     kind: str  # "tensor", or the type's name; OPAQUE; or what `form.misfit` says of another structure
@@ -170,5 +171,5 @@ class Traced:
 
 @cache
 def dtype_name(dtype: torch.dtype) -> str:
-    """ "float32" for torch.float32."""
+    """Return the name of a dtype: "float32" for torch.float32."""
     return str(dtype).removeprefix("torch.")

@@ -12,15 +12,40 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from . import wire
-from .answers import STOPPED_LIMIT, Reply, Traced
+from .answers import PRINTED_LIMIT, STOPPED_LIMIT, Reply, Traced
 from .execute import execute, raised_by
 from .measuring import measure
 from .messages import Batch, Call, Load, Measure, Part, TraceCall
-from .printed import redirected
 from .program import Program, lines_of
+from .text import plain
 from .tracing import trace
 from .training import Trainer
 from .training_messages import Training
+
+# What an attempt prints, the first characters of it.
+
+
+class Printed(io.TextIOBase):
+    """`with contextlib.redirect_stdout(Printed()) as printed: ...`, then `printed.text`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+
+    def writable(self) -> bool:
+        """Return that it can be written to."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep what there is room for."""
+        self.text += plain(text, PRINTED_LIMIT - len(self.text))
+        return len(text)
+
+
+def redirected(prints: bool) -> contextlib.AbstractContextManager[Printed | None]:
+    """Return a context that collects what is printed; one that does nothing where nobody asks."""
+    return contextlib.redirect_stdout(Printed()) if prints else contextlib.nullcontext()
+
 
 MODULE = "attempt"  # the name under which the student's module stands in sys.modules
 
@@ -46,7 +71,7 @@ class _Attempt:
         self._trainer = Trainer()
 
     def answer(self, message: object) -> bytes:
-        """The answer to one message. Raises TypeError for anything that is not a message for an attempt."""
+        """Return the answer to one message. Raises TypeError for anything that is not a message for an attempt."""
         reply: Reply | Traced
         if isinstance(message, Load):
             self._name = message.name
@@ -97,7 +122,7 @@ def import_source(load: Load) -> tuple[Program | None, Mapping[str, object], Rep
 
 
 def _nothing(*args: object, **kwargs: object) -> None:
-    """What a notebook's own names do here: there is no shell to ask, and nobody to look."""
+    """Do nothing in place of a notebook's own names: there is no shell to ask, and nobody to look."""
 
 
 def silence() -> None:
@@ -123,7 +148,7 @@ def hide_descriptors(*descriptors: int) -> tuple[int, ...]:
 
 
 def _outside(descriptor: int, first: int, after: int) -> int:
-    """The descriptor, or a copy of it whose number is not in this range."""
+    """Return the descriptor, or a copy of it whose number is not in this range."""
     while first <= descriptor < after:
         descriptor = os.dup(descriptor)
     return descriptor

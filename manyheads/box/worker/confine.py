@@ -8,13 +8,105 @@ before student code. Source: unshare(2), user_namespaces(7), capabilities(7).
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import struct
 
-from . import procfs, seccomp
+from . import seccomp
 from .limits import CUDA, Limits
-from .mounts import BIND, NO_DEV, NO_EXEC, NO_SUID, PRIVATE, READ_ONLY, RECURSIVE, REMOUNT, check, libc, mount
 from .rlimits import apply_rlimits
+
+# mount(2) and umount2(2), as the worker needs them. They raise OSError.
+
+READ_ONLY, NO_SUID, NO_DEV, NO_EXEC, REMOUNT, BIND, MOVE, RECURSIVE, PRIVATE = (
+    1, 2, 4, 8, 0x20, 0x1000, 0x2000, 0x4000, 1 << 18,
+)  # fmt: skip
+_DETACH = 2
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """Call the kernel's mount, number 2 of its manual. Raises OSError."""
+    arguments = [None if a is None else a.encode() for a in (source, target, kind)]
+    data = None if options is None else options.encode()
+    check(libc.mount(*arguments, ctypes.c_ulong(flags), data), f"mount on {target}")
+
+
+def unmount(target: str) -> None:
+    """umount2(2) with MNT_DETACH: the path is free now, open files keep the mount alive."""
+    check(libc.umount2(target.encode(), _DETACH), f"umount {target}")
+
+
+def check(result: int, what: str) -> None:
+    """Raise OSError with errno unless the result is 0."""
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+# The part of /proc that a GPU's driver reads. An attempt on the CPU gets an empty /proc.
+#
+# CUDA starts only if it may write `/proc/self/task/<tid>/comm` (driver 570 and newer fail with error 304 otherwise).
+# The other paths are those that libcuda.so.1 contains and those that libnvidia-container mounts. An attempt sees only
+# itself, in a procfs of its own PID namespace: not even the processes that it starts.
+
+OWN = "1"  # an attempt is PID 1 of its namespace
+_READ = (
+    "cpuinfo", "meminfo", "devices", "modules", "sys/vm/mmap_min_addr", "sys/vm/overcommit_memory",
+    "driver/nvidia/version", "driver/nvidia/registry", "driver/nvidia/gpus", "driver/nvidia/capabilities",
+    "driver/nvidia-uvm", "driver/nvidia-caps",
+)  # fmt: skip
+_PARAMETERS = "driver/nvidia/params"
+_QUIET = NO_SUID | NO_DEV | NO_EXEC
+
+
+def mount_reduced_proc() -> bool:
+    """Mount it over /proc. Returns False if this kernel does not allow that.
+
+    Call it in PID 1 of a PID namespace, with CAP_SYS_ADMIN in the user namespace that made it: before the attempt enters a
+    user namespace of its own, in which these mounts are locked.
+    """
+    check(libc.unshare(_NEW_NS), "unshare")
+    mount("none", "/", None, RECURSIVE | PRIVATE)
+    mount("tmpfs", "/tmp", "tmpfs", NO_SUID | NO_DEV, "size=1m,mode=0700")
+    os.makedirs("/tmp/own")
+    os.makedirs("/tmp/proc")
+    try:
+        mount("proc", "/tmp/own", "proc", _QUIET)
+        mount("tmpfs", "/tmp/proc", "tmpfs", _QUIET, "size=64k,nr_inodes=64,mode=0755")
+        _fill("/tmp/proc", "/tmp/own")
+        mount("none", "/tmp/proc", None, REMOUNT | BIND | READ_ONLY | _QUIET)
+        unmount("/tmp/own")  # the bind mounts from it stay
+        mount("/tmp/proc", "/proc", None, MOVE)
+    except OSError:
+        return False
+    return True
+
+
+def _fill(folder: str, own: str) -> None:
+    _bind(f"{own}/{OWN}", f"{folder}/{OWN}")
+    os.symlink(OWN, f"{folder}/self")
+    for name in _READ:
+        with contextlib.suppress(OSError):  # not every kernel and driver has all of them
+            _bind(f"/proc/{name}", f"{folder}/{name}")
+            mount("none", f"{folder}/{name}", None, REMOUNT | BIND | READ_ONLY | _QUIET)
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{_PARAMETERS}") as file:
+            text = file.read()
+        with open(f"{folder}/{_PARAMETERS}", "w") as file:  # the driver must not try to change device files
+            file.write(text.replace("ModifyDeviceFiles: 1", "ModifyDeviceFiles: 0"))
+
+
+def _bind(source: str, target: str) -> None:
+    if os.path.isdir(source):
+        os.makedirs(target)
+    else:
+        os.stat(source)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        open(target, "w").close()
+    mount(source, target, None, BIND)
+
 
 _NEW_NS, _NEW_UTS, _NEW_IPC, _NEW_USER, _NEW_PID, _NEW_NET = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
@@ -63,7 +155,7 @@ def enter_namespaces(limits: Limits) -> None:
 
     On a GPU, /proc holds the part that the driver reads.
     """
-    empty = limits.device != CUDA or not procfs.mount_reduced_proc()
+    empty = limits.device != CUDA or not mount_reduced_proc()
     uid, gid = os.geteuid(), os.getegid()
     check(libc.unshare(_NEW_USER | _NEW_NS | _NEW_IPC | _NEW_UTS | _NEW_NET), "unshare")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):

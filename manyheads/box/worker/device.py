@@ -14,7 +14,7 @@ from .messages import Call, StandIn
 
 
 def on_its_device(call: Call) -> Call:
-    """The call with its tensors moved to its device. Modules are moved when they are built, meta tensors never."""
+    """Return the call with its tensors moved to its device. Modules are moved when they are built, meta tensors never."""
     where = call.device
     if where is None:
         return call

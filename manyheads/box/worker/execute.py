@@ -10,17 +10,84 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from .answers import ModuleFacts, Output, Raised, Reply
 from .device import Peak, autocast, on_its_device
-from .gradients import gradients_of
 from .messages import Build, Call, FollowUp, StandIn
 from .modules import Built, build_module, lookup, plain_argument
 from .op_monitor import OpMonitor
-from .planted import Planted
 from .steps import Run, run_steps
 from .text import plain, type_name
+
+# Gradients of what a call returned, as a check asks for them.
+
+
+def gradients_of(
+    pairs: Sequence[tuple[object, Tensor | None]], wanted: Mapping[str, Tensor], second: bool
+) -> dict[str, Tensor | None]:
+    """Return the gradients of the sum of (output * cotangent).sum() for each of these tensors, None where none arrives.
+
+    Empty where an output with a cotangent is no tensor of its shape.
+
+    Args:
+        pairs: outputs, each with its cotangent.
+        wanted: by their names in the reply.
+        second: also the gradients of the sum of squares of the arguments' gradients.
+    """
+    asked = [(output, cotangent) for output, cotangent in pairs if cotangent is not None]
+    if not asked or not all(isinstance(o, Tensor) and o.shape == cotangent.shape for o, cotangent in asked):
+        return {}
+    reached = [(o, cotangent) for o, cotangent in asked if isinstance(o, Tensor) and o.requires_grad]
+    if not reached:
+        return dict.fromkeys(wanted)
+    # grad() of a scalar: with grad_outputs torch imports sympy, which costs 180 ms in every fresh process.
+    sums = [(output * cotangent.to(output.dtype)).sum() for output, cotangent in reached]
+    total = sums[0] if len(sums) == 1 else torch.stack(sums).sum()
+    found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True, create_graph=second)
+    gradients: dict[str, Tensor | None] = dict(zip(wanted, found, strict=True))
+    if second:
+        of_args = {name: g for name, g in gradients.items() if name.startswith("args.") and g is not None}
+        squares = torch.stack([(g * g).sum() for g in of_args.values()]).sum()
+        twice = torch.autograd.grad(squares, [wanted[name] for name in of_args], allow_unused=True)
+        gradients.update({f"second.{name}": g for name, g in zip(of_args, twice, strict=True)})
+    return {name: None if g is None else g.detach().cpu() for name, g in gradients.items()}
+
+
+# Add a known difference to the result of PyTorch's fused attention: another at every position, and dependent on it.
+#
+# An attempt that compares fused attention with a written-out path must report exactly this difference. An attempt that
+# guesses a rounding error, looks at one sequence only, or computes with another input reports another number.
+
+_STEP = (
+    0.6180339887498949  # the fraction of the golden ratio: its multiples modulo 1 are evenly spread, and none repeats
+)
+_BESIDE = 0.05  # the share of the amount that all other positions get
+
+
+class Planted(TorchFunctionMode):
+    """While this mode is on, the result of F.scaled_dot_product_attention is changed at every position.
+
+    amount: added at one position, multiplied by one to three depending on the result there; elsewhere a small share of it.
+    place: that position, from 0 (the first number of the result) to below 1 (the last).
+    """
+
+    def __init__(self, amount: float, place: float) -> None:
+        super().__init__()
+        self._amount, self._place = amount, place
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        count = out.numel() if func is F.scaled_dot_product_attention and isinstance(out, Tensor) else 0
+        if not count:
+            return out
+        share = _BESIDE * ((torch.arange(count, dtype=torch.float64) * _STEP) % 1.0 - 0.5)
+        share[int(self._place * count)] = 1.0
+        share = share.view(out.shape).to(out.device, out.dtype)
+        return out + self._amount * share * (2 + torch.tanh(out))
+
 
 MESSAGE_LIMIT = 2000  # characters of an exception's message that are sent
 BASES_LIMIT = 50  # classes of an exception that are sent
@@ -145,7 +212,7 @@ def _bound(subject: Any, step: FollowUp) -> FollowUp:
 
 
 def _prepared(namespace: Mapping[str, object], step: FollowUp, call: Call, built: list[Built]) -> FollowUp:
-    """The step with what the attempt receives."""
+    """Return the step with what the attempt receives."""
     return step.map(lambda value: _argument(namespace, value, call, built))
 
 
@@ -163,7 +230,7 @@ def _argument(namespace: Mapping[str, object], value: object, call: Call, built:
 
 
 def _changed(call: Call, steps: Sequence[FollowUp]) -> tuple[str, ...]:
-    """The names of the arguments that the attempt changed in place."""
+    """Return the names of the arguments that the attempt changed in place."""
     given = call.with_steps(tuple(steps)).arguments
     changed = []
     for name, sent in call.arguments.items():
@@ -188,7 +255,7 @@ def _identical(a: Tensor, b: Tensor) -> bool:
 def _gradients(
     run: Run, call: Call, steps: Sequence[FollowUp], built: Sequence[Built], monitor: OpMonitor | None
 ) -> dict[str, Tensor | None]:
-    """The gradients of every argument and every parameter."""
+    """Return the gradients of every argument and every parameter."""
     leaves = run.leaves()
     if monitor:
         for leaf in leaves:

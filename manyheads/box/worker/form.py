@@ -17,9 +17,11 @@ _MISFIT = re.compile(r"in place of ([0-9]{1,2}): (.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Form:
-    """kind: "tensor" is one tensor, number or None; "opaque" is whatever the attempt likes: it can be handed to a later
-    call, and nobody looks at it. The others have parts: "tuple" (a list will do), "dict" (by its keys) and "fields" (a
-    dataclass, by its fields). names: of the parts; empty where a tuple's have none.
+    """kind.
+
+    "tensor" is one tensor, number or None; "opaque" is whatever the attempt likes: it can be handed to a later call, and
+    nobody looks at it. The others have parts: "tuple" (a list will do), "dict" (by its keys) and "fields" (a dataclass,
+    by its fields). names: of the parts; empty where a tuple's have none.
     """
 
     kind: Literal["tensor", "opaque", "tuple", "dict", "fields"] = "tensor"
@@ -37,18 +39,18 @@ class Form:
         return 1 if self.is_leaf else sum(part.count for part in self.parts)
 
     def leaves(self, path: Path = ()) -> Iterator[tuple[Path, Form]]:
-        """Every leaf, with its path."""
+        """Yield every leaf, with its path."""
         if self.is_leaf:
             yield path, self
         for place, part in enumerate(self.parts):
             yield from part.leaves((*path, place))
 
     def at(self, path: Path) -> Form:
-        """The form of the part at this path."""
+        """Return the form of the part at this path."""
         return self if not path else self.parts[path[0]].at(path[1:])
 
     def place(self, key: int | str) -> int:
-        """The place of the part with this name or index. Raises IndexError for an index, KeyError for a name."""
+        """Return the place of the part with this name or index. Raises IndexError for an index, KeyError for a name."""
         if isinstance(key, str):
             if key not in self.names:
                 raise KeyError(f"there is no part {key!r}: the parts are {', '.join(self.names) or 'without names'}")
@@ -56,7 +58,7 @@ class Form:
         return range(len(self.parts))[key]
 
     def label(self, path: Path, whole: str = "the output") -> str:
-        """What a student calls this part: "stats.mean", "the output[1]"."""
+        """Return what a student calls this part: "stats.mean", "the output[1]"."""
         form, said = self, whole
         for place in path:
             name = form.names[place] if form.names else ""
@@ -70,11 +72,11 @@ ONE = Form()  # one tensor: what every function returns of which course.yaml say
 
 
 def misfit(depth: int, came: str) -> str:
-    """The kind of an output that is missing, for `came` stands in place of the structure at this depth of its path."""
+    """Return the kind of an output that is missing, for `came` stands in place of the structure at this depth of its path."""
     return f"in place of {depth}: {came}"
 
 
 def read_misfit(kind: str) -> tuple[int, str] | None:
-    """The depth and what came; None where the kind says no such thing."""
+    """Return the depth and what came; None where the kind says no such thing."""
     found = _MISFIT.fullmatch(kind)
     return None if found is None else (int(found[1]), found[2])

@@ -30,7 +30,7 @@ class Limits:
     device: str = "cpu"
 
     def on(self, device: str) -> Limits:
-        """These limits for attempts on this device, with CUDA's own needs added."""
+        """Return these limits for attempts on this device, with CUDA's own needs added."""
         if device != CUDA:
             return self
         return dataclasses.replace(

@@ -3,21 +3,50 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from .answers import Output, Raised, Reply
 from .device import Peak, on_its_device
 from .execute import raised_by
-from .live_tensors import LiveTensors
 from .messages import Build, Measure
 from .modules import build_module, lookup
+from .op_monitor import Watching, is_dense
 from .steps import handed_on, run_steps
 from .structure import fits
 from .tensor_info import tensors_in
+
+# Count the bytes of the tensors that are alive at once while code runs. The same code has the same count every time.
+
+
+class LiveTensors(Watching):
+    """`with LiveTensors(given) as live: …` and then `live.peak`.
+
+    What operations make counts from when it is made until nothing refers to its memory any more; views have none of their
+    own. Left out: `given`, which was there before, what an operation needs only while it runs, and memory that is not torch's.
+    """
+
+    def __init__(self, given: Iterable[Tensor] = ()) -> None:
+        super().__init__()
+        self._given = [tensor.untyped_storage() for tensor in given]  # kept, so that no new memory has the same address
+        self._known = {storage._cdata for storage in self._given}
+        self._alive: dict[int, tuple[StorageWeakRef, int]] = {}
+        self.peak = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self._alive = {key: entry for key, entry in self._alive.items() if not entry[0].expired()}
+        for tensor in filter(is_dense, tensors_in(out)):
+            storage = tensor.untyped_storage()
+            if storage._cdata not in self._known and storage._cdata not in self._alive:
+                self._alive[storage._cdata] = StorageWeakRef(storage), storage.nbytes()
+        self.peak = max(self.peak, sum(size for _, size in self._alive.values()))
+        return out
 
 
 def measure(namespace: Mapping[str, object], message: Measure, source: str) -> Reply:
@@ -46,7 +75,7 @@ def _subject(namespace: Mapping[str, object], wanted: str | Build) -> Callable[.
 
 
 def _times(run: Callable[[], object], message: Measure) -> Tensor:
-    """(runs,): ms."""
+    """Return (runs,): ms."""
     _timed(run)  # warms up
     times: list[float] = []
     while len(times) < message.fewest or (len(times) < message.most and sum(times) < message.enough):
@@ -69,7 +98,7 @@ def _wait() -> None:
 
 
 def _peak(run: Callable[[], object], *known: object) -> Tensor:
-    """The most bytes at once: of the device's allocator, or of the tensors on the CPU."""
+    """Return the most bytes at once: of the device's allocator, or of the tensors on the CPU."""
     with Peak() as peak, LiveTensors(tensors_in(list(known))) as live:
         run()
     return torch.tensor(float(live.peak if peak.bytes is None else peak.bytes), dtype=torch.float64)

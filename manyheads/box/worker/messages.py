@@ -107,7 +107,7 @@ class FollowUp:
     training: bool | None = None
 
     def map(self, change: Callable[[Any], Any]) -> FollowUp:
-        """The same step with every argument changed in this way."""
+        """Return the same step with every argument changed in this way."""
         kwargs = {name: change(value) for name, value in self.kwargs.items()}
         return replace(self, args=tuple(map(change, self.args)), kwargs=kwargs)
 
@@ -186,11 +186,11 @@ class Call:
         return self.cotangent if isinstance(self.cotangent, tuple) else (self.cotangent,)
 
     def map(self, change: Callable[[Any], Any]) -> Call:
-        """The same call with every argument of every step changed in this way."""
+        """Return the same call with every argument of every step changed in this way."""
         return self.with_steps(tuple(step.map(change) for step in self.steps))
 
     def with_steps(self, steps: tuple[FollowUp, ...]) -> Call:
-        """The same call with other steps."""
+        """Return the same call with other steps."""
         return replace(self, args=steps[0].args, kwargs=steps[0].kwargs, then=steps[1:])
 
 

@@ -4,15 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .alike import are_alike
 from .answers import Entry, ModuleFacts, dtype_name
 from .messages import Build, DeviceArgument, Entries, StandIn
 from .text import NAME_LIMIT, plain, type_name
+
+# Whether a module differs from its twin in nothing that it computes but its weights: the same code, and the same
+# content.
+#
+# Such modules compute the same function of their weights. Objects that cannot be compared, for example of a class that
+# the student wrote, count as different; of a dataclass the fields are compared.
+
+_PLAIN = (bool, int, float, str, bytes, type(None), set, frozenset, torch.dtype, torch.device)
+
+
+class _Empty(nn.Module):
+    """With what every class has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+def are_alike(module: nn.Module, twin: nn.Module) -> bool:
+    """Return whether a module differs from its twin in nothing that it computes but its weights.
+
+    Its parameters may hold other numbers, its mode may be another, and it may have attributes that neither the twin nor their
+    class has. It may be of a class of its own, below the twin's, that adds no more than an `__init__`.
+    """
+    there = _content(twin)
+    mine = {name: value for name, value in _content(module).items() if name in there or hasattr(type(module), name)}
+    try:
+        return _adds_nothing(type(module), type(twin)) and _same(mine, there)
+    except RecursionError:  # an object that contains itself
+        return False
+
+
+def _adds_nothing(kind: type, base: type) -> bool:
+    own = kind.__mro__[: kind.__mro__.index(base)] if issubclass(kind, base) else (object,)
+    return all(vars(each).keys() <= vars(_Empty).keys() for each in own)
+
+
+def _content(module: nn.Module) -> dict[str, object]:
+    return {name: value for name, value in vars(module).items() if name != "training"}
+
+
+def _same(a: object, b: object) -> bool:
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, nn.Module) and isinstance(b, nn.Module):
+        return _same(_content(a), _content(b))
+    if is_dataclass(a) and hasattr(a, "__dict__"):
+        return _same(vars(a), vars(b))
+    if isinstance(a, nn.Parameter) and isinstance(b, nn.Parameter):
+        return (a.shape, a.dtype, a.device, a.requires_grad) == (b.shape, b.dtype, b.device, b.requires_grad)
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device) and torch.equal(a, b)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, _PLAIN):
+        return a == b
+    return a is b  # a function or a class
+
 
 LARGEST = 2**63  # of a whole number that is reported: no tensor holds a larger one
 PLAIN_LIMIT = 64  # unregistered tensors that are reported
@@ -29,7 +88,7 @@ class Built:
         self._before = {name: p.detach().clone() for name, p in copied if p.device.type != "meta"}
 
     def facts(self) -> ModuleFacts:
-        """The state of the module now."""
+        """Return the state of the module now."""
         now = dict(self.module.named_parameters())
         return ModuleFacts(
             parameters={name: _entry(p) for name, p in now.items()},
@@ -44,7 +103,7 @@ class Built:
 
 
 def _has_changed(was: Tensor, now: Tensor) -> bool:
-    """Whether the numbers or their dtype are others: torch.equal compares numbers alone, also of two dtypes."""
+    """Return whether the numbers or their dtype are others: torch.equal compares numbers alone, also of two dtypes."""
     return was.dtype != now.dtype or not torch.equal(was, now)
 
 
@@ -78,7 +137,7 @@ def _make(namespace: Mapping[str, object], build: Build) -> nn.Module:
 
 
 def _adder(attribute: str, value: Tensor) -> Callable[..., object]:
-    """A forward hook that adds the value to the output while the module's attribute of this name is true."""
+    """Return a forward hook that adds the value to the output while the module's attribute of this name is true."""
 
     def add(module: nn.Module, args: object, out: object) -> object:
         return out + value.to(out) if isinstance(out, Tensor) and getattr(module, attribute, False) else out
@@ -87,7 +146,7 @@ def _adder(attribute: str, value: Tensor) -> Callable[..., object]:
 
 
 def lookup(namespace: Mapping[str, object], name: str) -> Callable[..., object]:
-    """The attempt's function or class of that name. Raises AttributeError if there is none."""
+    """Return the attempt's function or class of that name. Raises AttributeError if there is none."""
     found = namespace.get(name)
     if not callable(found):
         raise AttributeError(f"{name} is not defined in this file")
@@ -139,12 +198,12 @@ def _load(module: nn.Module, state: Mapping[str, Tensor | Entries]) -> tuple[str
 
 
 def at_most_two_values(tensor: Tensor) -> bool:
-    """Whether the tensor has at most two distinct values (ones; zeros and ones), and so is not a random weight."""
+    """Return whether the tensor has at most two distinct values (ones; zeros and ones), and so is not a random weight."""
     return not tensor.numel() or bool(((tensor == tensor.min()) | (tensor == tensor.max())).all())
 
 
 def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """The unregistered tensors in the module's attributes, also in lists, tuples and dicts."""
+    """Return the unregistered tensors in the module's attributes, also in lists, tuples and dicts."""
     found: dict[str, Tensor] = {}
     for prefix, part in module.named_modules():
         for name, value in vars(part).items():
@@ -159,7 +218,7 @@ def _plain_tensors(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _find(module: nn.Module, name: str) -> Tensor | None:
-    """The tensor at a dotted name, registered or not, so that values are judged even if registration is wrong."""
+    """Return the tensor at a dotted name, registered or not, so that values are judged even if registration is wrong."""
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -188,8 +247,10 @@ def _as_is() -> Iterator[None]:
 
 
 def _mark_as_random(tensor: Tensor, *args: object, **kwargs: object) -> Tensor:
-    """In place of a random initial value: three different numbers, by which `at_most_two_values` knows a weight whatever
-    stood in its memory before."""
+    """In place of a random initial value.
+
+    Three different numbers, by which `at_most_two_values` knows a weight whatever stood in its memory before.
+    """
     if tensor.is_contiguous():
         with torch.no_grad():
             first = tensor.view(-1)[:3]

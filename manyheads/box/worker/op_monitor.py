@@ -42,12 +42,12 @@ def _is_fused(function: Any) -> bool:
 
 @cache
 def _is_fused_kernel(kernel: Any) -> bool:
-    """Whether this is a kernel of fused attention. Only SDPA's mathematical backend uses `_safe_softmax`."""
+    """Return whether this is a kernel of fused attention. Only SDPA's mathematical backend uses `_safe_softmax`."""
     return any(name in str(kernel) for name in ("scaled_dot_product", "_native_multi_head_attention", "_safe_softmax"))
 
 
 def _is_fused_in_graph(result: object) -> bool:
-    """Whether the result's autograd graph contains fused attention.
+    """Return whether the result's autograd graph contains fused attention.
 
     Code that hides its operations from the modes below cannot hide them in the graph without losing its gradients.
     """
@@ -81,13 +81,13 @@ def _copied_out(kernel: Any, args: Any, kwargs: Any) -> Tensor | None:
 
 
 def _name_of(kernel: Any) -> str:
-    """What PyTorch calls one of its own kernels, without the overload; empty for any other."""
+    """Return what PyTorch calls one of its own kernels, without the overload; empty for any other."""
     space, _, name = str(kernel).partition(".")
     return name.partition(".")[0] if space == "aten" else ""
 
 
 def is_dense(value: object) -> bool:
-    """Whether this is a tensor with one shape and memory of its own: not a sparse or a nested one."""
+    """Return whether this is a tensor with one shape and memory of its own: not a sparse or a nested one."""
     return isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
 
 
@@ -165,7 +165,8 @@ class _Kernels(Watching):
     def not_counting(self) -> Iterator[None]:
         """Do not count tensors that the fused function makes internally, which depends on layout and device.
 
-        If all fast kernels are disabled, they are counted: then the caller chose the slow path."""
+        If all fast kernels are disabled, they are counted: then the caller chose the slow path.
+        """
         self._counting = not (
             torch.backends.cuda.flash_sdp_enabled() or torch.backends.cuda.mem_efficient_sdp_enabled()
         )
@@ -219,7 +220,7 @@ class OpMonitor:
         self._in_graph |= _is_fused_in_graph(result)
 
     def operations(self) -> Operations:
-        """What was observed so far."""
+        """Return what was observed so far."""
         functions, kernels = self._functions, self._kernels
         shapes = sorted(kernels.shapes, key=lambda shape: (prod(shape), shape))
         return Operations(

@@ -1,5 +1,7 @@
-"""A source text as parts: the statements of its top level, in their order. Each runs by itself, and one that fails stops
-nothing. A script and a notebook are run alike."""
+"""A source text as parts: the statements of its top level, in their order.
+
+Each runs by itself, and one that fails stops nothing. A script and a notebook are run alike.
+"""
 
 from __future__ import annotations
 import __future__
@@ -65,7 +67,7 @@ class Program:
 
 
 def cells_of(load: Load) -> Iterator[tuple[int, str]]:
-    """Each cell of a notebook, with its first line, below as many blank lines as stand above it; of a script all of it."""
+    """Yield each cell of a notebook, with its first line, below as many blank lines as stand above it; of a script all of it."""
     if not load.cells:
         yield 1, load.source
         return
@@ -75,12 +77,12 @@ def cells_of(load: Load) -> Iterator[tuple[int, str]]:
 
 
 def lines_of(source: str) -> list[str]:
-    """The lines as Python counts them, with their ends: `splitlines` also ends one at a form feed, or at U+2028."""
+    """Return the lines as Python counts them, with their ends: `splitlines` also ends one at a form feed, or at U+2028."""
     return list(io.StringIO(source))
 
 
 def _parsed(text: str, name: str) -> ast.Module:
-    """Raises SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
+    """Raise SyntaxError, also where Python gives up on the depth and calls that a recursion, or a lack of memory."""
     try:
         tree = compile(text, name, "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
     except (RecursionError, MemoryError):
@@ -90,6 +92,6 @@ def _parsed(text: str, name: str) -> ast.Module:
 
 
 def _line(part: ast.stmt) -> int:
-    """The first line of a statement, that of its first decorator where it has one."""
+    """Return the first line of a statement, that of its first decorator where it has one."""
     decorators: list[ast.expr] = getattr(part, "decorator_list", [])
     return min([part.lineno, *(each.lineno for each in decorators)])

@@ -27,12 +27,12 @@ class Run:
     steps: int
 
     def outputs(self) -> list[Output]:
-        """An output for each leaf of each step."""
+        """Return an output for each leaf of each step."""
         left = [Output(misfit(0, UNASKED))] * ((self.steps - len(self.results)) * self.form.count)
         return [*self.read, *outputs_of(self.results[-1], self.form), *left]
 
     def leaves(self) -> list[object]:
-        """The value at each leaf of each step, up to a step of another structure."""
+        """Return the value at each leaf of each step, up to a step of another structure."""
         return [leaf for each in self.results if fits(each, self.form) for leaf in leaves_of(each, self.form)]
 
 
@@ -53,5 +53,5 @@ def run_steps(subject: Any, steps: Sequence[FollowUp], form: Form) -> Run:
 
 
 def handed_on(value: object, results: Sequence[object], form: Form) -> object:
-    """The value; for a part of what an earlier step returned, that part itself."""
+    """Return the value; for a part of what an earlier step returned, that part itself."""
     return part_at(results[value.step], form, value.path) if isinstance(value, Returned) else value

@@ -18,7 +18,7 @@ _MISSING = object()
 
 
 def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
-    """An output for each leaf of the form. Opaque parts are named and not described."""
+    """Return an output for each leaf of the form. Opaque parts are named and not described."""
     if form.kind == "opaque":
         return [Output(OPAQUE)]
     if form.is_leaf:
@@ -31,7 +31,7 @@ def outputs_of(result: object, form: Form, depth: int = 0) -> list[Output]:
 
 
 def fits(result: object, form: Form) -> bool:
-    """Whether the result has the structure that is asked."""
+    """Return whether the result has the structure that is asked."""
     if form.is_leaf:
         return True
     parts = _parts(result, form)
@@ -39,19 +39,19 @@ def fits(result: object, form: Form) -> bool:
 
 
 def part_at(result: object, form: Form, path: Path) -> object:
-    """The part at this path of a result that fits the form."""
+    """Return the part at this path of a result that fits the form."""
     for place in path:
         result, form = cast("list[object]", _parts(result, form))[place], form.parts[place]
     return result
 
 
 def leaves_of(result: object, form: Form) -> list[object]:
-    """The value at each leaf of a result that fits the form."""
+    """Return the value at each leaf of a result that fits the form."""
     return [part_at(result, form, path) for path, _ in form.leaves()]
 
 
 def output_of(result: object) -> Output:
-    """A tensor or a number as data; of anything else the name of its type."""
+    """Return a tensor or a number as data; of anything else the name of its type."""
     if issubclass(type(result), Tensor):  # isinstance would call the object's __class__
         value = bare(cast("Tensor", result))
         dtype, device, shape = dtype_name(value.dtype), value.device.type, tuple(value.shape)
@@ -64,7 +64,7 @@ def output_of(result: object) -> Output:
 
 
 def _parts(result: object, form: Form) -> list[object] | str:
-    """The parts, in the form's order; or what came in place of them. A dict, like an object, may have more."""
+    """Return the parts, in the form's order; or what came in place of them. A dict, like an object, may have more."""
     kind = type(result)
     if form.kind == "tuple":
         if not issubclass(kind, tuple | list):
@@ -86,7 +86,7 @@ def _parts(result: object, form: Form) -> list[object] | str:
 
 
 def _came(result: object) -> str:
-    """The name of the result's type, with its length where it is a tuple or a list."""
+    """Return the name of the result's type, with its length where it is a tuple or a list."""
     kind = type(result)
     if issubclass(kind, Tensor):
         return "tensor"
@@ -97,7 +97,7 @@ def _came(result: object) -> str:
 
 
 def _fields_of(kind: type) -> tuple[str, ...] | None:
-    """The names of a dataclass's fields, or of a named tuple's; None for any other type."""
+    """Return the names of a dataclass's fields, or of a named tuple's; None for any other type."""
     for base in type.mro(kind):
         held: Any = type.__getattribute__(base, "__dict__")
         for name in ("__dataclass_fields__", "_fields"):
@@ -107,7 +107,7 @@ def _fields_of(kind: type) -> tuple[str, ...] | None:
 
 
 def _field(result: object, name: str) -> object:
-    """A field, past any __getattribute__ of the attempt's own."""
+    """Return a field, past any __getattribute__ of the attempt's own."""
     try:
         return object.__getattribute__(result, name)
     except AttributeError:

@@ -107,7 +107,7 @@ class Supervisor:
 
 
 def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
-    """One request and the three descriptors that came with it."""
+    """Return one request and the three descriptors that came with it."""
     descriptors = array.array("i")
     request, ancillary, _, _ = control.recvmsg(4096, socket.CMSG_LEN(3 * descriptors.itemsize))
     for level, kind, data in ancillary:

@@ -16,7 +16,7 @@ Snapshot = tuple[Tensor, int, int]  # a tensor, its memory address and its versi
 
 
 def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
-    """The tensors in a value, also in nested lists and tuples."""
+    """Yield the tensors in a value, also in nested lists and tuples."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, tuple | list) and depth:
@@ -25,12 +25,12 @@ def tensors_in(value: Any, depth: int = 3) -> Iterator[Tensor]:
 
 
 def snapshot(tensors: Iterable[Tensor]) -> list[Snapshot]:
-    """The current address and version of these tensors."""
+    """Return the current address and version of these tensors."""
     return [(t, _memory(t), _version(t)) for t in tensors]
 
 
 def tensor_info(tensor: Tensor) -> TensorInfo:
-    """The tensor's shape and dtype, and its value if it has no axes."""
+    """Return the tensor's shape and dtype, and its value if it has no axes."""
     shape = tuple(int(n) for n in tensor.shape)
     has_value = not shape and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
     value = _quietly(lambda: float(tensor.detach()), None) if has_value else None
@@ -38,7 +38,7 @@ def tensor_info(tensor: Tensor) -> TensorInfo:
 
 
 def storage_of(before: list[Snapshot], out: Tensor, moves: bool) -> str:
-    """How the output's memory relates to the inputs (`Step.storage`). `moves`: the operation changes no number."""
+    """Return how the output's memory relates to the inputs (`Step.storage`). `moves`: the operation changes no number."""
     if any(_version(t) != version for t, _, version in before):
         return "in place"
     if any(t is out for t, _, _ in before):
@@ -50,7 +50,7 @@ def storage_of(before: list[Snapshot], out: Tensor, moves: bool) -> str:
 
 
 def crop_of(tensor: Tensor, counts: tuple[int, ...]) -> Tensor | None:
-    """The first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
+    """Return the first `counts` numbers along the last axes, at index 0 of the others, as bool or float32; None if impossible."""
     plain = type(tensor) in (Tensor, nn.Parameter) and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     if not counts or not plain or tensor.layout is not torch.strided or tensor.device.type == "meta":
         return None
@@ -69,7 +69,7 @@ _NUMBERS = (torch.float32, torch.float64, torch.int64)
 
 
 def _memory(tensor: Tensor) -> int:
-    """The address of the tensor's memory; 0 if it has none of its own (inside vmap, on meta)."""
+    """Return the address of the tensor's memory; 0 if it has none of its own (inside vmap, on meta)."""
     return _quietly(lambda: tensor.untyped_storage().data_ptr(), 0)
 
 

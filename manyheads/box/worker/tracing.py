@@ -58,11 +58,11 @@ class _Operation:
 
     @property
     def name(self) -> str:
-        """torch's name of the function: view, __getitem__, __get__ for a property."""
+        """The function's name in torch: view, __getitem__, __get__ for a property."""
         return str(getattr(self.func, "__name__", ""))
 
     def moves(self) -> bool:
-        """Whether it changes no number."""
+        """Return whether it changes no number."""
         return self.name in _MOVES or (
             bool(self.outputs) and storage_of(self.before, self.outputs[0], True) in ("view", "same")
         )
@@ -130,7 +130,7 @@ class Tracer(TorchFunctionMode):
             self._dropped += 1
 
     def _where(self) -> tuple[list[_Place], FrameType | None]:
-        """The student's lines on the stack, outermost first, and the frame that the innermost one called, if any."""
+        """Return the student's lines on the stack, outermost first, and the frame that the innermost one called, if any."""
         places: list[_Place] = []
         called = None
         frame: FrameType | None = sys._getframe(3)
@@ -185,7 +185,7 @@ _TORCH = torch.__file__.removesuffix("__init__.py")
 
 
 def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | None) -> _CurrentStep:
-    """A new step that starts with this operation."""
+    """Return a new step that starts with this operation."""
     before, inputs = operation.before, operation.inputs
     if frame is not None and _is_module_call(frame):  # the layer's arguments, not its parameters
         given = list(tensors_in((frame.f_locals["args"], tuple(frame.f_locals["kwargs"].values()))))
@@ -198,7 +198,7 @@ def _new_step(operation: _Operation, places: list[_Place], frame: FrameType | No
 
 
 def _name(operation: _Operation, frame: FrameType | None) -> str:
-    """The name of what the student's line called: a layer, another library's function, or a torch operation."""
+    """Return the name of what the student's line called: a layer, another library's function, or a torch operation."""
     name = operation.name
     if frame is not None and (_is_module_call(frame) or frame.f_code.co_name == "__init__"):
         name = type(frame.f_locals.get("self")).__name__
@@ -210,7 +210,7 @@ def _name(operation: _Operation, frame: FrameType | None) -> str:
 
 
 def _without_values(step: Step) -> Step:
-    """The step without its numbers: equal for two steps that differ in numbers only."""
+    """Return the step without its numbers: equal for two steps that differ in numbers only."""
     inputs, outputs = (tuple(replace(s, value=None) for s in side) for side in (step.inputs, step.outputs))
     return replace(step, inputs=inputs, outputs=outputs, crops=(), numbers=())
 
@@ -220,7 +220,7 @@ def _is_module_call(frame: FrameType) -> bool:
 
 
 def _names_the_step(frame: FrameType) -> bool:
-    """Whether a step with several operations is named after this frame: a function of torch that ran them."""
+    """Return whether a step with several operations is named after this frame: a function of torch that ran them."""
     in_torch = frame.f_code.co_filename.startswith(_TORCH)
     return in_torch and frame.f_code.co_name != "__init__" and not _is_module_call(frame)
 

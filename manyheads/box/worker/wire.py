@@ -48,7 +48,7 @@ _BY_NAME = {name: dtype for dtype, name in _DTYPES.items()}
 
 
 def pack(body: object, tensors: list[Tensor]) -> bytes:
-    """One framed message: a safetensors file. It is written here because the library's writer takes five times as long.
+    """Return one framed message: a safetensors file. It is written here because the library's writer takes five times as long.
 
     Source: the format's specification in the safetensors README.
     """
@@ -67,7 +67,7 @@ def pack(body: object, tensors: list[Tensor]) -> bytes:
 
 
 def unpack(payload: bytearray) -> tuple[object, list[Tensor]]:
-    """The body and the tensors of one message, without its length. The tensors lie in the payload, which nobody else uses.
+    """Return the body and the tensors of one message, without its length. The tensors lie in the payload, which nobody else uses.
 
     They are read here because the library copies them, and takes three times as long.
     """
@@ -89,7 +89,7 @@ def _tensor(entry: Mapping[str, Any], payload: bytearray, start: int) -> Tensor:
 
 
 def to_body(value: object, tensors: list[Tensor]) -> object:
-    """The JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
+    """Return the JSON body of a message. Fields with their default are left out; tensors are appended to `tensors`."""
     if value is None or isinstance(value, _NUMBERS):
         return value
     if isinstance(value, str):
@@ -114,13 +114,13 @@ def to_body(value: object, tensors: list[Tensor]) -> object:
 
 
 def bare(tensor: Tensor) -> Tensor:
-    """The plain tensor behind a subclass, without calling the subclass's code."""
+    """Return the plain tensor behind a subclass, without calling the subclass's code."""
     with torch._C.DisableTorchFunctionSubclass():
         return tensor.detach() if type(tensor) is Tensor else Tensor.detach(tensor).as_subclass(Tensor)
 
 
 def from_body(body: object, tensors: list[Tensor]) -> object:
-    """The message that `to_body` made this body from."""
+    """Return the message that `to_body` made this body from."""
     if isinstance(body, list):
         return tuple(from_body(item, tensors) for item in body)
     if not isinstance(body, dict):
@@ -137,14 +137,14 @@ def from_body(body: object, tensors: list[Tensor]) -> object:
 
 
 def encode(message: object) -> bytes:
-    """A framed message."""
+    """Return a framed message."""
     tensors: list[Tensor] = []
     body = to_body(message, tensors)
     return pack(body, tensors)
 
 
 def decode(data: bytes) -> object:
-    """The message in the bytes that `encode` made, with tensors of its own."""
+    """Return the message in the bytes that `encode` made, with tensors of its own."""
     return from_body(*unpack(bytearray(memoryview(data)[LENGTH.size :])))
 
 
@@ -159,7 +159,7 @@ class Stream(Protocol):
 
 
 def receive(connection: Stream) -> object | None:
-    """The next message, or None if the judge has closed the connection."""
+    """Return the next message, or None if the judge has closed the connection."""
     header = _exactly(connection, LENGTH.size)
     if header is None:
         return None

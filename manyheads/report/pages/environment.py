@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from ...tools.bands import Band
+    from ...student.bands import Band
 
 GENERATOR = "manyheads course report"
 _HERE = Path(__file__).parent
 
 
 def environment(labels: Labels = IDS) -> Environment:
-    """A Jinja2 environment with autoescape, in which undefined names are errors. labels: what stands for ids."""
+    """Return a Jinja2 environment with autoescape, in which undefined names are errors. labels: what stands for ids."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -89,10 +89,10 @@ class Picture:
 
 
 def picture(band: Band) -> Picture:
-    """The picture of a band."""
+    """Return the picture of a band."""
     from markupsafe import Markup
 
-    from ...tools.bands import summary
+    from ...student.bands import summary
     from ..heatmap import svg
 
     return Picture(Markup(svg(band)), summary([band])[0])

@@ -13,14 +13,13 @@ from ...result import Result
 from ...submission import NotGraded
 from ...submission.roster import folded
 from ...whole import write_whole
-from ..file_names import file_stems
-from ..labels import IDS, Labels
+from ..labels import IDS, Labels, file_stems
 from ..overview import overviews
 from .environment import GENERATOR, environment, picture
 
 if TYPE_CHECKING:
-    from ...tools.bands import Band
-    from ...tools.pictures import Key
+    from ...student.bands import Band
+    from ...student.wrong_pictures import Key
 
 CLASS, STUDENTS = "index.html", "students"
 HEAD = 1024  # the first bytes of a page, which name its generator
@@ -71,7 +70,7 @@ def write_pages(
 
 
 def student_page(student: str, results: Sequence[Result], labels: Labels = IDS) -> str:
-    """A student's page by itself, without pictures."""
+    """Return a student's page by itself, without pictures."""
     pages = environment(labels)
     pages.globals["pictures_of"] = lambda *key: []
     return pages.get_template("student.html.j2").render(student=student, results=_in_order(results, labels))
@@ -82,7 +81,7 @@ def _in_order(results: Sequence[Result], labels: Labels) -> list[Result]:
 
 
 def pages_folder(results: Path, students: Collection[str]) -> Path:
-    """Where the pages go within a folder of results: where no student's results are, whatever students are called."""
+    """Return where the pages go within a folder of results: where no student's results are, whatever students are called."""
     taken, name = {folded(student) for student in students}, "report"
     while name in taken:
         name += "-pages"

@@ -1,0 +1,244 @@
+"""Which aspects of which calls a visible check asks, so that `course check` gives the verdict of the hidden check.
+
+Learned from attempts whose verdict is known: right attempts pass every check, and the kill matrix says which checks each
+mutant fails. An aspect is asked where it fails mutants that the hidden check fails, and of no call on which it would fail
+a right attempt, or more than a few mutants that the hidden check passes. A check whose verdict cannot be given this way is
+asked last, of attempts that pass all before it, if its verdict on those can be given: where values are wrong, recordings do
+not tell dropout. A check that needs chance, or more than recordings hold, is left to the grading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from torch import Tensor
+
+from ..diagnosis.aspects import is_broken
+from ..diagnosis.compared import Compared
+from ..diagnosis.metamorphic import are_related, is_difference
+from ..diagnosis.recording import ASPECTS, Ask, Aspect
+
+OF_PAIRS: tuple[Aspect, ...] = ("stays", "moves", "parts")
+OF_SEVERAL: tuple[Aspect, ...] = (*OF_PAIRS, "difference", "dropped")
+OF_COPIES: tuple[Aspect, ...] = ("left", "struck")
+OF_EVERY_CHECK: tuple[Aspect, ...] = ("answered", "refused", "kind")  # for no hidden check passes without answers
+TELLING: tuple[Aspect, ...] = (
+    "kind", "difference", "struck", "dtype", "parameters", "mutated", "gradients_arrive",
+    "argument_gradients_arrive", "fused", "softmax", "square", "attributes",
+)  # may mean one misconception: wrong numbers have many causes  # fmt: skip
+OF_ANY_CHECK: tuple[Aspect, ...] = (*OF_EVERY_CHECK, "values")  # where no mutant says what a check asks
+MORE_IF_LAST = 2  # times as many that no other check sees must a check see that is asked last
+HITS_FOR_A_MISTAKE = 5  # mutants that an aspect must fail rightly for each that it fails wrongly
+MISSED_SHARE = 0.15  # of the mutants that fail the hidden check; above it, the visible one would say too little
+
+Groups = Mapping[Aspect, Sequence[tuple[int, ...]]]
+Broken = frozenset[
+    tuple[Aspect, tuple[int, ...]]
+]  # the aspects, with the calls, in which a subject is not as the reference
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Trusted code whose verdicts are known. id: its misconception, "" of a right attempt."""
+
+    fails: frozenset[str]
+    is_right: bool
+    broken: Broken
+    id: str = ""
+
+
+def groups_of(
+    calls: Sequence[int],
+    expected: Sequence[Tensor | None],
+    copies: Set[int] = frozenset(),
+    edits: Set[tuple[int, int]] = frozenset(),
+) -> Groups:
+    """Return the calls to which each aspect can be put: one by one, or two whose answers are related.
+
+    copies: the calls about many copies of one input, of which the extremes are recorded. edits: two calls of which one is
+    the other with an edit of an argument, which may move every number of the answer.
+    """
+    answers = {i: answer.double() for i in calls if (answer := expected[i]) is not None and _is_comparable(answer)}
+    related = [pair for pair in combinations(answers, 2) if are_related(answers[pair[0]], answers[pair[1]])]
+    single: list[tuple[int, ...]] = [(i,) for i in calls]
+    calm = [(a, c) for a in answers for c in copies & answers.keys() if answers[a].shape[1:] == answers[c].shape[1:]]
+    groups: dict[Aspect, list[tuple[int, ...]]] = {aspect: [*related] for aspect in OF_PAIRS}
+    groups["moves"] = [pair for pair in combinations(answers, 2) if pair in edits or pair in related]
+    groups["difference"] = _differences(calls, expected)
+    groups["dropped"] = [group for group in calm if group[0] not in copies]
+    of_copies: list[tuple[int, ...]] = [(c,) for c in sorted(copies & answers.keys())]
+    groups |= dict.fromkeys(OF_COPIES, of_copies)
+    return {aspect: groups.get(aspect, single) for aspect in ASPECTS}
+
+
+def _differences(calls: Sequence[int], expected: Sequence[Tensor | None]) -> list[tuple[int, ...]]:
+    """Return two calls, and another, before or after them, whose answer is the largest difference of theirs."""
+    known = {i: answer.double() for i in calls if (answer := expected[i]) is not None}
+    numbers = [i for i, answer in known.items() if not answer.dim()]
+    pairs = [(a, b) for a, b in combinations(known, 2) if known[a].dim() and known[b].dim()]
+    return [(a, b, n) for n in numbers for a, b in pairs if is_difference(known[a], known[b], known[n])]
+
+
+def within(groups: Groups, calls: Sequence[int]) -> Groups:
+    """Return the groups of these calls alone, but of relations.
+
+    They hold between answers that may themselves be others, and of what kind a difference is, it is asked, too.
+    """
+    own = set(calls)
+    of_kind = {*own, *(number for *_, number in groups["difference"])}
+    return {
+        aspect: [g for g in found if aspect in OF_SEVERAL or set(g) <= (of_kind if aspect == "kind" else own)]
+        for aspect, found in groups.items()
+    }
+
+
+def broken_aspects(compared: Sequence[Compared], groups: Sequence[Groups]) -> Broken:
+    """Return where a subject is not as the reference."""
+    # The reference's fingerprint itself is that of a reply which is the same to the last bit.
+    same = {i for i, one in enumerate(compared) if one.found is one.right}
+    differs = {i for i, one in enumerate(compared) if i not in same and not one.found.is_same(one.right)}
+    found = set()
+    for each in groups:
+        for aspect, of_aspect in each.items():
+            for group in of_aspect:
+                # Fingerprints say nothing of devices, and not all of values: an answer may be rounded.
+                may_differ = aspect == "device" or not differs.isdisjoint(group)
+                may_differ = may_differ or (aspect in ("values", "values_of_a_kind") and not same.issuperset(group))
+                if may_differ and is_broken(aspect, [compared[i] for i in group]):
+                    found.add((aspect, group))
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a visible check asks. is_last: after those that are not, only of attempts that pass all before it."""
+
+    asks: tuple[Ask, ...] = ()
+    is_last: bool = False
+
+
+def choose_all(groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> dict[str, Chosen]:
+    """Return what each visible check asks, by its id."""
+    nothing: Groups = dict.fromkeys(OF_COPIES, ())
+    chosen = {check: Chosen(choose(check, {**found, **nothing}, subjects)) for check, found in groups.items()}
+    _ask_last(chosen, groups, subjects)
+    for check, found in groups.items():
+        others = [each.asks for id_, each in chosen.items() if id_ != check and not each.is_last]
+        if chosen[check].asks and not chosen[check].is_last:
+            more = _asked_of_unseen(check, found, subjects, _passing(subjects, *others), chosen[check].asks)
+            chosen[check] = Chosen((*chosen[check].asks, *more))
+    return _all_with_meanings(chosen, subjects)
+
+
+def _ask_last(chosen: dict[str, Chosen], groups: Mapping[str, Groups], subjects: Sequence[Subject]) -> None:
+    """Choose anew, to be asked last, where that shows so many more of the subjects that no other check sees.
+
+    Of one that is asked of everybody, most verdicts may be right because most subjects are wrong elsewhere. What dropout
+    leaves is asked last at most: a check would else ask that little, and miss dropouts that are elsewhere.
+    """
+    for check, found in groups.items():
+        others = [each.asks for id_, each in chosen.items() if id_ != check]
+        alone = _passing(subjects, *others)
+        failing = [subject for subject in alone if check in subject.fails]
+        seen = len(failing) - len(_passing(failing, chosen[check].asks))
+        if len(failing) < MORE_IF_LAST * seen:
+            continue
+        asks = choose(check, found, alone)
+        if len(failing) - len(_passing(failing, asks)) > MORE_IF_LAST * seen:
+            chosen[check] = Chosen(asks, is_last=True)
+
+
+def _asked_of_unseen(
+    check: str, groups: Groups, subjects: Sequence[Subject], alone: Sequence[Subject], asks: Sequence[Ask]
+) -> list[Ask]:
+    """More aspects, for subjects that fail this check and that nothing sees.
+
+    Some who pass it may break them, fewer than those that fail it, as long as another check sees each of these. alone:
+    the subjects that no other check sees.
+    """
+    unseen = {id(subject) for subject in _passing(alone, asks) if check in subject.fails}
+    known, found = {id(subject) for subject in alone}, []
+    for aspect in ASPECTS:
+        for group in groups[aspect]:
+            broken = [subject for subject in subjects if (aspect, group) in subject.broken]
+            mistakes = [subject for subject in broken if check not in subject.fails]
+            is_fair = not any(subject.is_right or id(subject) in known for subject in mistakes)
+            if is_fair and 2 * len(mistakes) < len(broken) and not unseen.isdisjoint(map(id, broken)):
+                found.append(Ask(aspect=aspect, calls=(group,)))
+                unseen -= {id(subject) for subject in broken}
+    return found
+
+
+def _all_with_meanings(chosen: Mapping[str, Chosen], subjects: Sequence[Subject]) -> dict[str, Chosen]:
+    """Return the checks with what their aspects mean; of one that is asked last, to those that alone fail it then."""
+    alone = _passing(subjects, *(each.asks for each in chosen.values() if not each.is_last))
+    return {
+        check: replace(
+            each,
+            asks=_with_meanings(each.asks, [s for s in alone if s.fails == {check}] if each.is_last else subjects),
+        )
+        for check, each in chosen.items()
+    }
+
+
+def _with_meanings(asks: Sequence[Ask], subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """Return the aspects, each with the misconception of all subjects that break it: numbers that no mutant gives prove it, too."""
+    found, before = [], set[int]()  # who breaks an aspect may break those that come after it for the same cause
+    for ask in asks:
+        of_calls = [(i,) for group in ask.calls for i in group if ask.aspect != "kind"]
+        others = set[int]().union(*(_breaking("kind", call, subjects) for call in of_calls))
+        broken = set[int]().union(*(_breaking(ask.aspect, group, subjects) for group in ask.calls)) - before - others
+        before |= broken
+        names = {subjects[i].id for i in broken} if ask.aspect in TELLING else set()
+        found.append(ask.model_copy(update={"means": names.pop()}) if len(names) == 1 else ask)
+    return tuple(found)
+
+
+def _passing(subjects: Sequence[Subject], *asks: Sequence[Ask]) -> list[Subject]:
+    """Return the subjects that break nothing of what these checks ask."""
+    asked = {(ask.aspect, group) for each in asks for ask in each for group in ask.calls}
+    return [subject for subject in subjects if subject.broken.isdisjoint(asked)]
+
+
+def choose(check: str, groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """Return what the visible check asks; nothing where recordings cannot give the hidden check's verdict."""
+    failing = {i for i, subject in enumerate(subjects) if check in subject.fails}
+    if not failing:
+        return _of_any_check(groups, subjects)
+    left, wrongly, asks = set(failing), set[int](), []
+    for aspect in ASPECTS:
+        breaking = {group: _breaking(aspect, group, subjects) for group in groups[aspect]}
+        fair = {group: who for group, who in breaking.items() if _is_fair(who, failing, wrongly, subjects)}
+        broken = set[int]().union(*fair.values())
+        mistakes = broken - failing - wrongly
+        is_fair = len(broken & failing) > HITS_FOR_A_MISTAKE * len(mistakes)
+        is_needed = is_fair and len(broken & left) > len(mistakes)  # more verdicts become right than wrong
+        if fair and (is_needed or (aspect in OF_EVERY_CHECK and not mistakes)):
+            asks.append(Ask(aspect=aspect, calls=tuple(fair)))
+            left -= broken
+            wrongly |= mistakes
+    return tuple(asks) if len(left) <= MISSED_SHARE * len(failing) else ()
+
+
+def _is_fair(broken: set[int], failing: set[int], wrongly: set[int], subjects: Sequence[Subject]) -> bool:
+    """Return whether who breaks an aspect is no right attempt, and few mutants that pass the hidden check."""
+    mistakes = broken - failing - wrongly
+    if any(subjects[i].is_right for i in broken):
+        return False
+    return len(mistakes) * HITS_FOR_A_MISTAKE <= len(broken & failing)
+
+
+def _breaking(aspect: Aspect, group: tuple[int, ...], subjects: Sequence[Subject]) -> set[int]:
+    return {i for i, subject in enumerate(subjects) if (aspect, group) in subject.broken}
+
+
+def _of_any_check(groups: Groups, subjects: Sequence[Subject]) -> tuple[Ask, ...]:
+    """Return what is asked where no mutant fails the hidden check: whatever nobody lacks."""
+    asked = {a: tuple(g for g in groups[a] if not _breaking(a, g, subjects)) for a in OF_ANY_CHECK}
+    return tuple(Ask(aspect=aspect, calls=calls) for aspect, calls in asked.items() if calls)
+
+
+def _is_comparable(answer: Tensor) -> bool:
+    return answer.dim() > 0 and bool(answer.isfinite().all())

@@ -1,0 +1,252 @@
+"""Make the students' class repository, and write it into a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from shlex import quote
+
+from ..course import Course, CourseError, Exercise
+from ..errors import CourseFault
+from ..report.words import points
+from ..submission import largest
+from ..whole import write_whole
+from . import history
+from .leaks import Hidden, hidden_of
+from .packages import HASH_FILE, engine_wheel
+from .templates import as_they_are, filled
+
+# Make the content of the students' class repository. It holds nothing that is the instructor's.
+
+OWNER = re.compile(r"@[A-Za-z0-9_-]+(/[A-Za-z0-9_.-]+)?")
+MANIFEST = ".github/released.json"  # lists the released files, so that the next release recognises them
+
+
+def bundle(course: Course, exercises: Iterable[Path], owner: str) -> dict[str, bytes]:
+    """Return every file of the class repository by its path, including the manifest. Raises CourseError.
+
+    exercises: the paths of the files that `write_release` returned.
+    """
+    if not OWNER.fullmatch(owner):
+        raise CourseError(
+            f"{owner!r} is not a login or team. Next: course release --out DIR --owner @ada, or @school/team"
+        )
+    files = {str(path.relative_to(course.root)): path.read_bytes() for path in exercises}
+    files["course.yaml"] = (course.root / "course.yaml").read_bytes()
+    if (licence := course.root / "LICENSE").exists():
+        files["LICENSE"] = licence.read_bytes()
+    wheel = engine_wheel()
+    files |= (
+        wheel
+        | dict(as_they_are("shared"))
+        | dict(filled("class", _words(course, owner, min(wheel.keys() - {HASH_FILE}))))
+    )
+    files = dict(sorted(files.items()))
+    return {**files, MANIFEST: _manifest(files, owner)}
+
+
+def _words(course: Course, owner: str, wheel: str) -> dict[str, str]:
+    first = course.exercises[0]
+    return {
+        "owner": owner,
+        "wheel": wheel,
+        "title": course.title,
+        "limit": str(course.limits.source_kib),
+        "notebook_limit": str(largest(".ipynb", course.limits.source_kib)),
+        "first": first.id,
+        "first_file": str(first.script.relative_to(course.root)),
+        "first_notebook": str(first.notebook.relative_to(course.root)),
+        "first_folder": str(first.assignment.exercises_folder.relative_to(course.root)),
+        "call_seconds": f"{course.limits.seconds_per_call:g}",
+        "attempt_seconds": f"{course.limits.seconds_per_attempt:g}",
+        "name": _name_of(course, first),
+        "commands": _command_lines(course, _name_of(course, first)),
+        "attempts": "\n".join(
+            f"/{path.relative_to(course.root)}" for e in course.exercises for path in (e.script, e.notebook)
+        ),
+        "exercises": "\n".join(
+            f"| `{e.script.relative_to(course.root)}` | {e.title} | {points(e.points)} |" for e in course.exercises
+        ),
+    }
+
+
+def _name_of(course: Course, exercise: Exercise) -> str:
+    """Return the shortest that a command takes for it: its number, or its id where another assignment has that number, too."""
+    number = f"{exercise.number:02d}"
+    return number if sum(each.number == exercise.number for each in course.exercises) == 1 else exercise.id
+
+
+def _command_lines(course: Course, first: str) -> str:
+    """Return the README's lines about what a student can ask for, as far as the course has something for it."""
+    lines = {
+        "status": "the ladder: done, in progress, untouched, what is next",
+        "check --watch": "check again at every save",
+        f"hint {first}": "a question, then a pointer, then nearly the answer",
+        f"trace {first}": "your own lines: what each does to shapes, and where every number goes",
+        f"plot {first}": "expected, yours and the difference, as a picture",
+    }
+    able = next((_name_of(course, each) for each in course.exercises if each.train is not None), None)
+    if able is not None:
+        lines[f"train {able}"] = "your own attention learns to write, in a minute; --page: with its heads, on a page"
+        lines["bench --quick"] = "attention by hand against SDPA on your machine, beside the lesson's figures"
+    if any(each.generate is not None for each in course.exercises):
+        lines["generate"] = "it writes with your own cache, and without: the same text, in less time"
+    measured = next((each.id for each in course.assignments if any(e.bench for e in each.exercises)), None)
+    if measured is not None:
+        lines[f"bench {measured}"] = "what your own code costs while one size grows; --out bench.png"
+    lines["--help"] = "all of them"
+    width = max(map(len, lines))
+    return "".join(f"    .venv/bin/course {command:<{width}} # {says}\n" for command, says in lines.items())
+
+
+def _manifest(files: Mapping[str, bytes], owner: str) -> bytes:
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return (json.dumps({"owner": owner, "files": digests}, indent=1) + "\n").encode()
+
+
+# Write a class repository into a folder: completely or not at all, with nothing hidden, and overwriting nobody's work.
+
+SET_ASIDE = (".git", ".venv", "__pycache__", ".*_cache", ".course", "results")  # folders that git never shares
+AFRESH = "Next: course release --out with a new folder's name, because git keeps it here"
+
+
+class HandOverError(CourseFault):
+    """The class repository may not be written to this folder. The text ends with what to do next."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier release wrote to a folder: the digest of every file, and the owner that it named."""
+
+    files: Mapping[str, str]
+    owner: str | None = None
+
+    def holds(self, files: Mapping[str, bytes]) -> bool:
+        """Return whether it wrote just these files."""
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != MANIFEST}
+        return digests == self.files
+
+
+def earlier_release(folder: Path) -> Earlier:
+    """Read the manifest of the folder's last release. Raises HandOverError if the folder contains anything else."""
+    if not folder.exists():
+        return Earlier({})
+    if not folder.is_dir() or folder.is_symlink():
+        raise HandOverError(f"{folder} is not a folder. Next: course release --out with a new folder's name")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return Earlier({str(k): str(v) for k, v in manifest["files"].items()}, str(manifest["owner"]))
+    except FileNotFoundError:
+        if {path.name for path in folder.iterdir()} <= {".git"}:
+            return Earlier({})
+        raise HandOverError(
+            f"{folder} holds other things than an earlier release: nothing is written. "
+            "Next: course release --out with a new folder's name"
+        ) from None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise HandOverError(
+            f"{folder / MANIFEST} cannot be read: nothing is written. Next: git -C {quote(str(folder))} checkout {MANIFEST}"
+        ) from None
+
+
+def hand_over(course: Course, folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Write these files, and remove those that only an earlier release wrote. Returns the paths that changed.
+
+    Raises HandOverError, without having changed anything, if something hidden would be published or was published
+    before, or if a file is no longer as it was released: then it is somebody's work.
+    """
+    earlier = earlier_release(folder)
+    _demand_nothing_hidden(hidden_of(course), folder, files)
+    for name in sorted({*files, *earlier.files}):
+        _demand_unchanged(folder, name, earlier.files.get(name), files.get(name))
+    return _write(folder, files, earlier)
+
+
+def _demand_nothing_hidden(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> None:
+    """Raise HandOverError if the folder would contain something hidden, or its git history does."""
+    for sentence in _leaks(hidden, folder, files):
+        raise HandOverError(
+            f"{sentence}: nothing is written. Next: take it out, then course release --out {quote(str(folder))}"
+        )
+    if folder.is_dir() and history.is_repository(folder):
+        for sentence in _leaks_in_history(hidden, folder, files):
+            raise HandOverError(f"the git history of {folder}{sentence}: nothing is written. {AFRESH}")
+
+
+def _leaks(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield a sentence for everything hidden in these files and in the folder's other files."""
+    found = (hidden.sentence(name, content) for name, content in files.items())
+    yield from filter(None, found)
+    for path in _files(folder):
+        name = str(path.relative_to(folder))
+        if name not in files and (sentence := hidden.sentence(name, path.read_bytes())):
+            yield f"{folder}: {sentence}"
+
+
+def _leaks_in_history(hidden: Hidden, folder: Path, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield a sentence for everything hidden in the git history, without what `_leaks` has searched already."""
+    for name in sorted(history.paths(folder)):
+        if sentence := hidden.sentence(name, b""):
+            yield f": {sentence}"
+    clean = set(files.values())
+    for kept in history.all_objects(folder):
+        if kept.content not in clean and (sentence := hidden.sentence(kept.path or "a message", kept.content)):
+            yield f", object {kept.oid[:12]}: {sentence}"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the folder's regular files, without following links, except folders that git never shares."""
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not any(fnmatch(name, each) for each in SET_ASIDE)]
+        yield from (found for name in names if (found := Path(path, name)).is_file() and not found.is_symlink())
+
+
+def _demand_unchanged(folder: Path, name: str, released: str | None, new: bytes | None) -> None:
+    """Raise HandOverError unless the file is absent, as it was released, or as it will be released."""
+    path = folder / name
+    for part in (path, *path.relative_to(folder).parents):
+        if (folder / part).is_symlink():
+            raise HandOverError(f"{folder / part} is a link: nothing is written. Next: rm {quote(str(folder / part))}")
+    if not path.exists() or name == MANIFEST:
+        return
+    content = path.read_bytes() if path.is_file() else None
+    if content is not None and (content == new or hashlib.sha256(content).hexdigest() == released):
+        return
+    raise HandOverError(
+        f"{path} has changed since it was released: nothing is written, because it may be somebody's work. "
+        f"Next: mv {quote(str(path))} elsewhere, then course release --out {quote(str(folder))}"
+    )
+
+
+def _write(folder: Path, files: Mapping[str, bytes], earlier: Earlier) -> list[str]:
+    """Write the files, the manifest last, so that an interrupted release can be repeated."""
+    others = {name: content for name, content in files.items() if name != MANIFEST}
+    changed = [name for name, content in others.items() if _put(folder / name, content)]
+    gone = [name for name in sorted(earlier.files.keys() - others.keys()) if (folder / name).exists()]
+    for name in gone:
+        _remove(folder, Path(name))
+    _put(folder / MANIFEST, files[MANIFEST])
+    return [*changed, *gone]
+
+
+def _put(path: Path, content: bytes) -> bool:
+    """Write the file if it differs. Returns whether it was written."""
+    if path.exists() and path.read_bytes() == content:
+        return False
+    write_whole(path, content)
+    return True
+
+
+def _remove(folder: Path, name: Path) -> None:
+    """Remove a file, and the folders that become empty."""
+    (folder / name).unlink()
+    for parent in name.parents[:-1]:
+        if any((folder / parent).iterdir()):
+            return
+        (folder / parent).rmdir()

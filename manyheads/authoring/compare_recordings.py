@@ -1,0 +1,204 @@
+"""Compare a recording on disk with a new one: numbers to rounding, everything else exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from ..box.worker import wire
+from ..diagnosis.compared import Expected
+from ..diagnosis.fingerprint import STORED
+from ..diagnosis.pair_answers import Pairs
+from ..diagnosis.recording import Content, Fingerprints
+from ..diagnosis.recording_file import UNREADABLE, loaded
+
+# Compare a recording on disk with a new one: numbers to rounding, everything else exactly.
+#
+# torch adds in another order on another processor, so two machines record floats that differ in their last bits. Such
+# recordings are equivalent, although a comparison of bytes would call one of them stale.
+
+TENSORS = 2e-6  # relative to the largest number of a tensor, or to 1 if all are smaller: float32 has seven digits
+FIGURES = 1e-4  # the same for a list of numbers in the metadata: sums of many rounded numbers, written with six digits
+
+
+def in_step(there: bytes, made: bytes) -> bool:
+    """Return whether two safetensors files are equivalent.
+
+    Args:
+        there: the file on disk.
+        made: the file as it would be written now.
+
+    Returns:
+        True where names, dtypes, shapes, integers and text are equal, and floats are equal to rounding. NaN is equal
+        to NaN, and an infinity to the same infinity, never to a finite number. False where `there` cannot be read.
+    """
+    if there == made:
+        return True
+    try:
+        before, after = safetensors.torch.load(there), safetensors.torch.load(made)
+        texts, new_texts = _metadata(there), _metadata(made)
+    except (ValueError, LookupError, SafetensorError):
+        return False
+    return (
+        before.keys() == after.keys()
+        and all(same_numbers(before[name], after[name]) for name in after)
+        and _same_values(texts, new_texts)
+    )
+
+
+def same_numbers(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors have the same numbers: floats to rounding, others exactly."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if not a.is_floating_point():
+        return torch.equal(a, b)
+    a, b = a.double(), b.double()
+    finite = a.isfinite() & b.isfinite()
+    if not bool((finite | (a == b) | (a.isnan() & b.isnan())).all()):
+        return False
+    mine, other = a[finite], b[finite]
+    largest = max(1.0, float(mine.abs().max())) if mine.numel() else 1.0
+    return bool(((mine - other).abs() <= TENSORS * largest).all())
+
+
+def _metadata(data: bytes) -> object:
+    """Return the metadata of a file. Values that are JSON are parsed."""
+    length = int.from_bytes(data[:8], "little")
+    return {key: _parsed(text) for key, text in json.loads(data[8 : 8 + length]).get("__metadata__", {}).items()}
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _same_values(a: object, b: object, largest: float = 1.0) -> bool:
+    """Return whether two parsed values are equal. largest: the largest number of the list that they stand in."""
+    if isinstance(a, float) and isinstance(b, int | float) and not isinstance(b, bool):
+        return _same_figure(a, float(b), largest)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same_values(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        largest = max((abs(each) for each in a if isinstance(each, float) and math.isfinite(each)), default=1.0)
+        return len(a) == len(b) and all(_same_values(x, y, largest) for x, y in zip(a, b, strict=True))
+    return type(a) is type(b) and a == b
+
+
+def _same_figure(a: float, b: float, largest: float) -> bool:
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a == b or (math.isnan(a) and math.isnan(b))
+    return abs(a - b) <= FIGURES * max(1.0, largest, abs(a))
+
+
+# Compare a recording on disk with a new one, as a student's machine reads it: numbers to rounding, all else exactly.
+#
+# Of a mutant that rounds its answers to a decimal, chance decides whether a change of the inputs as small as a
+# rounding error shows in an answer of float32 (`chance.is_of_rounding`): one processor records it, and another one
+# leaves it out.
+
+MOST_UNDECIDED = 0.001  # of all answers, those that only one of the two files has, or that pairs give otherwise
+CLOSE = 1e-3  # of the larger of two answers of pairs: they are stored with sixteen bits
+
+
+def same_fingerprints(there: bytes, made: bytes) -> bool:
+    """Return whether two recordings are equivalent. False where `there` cannot be read."""
+    if there == made:
+        return True
+    try:
+        before = loaded(there)
+    except UNREADABLE:
+        return False
+    after = loaded(made)
+    return (
+        is_same_but_for_answers(before, after)
+        and _same_answers(before.content, after.content)
+        # Where rounding decides an answer, it may decide a class of mutants, and with it which pairs are asked.
+        and (_undecided(before.content, after.content) > 0 or _same_classes(before, after))
+    )
+
+
+def is_same_but_for_answers(before: Fingerprints, after: Fingerprints) -> bool:
+    """Return whether all but the mutants' answers and the pairs is the same."""
+    return (
+        before.key == after.key
+        and _without_answers(before.content) == _without_answers(after.content)
+        and len(before.calls) == len(after.calls)
+        and all(map(_same_parts, before.calls, after.calls))
+        and len(before.expected) == len(after.expected)
+        and all(map(_same_outputs, before.expected, after.expected))
+    )
+
+
+def _without_answers(content: Content) -> Content:
+    return replace(content, replies=(), mutants=(), classes=(), probes=(), words=dict(content.words))
+
+
+def _same_parts(before: object, after: object) -> bool:
+    mine, others = list[Tensor](), list[Tensor]()
+    if wire.to_body(before, mine) != wire.to_body(after, others):
+        return False
+    return all(_same_tensor(a, b) for a, b in zip(mine, others, strict=True))
+
+
+def _same_outputs(before: Expected, after: Expected) -> bool:
+    return len(before) == len(after) and all(
+        a is b or (a is not None and b is not None and _same_tensor(a, b)) for a, b in zip(before, after, strict=True)
+    )
+
+
+def _same_tensor(a: Tensor, b: Tensor) -> bool:
+    """Return a recording holds floats in fewer bits than what is to be recorded."""
+    a, b = (each.float() if each.is_floating_point() else each for each in (a, b))
+    return same_numbers(a, b)
+
+
+def _same_answers(before: Content, after: Content) -> bool:
+    """Return whether the reference and all mutants answer alike, however answers that are the same to rounding are stored."""
+    if len(before.replies) != len(after.replies) or [m.id for m in before.mutants] != [m.id for m in after.mutants]:
+        return False
+    right = {(i, 0, 0) for i in range(len(before.replies))}
+    places = [
+        (i, *both)
+        for old, new in zip(before.mutants, after.mutants, strict=True)
+        for i, both in enumerate(zip(old.answers, new.answers, strict=True))
+    ]
+    known = right | {(i, a, b) for i, a, b in places if a is not None and b is not None}
+    return _undecided(before, after) <= MOST_UNDECIDED * len(places) and all(
+        before.replies[i][a].is_same(after.replies[i][b], tolerance=STORED) for i, a, b in known
+    )
+
+
+def _undecided(before: Content, after: Content) -> int:
+    """Return how many answers one of the two has, and the other has not."""
+    return sum(
+        (a is None) != (b is None)
+        for old, new in zip(before.mutants, after.mutants, strict=True)
+        for a, b in zip(old.answers, new.answers, strict=True)
+    )
+
+
+def _same_classes(before: Fingerprints, after: Fingerprints) -> bool:
+    return (before.content.classes, before.content.probes) == (after.content.classes, after.content.probes) and (
+        _same_pairs(before.pairs, after.pairs)
+    )
+
+
+def _same_pairs(before: Pairs, after: Pairs) -> bool:
+    """Return whether the same pairs answer the same calls alike, but for a few that rounding decides."""
+    for name in ("first", "second", "probe"):
+        if not torch.equal(getattr(before, name), getattr(after, name)):
+            return False
+    mine, others = before.answers, after.answers
+    apart = (mine.numbers - others.numbers).abs().amax(1)
+    size = torch.maximum(mine.numbers.abs(), others.numbers.abs()).amax(1)
+    differ = (mine.structure != others.structure) | (apart > CLOSE * size)
+    return int(differ.sum()) <= MOST_UNDECIDED * len(differ)

@@ -1,0 +1,129 @@
+"""Pack the engine: as one wheel for a class repository, and as the zip that Gradescope runs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import shlex
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from ..course import Assignment, Course, CourseError
+from ..course.secret import FOLDER, course_secret
+from ..whole import write_whole
+from .templates import HERE, as_they_are, filled
+
+# Make one wheel of the installed engine, for a class repository or for a new course.
+#
+# It is packed from what is installed here, an editable checkout or a wheel, and is the same bytes every time. The
+# format: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
+
+NAME = "manyheads"
+ENGINE = Path(__file__).parents[1]
+HASH_FILE = "engine.sha256"  # one line, as sha256sum writes it
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can hold
+_ABOUT = ("METADATA", "entry_points.txt", "licenses/LICENSE")
+_WHEEL = b"Wheel-Version: 1.0\nGenerator: manyheads\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+
+
+def engine_files(*, templates: bool) -> Iterator[tuple[str, bytes]]:
+    """Yield every file of the package, by its path in the wheel. templates: include those of `course init` and `course new`."""
+    for path in sorted(ENGINE.rglob("*")):
+        if not templates and HERE in path.parents and path.parent != HERE:
+            continue
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".pyc", ".partial"):
+            yield f"{NAME}/{path.relative_to(ENGINE).as_posix()}", path.read_bytes()
+
+
+def engine_wheel(*, templates: bool = False) -> dict[str, bytes]:
+    """Return the wheel and the file with its hash, by their file names.
+
+    templates: include what `course init`, `course new` and `course release --out` need. Students do not need them, and
+    they contain a whole course with its answers.
+
+    Raises CourseError if the engine is not installed.
+    """
+    installed = (each for each in metadata.distributions(name=NAME) if each.read_text("METADATA"))
+    distribution = next(installed, None)
+    if distribution is None:
+        raise CourseError(
+            f"{NAME} is not installed here. Next: pip install -e . in its repository, or pip install its wheel"
+        )
+    about = f"{NAME}-{distribution.version}.dist-info"
+    files = dict(engine_files(templates=templates))
+    for name in _ABOUT:
+        if (text := distribution.read_text(name)) is not None:
+            files[f"{about}/{name}"] = text.encode()
+    files[f"{about}/WHEEL"] = _WHEEL
+    files[f"{about}/RECORD"] = _record(files, f"{about}/RECORD")
+    name = f"{NAME}-{distribution.version}-py3-none-any.whl"
+    content = zipped(files)
+    return {name: content, HASH_FILE: f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()}
+
+
+def _record(files: dict[str, bytes], itself: str) -> bytes:
+    """Return the wheel's RECORD: every file with its hash and size, except RECORD itself."""
+    lines = []
+    for name, content in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(content)}")
+    return "\n".join([*lines, f"{itself},,", ""]).encode()
+
+
+def zipped(files: Mapping[str, bytes], programs: Collection[str] = ()) -> bytes:
+    """Pack these files as one archive, the same bytes every time.
+
+    programs: which of them can be run.
+    """
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.external_attr = (0o755 if name in programs else 0o644) << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()
+
+
+# Make the zip that Gradescope runs as an autograder: the engine, and what grading needs of the course.
+#
+# It holds the answers and the course's secret, and nothing of the class: no results, no decisions, no names.
+
+TOOLS = "tools/"
+PROGRAMS = ("setup.sh", "run_autograder")
+
+
+def autograder_of(course: Course, assignment: Assignment, torch_index: str = "") -> dict[str, bytes]:
+    """Return every file of the zip, by its path. torch_index: where to take torch from. Raises CourseError."""
+    words = {"assignment": shlex.quote(assignment.id), "torch_index": torch_index}
+    shared = {name: text for name, text in as_they_are("shared") if name.startswith(TOOLS) or name == "constraints.txt"}
+    of_course = {f"course/{path.relative_to(course.root).as_posix()}": path.read_bytes() for path in _needed(course)}
+    secret = {f"course/{FOLDER}/secret": course_secret(course.root)}
+    return {**dict(filled("gradescope", words)), **shared, **engine_wheel(), **of_course, **secret}
+
+
+def write_autograder(files: dict[str, bytes], out: Path) -> None:
+    """Write the zip, for its owner alone. Raises CourseError."""
+    try:
+        write_whole(out, zipped(files, PROGRAMS))
+        out.chmod(0o600)
+    except OSError as error:
+        raise CourseError(f"{out} cannot be written ({error.strerror}). Next: name another file") from None
+
+
+def _needed(course: Course) -> Iterator[Path]:
+    """Yield what grading reads: no fingerprints, no notebooks, no attempts that only `course verify` asks."""
+    yield course.root / "course.yaml"
+    yield course.texts
+    for exercise in course.exercises:
+        needed = [
+            exercise.solution,
+            exercise.script,
+            *exercise.check_sources(),
+            *exercise.mutant_sources(),
+        ]
+        yield from (path for path in needed if path.exists())
+    for folder in ("checks", "misconceptions"):
+        yield from (course.root / "grader" / folder).glob("__init__.py")

@@ -1,0 +1,216 @@
+"""Claims about attempts, run in the box: stubs score 0, right attempts full, and the order of layers decides nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from unittest import mock
+
+from torch import nn
+
+from ...box.level import Box
+from ...checks.local import LocalRecordingRunner, namespace_of
+from ...checks.transcript import Exchange
+from ...course import Course, Exercise
+from ...diagnosis import Bank, Mutant
+from ...diagnosis.agree import agree
+from ...diagnosis.recording import Fingerprints
+from ...diagnosis.recording_file import read
+from ...judge.catalogue import Catalogue
+from ...judge.grade_submission import Judge, Settings
+from ...report.words import out_of
+from ...result import ExerciseResult
+from ...student.check_attempt import check_attempt
+from ...student.run_attempt import check_source
+from ...submission import AttemptSource
+from ..stub import stub_of
+from .claim import SECRET, Claim, Namespace, Trial
+
+# Claims about attempts, run in the box: stubs score 0, right attempts full, unlisted wrong attempts get no diagnosis.
+
+DTYPES = ("float64", "float32")
+FAIR = "let that check ask for no more than the exercise says, or mend the attempt"
+
+
+def verify_attempts(course: Course, box: Box, exercises: Sequence[Exercise], seeds: int) -> Iterator[Claim]:
+    """Yield the claims about every exercise's right, untouched and unlisted wrong attempts."""
+    ids = tuple(e.id for e in exercises)
+    judge = Judge(course, box, Settings(SECRET, exercises=ids))
+    for exercise in exercises:
+        yield _stub(course, judge, exercise)
+        yield _wrong(judge, exercise)
+        yield _wrong_at_home(course, box, exercise)
+        yield _checked(course, box, exercise)
+    for dtype in DTYPES:
+        judge = Judge(course, box, Settings(SECRET, exercises=ids, dtype=dtype))
+        for exercise in exercises:
+            yield _right(judge, exercise, seeds, dtype)
+
+
+def _stub(course: Course, judge: Judge, exercise: Exercise) -> Claim:
+    source = AttemptSource(f"{exercise.stem}.py", stub_of(exercise))
+    result = judge.grade_attempt("stub", exercise, source)
+    names = [d.id for d in result.diagnosis]
+    ok = result.score == 0 and names == ["stub_untouched"]
+    failures = () if ok else (f"scores {out_of(result)}, named {names}",)
+    hide = f"let the checks ask for what is to be written, or mark it as solution in {exercise.solution.name}"
+    return Claim(exercise.id, "the untouched stub scores 0", int(ok), 1, failures, next=hide)
+
+
+def _right(judge: Judge, exercise: Exercise, seeds: int, dtype: str) -> Claim:
+    paths, failures = _right_paths(exercise), []
+    for path in paths:
+        for seed in range(seeds):
+            result = _grade(judge, exercise, path, seed)
+            if result.score != result.max_score:
+                failures.append(f"{path.name}, seed {seed}: {_problems(result)}")
+    total = len(paths) * seeds
+    says = f"every right attempt scores full ({len(paths)} attempts, {seeds} seeds, {dtype})"
+    return Claim(exercise.id, says, total - len(failures), total, tuple(failures), next=FAIR)
+
+
+def _checked(course: Course, box: Box, exercise: Exercise) -> Claim:
+    """Return the claim about what `course check` reports for right attempts."""
+    fingerprints = read(exercise.fingerprints)
+    paths, failures = _right_paths(exercise), []
+    for path in paths:
+        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
+        if any(c.outcome != "passed" for c in result.checks):
+            failures.append(f"{path.name}: {_problems(result)}")
+    says = "every right attempt passes `course check`"
+    return Claim(
+        exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=f"course release, then {FAIR}"
+    )
+
+
+def verify_watched(catalogue: Catalogue, exercise: Exercise) -> Claim:
+    """Claim that watching changes no answer of a right attempt: what is watched must not become impossible."""
+    paths, failures = _right_paths(exercise), []
+    for path in paths:
+        attempt = LocalRecordingRunner(namespace_of(path))
+        catalogue.run(exercise, attempt, catalogue.reference(exercise), SECRET, exercise.id)
+        watched = [each for each in attempt.transcript if each.call.watch]
+        failures += [f"{path.name}: {each.check}" for each in watched if not _is_the_same_unwatched(attempt, each)]
+    says = "every right attempt that answers unwatched answers the same where it is watched"
+    mend = "see manyheads/box/worker/op_monitor.py"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=mend)
+
+
+def _is_the_same_unwatched(attempt: LocalRecordingRunner, exchange: Exchange) -> bool:
+    plain = attempt.execute(replace(exchange.call, watch=False, most_operations=None))
+    return plain.raised is not None or agree(plain, exchange.reply)
+
+
+def _wrong(judge: Judge, exercise: Exercise) -> Claim:
+    paths, failures = exercise.wrong_attempts(), []
+    for path in paths:
+        result = _grade(judge, exercise, path)
+        if result.score == result.max_score:
+            failures.append(f"{path.name} scores full")
+        elif result.diagnosis:
+            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
+    says = "an unlisted wrong attempt fails and gets no diagnosis"
+    more = "let a check tell it from what it is named, or add a mutant of its kind"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+
+
+def _wrong_at_home(course: Course, box: Box, exercise: Exercise) -> Claim:
+    """Return the claim about what `course check` reports for them."""
+    fingerprints = read(exercise.fingerprints)
+    paths, failures = exercise.wrong_attempts(), []
+    for path in paths:
+        result = check_source(fingerprints, _source(path), box, course.limits.for_worker())
+        if all(c.outcome == "passed" for c in result.checks):
+            failures.append(f"{path.name} passes")
+        elif result.diagnosis:
+            failures.append(f"{path.name} is named {[d.id for d in result.diagnosis]}")
+    says = "an unlisted wrong attempt fails `course check` and gets no diagnosis there"
+    more = "let a check ask what tells it from a right one, or add a mutant of its kind; then course release"
+    return Claim(exercise.id, says, len(paths) - len(failures), len(paths), tuple(failures), next=more)
+
+
+def _grade(judge: Judge, exercise: Exercise, path: Path, seed: int = 0) -> ExerciseResult:
+    return judge.grade_attempt(path.name, exercise, _source(path), seed)
+
+
+def _right_paths(exercise: Exercise) -> list[Path]:
+    return [exercise.solution, *exercise.right_attempts()]
+
+
+def _source(path: Path) -> AttemptSource:
+    return AttemptSource(path.name, path.read_text(encoding="utf-8"))
+
+
+def _problems(result: ExerciseResult) -> str:
+    return "; ".join(f"{c.id}: {c.outcome}, {c.evidence}" for c in result.checks if c.outcome != "passed")
+
+
+# The claim that a student's own order of layers decides no diagnosis.
+
+HOLDERS = ("_modules", "_buffers", "_parameters")  # of a module, each in the order in which it was filled
+
+
+def verify_order(
+    exercise: Exercise, bank: Bank, fingerprints: Fingerprints, trial: Trial, count: int | None
+) -> Iterator[Claim]:
+    """Yield the claim, tried with `count` mutants that are modules, all where it is None. None where there is no such mutant."""
+    modules = [mutant for mutant in bank.mutants if _modules_of(mutant.namespace)]
+    if not modules:
+        return
+    chosen = random.Random(exercise.id).sample(modules, len(modules))[:count]
+    failures = []
+    for mutant in chosen:
+        usual = _told(mutant, fingerprints, trial)
+        with made_in_another_order(mutant.namespace):
+            other = _told(mutant, fingerprints, trial)
+        failures += [f"{mutant.id} is named {a}, then {b}" for a, b in zip(usual, other, strict=True) if a != b]
+    yield Claim(
+        exercise.id,
+        "every mutant has the same names if its layers are made in another order",
+        2 * len(chosen) - len(failures),
+        2 * len(chosen),
+        tuple(failures),
+        next=f"let no check compare weights that nobody gave, then course verify {exercise.id}",
+    )
+
+
+@contextmanager
+def made_in_another_order(namespace: Namespace) -> Iterator[None]:
+    """Let every module of these classes hold its layers and buffers in the reverse order, with weights drawn in it."""
+    with ExitStack() as patches:
+        for module in _modules_of(namespace):
+            patches.enter_context(mock.patch.object(module, "__init__", _reversed(module.__init__)))
+        yield
+
+
+def _reversed(init: Callable[..., None]) -> Callable[..., None]:
+    """Return the constructor, and then the other order. What it raises it raises here, too."""
+
+    @wraps(init)
+    def made(self: nn.Module, *arguments: object, **named: object) -> None:
+        init(self, *arguments, **named)
+        for name in HOLDERS:
+            held = vars(self).get(name) or {}
+            again = list(reversed(held.items()))
+            held.clear()
+            held.update(again)
+        for layer in self.children() if "_modules" in vars(self) else ():
+            if isinstance(layer, nn.Linear):
+                layer.reset_parameters()
+
+    return made
+
+
+def _told(mutant: Mutant, fingerprints: Fingerprints, trial: Trial) -> tuple[list[str], list[str]]:
+    """Return the names when it is graded, and those at home."""
+    at_home = check_attempt(fingerprints, LocalRecordingRunner(mutant.namespace))
+    return [d.id for d in trial(mutant.namespace)[1]], [d.id for d in at_home.diagnosis]
+
+
+def _modules_of(namespace: Namespace) -> list[type[nn.Module]]:
+    found = {value for value in namespace.values() if isinstance(value, type) and issubclass(value, nn.Module)}
+    return sorted(found, key=lambda module: module.__qualname__)

@@ -1,0 +1,221 @@
+"""Claims about files and lessons: exercises/ is what the sources yield, nothing hidden is in it, and lessons link to what exists."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from ...checks.local import namespace_of_source
+from ...course import Course, Exercise
+from ...diagnosis import load_bank
+from ...diagnosis.recording_file import current, loaded
+from ...judge.catalogue import Catalogue
+from ...judge.hidden_checks import points_fault
+from ...student.choose_example import examples
+from .. import bank_page
+from ..curves import stale_curves, trained_exercises
+from ..files import Released
+from ..index import Index, for_students
+from ..leaks import leaks
+from ..release_exercises import Exercises, released_files, stray_files
+from ..skeletons import FILL
+from ..stub import stub_of
+from ..stub_notebook import PREDICT, jupytext
+from .claim import Claim
+
+# Claims about lessons: what they link to is released, their figures have words, and their predictions wait for a
+# function.
+
+LINKS = "what a lesson links to is released, and figures have words"
+PREDICTIONS = "a prediction waits for its function, and then is answered"
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A file that a lesson names. words: what stands for it where it cannot be seen, of a figure."""
+
+    target: str
+    is_figure: bool
+    words: str
+
+
+def verify_lessons(course: Course, exercises: Sequence[Exercise]) -> Iterator[Claim]:
+    """Yield the claims about the lessons of these exercises."""
+    released = {path for each in course.exercises for path in (each.script, each.notebook, *each.figures)}
+    links = [(exercise, link) for exercise in exercises for link in _links(stub_of(exercise))]
+    broken = [f"{exercise.stem}: {said}" for exercise, link in links if (said := _fault(exercise, link, released))]
+    named = {exercise.notebook.parent / link.target for exercise, link in links}
+    unseen = [path for exercise in exercises for path in exercise.figures if path not in named]
+    broken += [f"{path.relative_to(course.root)} is named in no lesson" for path in unseen]
+    total = len(links) + len(unseen)
+    yield Claim(
+        "lessons", LINKS, total - len(broken), total, tuple(broken), next="mend the lesson, then course release"
+    )
+    asked = [(exercise, cell) for exercise in exercises for cell in _predictions(stub_of(exercise))]
+    wrong = [f"{exercise.stem}: {said}" for exercise, cell in asked if (said := _unanswered(exercise, cell))]
+    mend = "catch NotImplementedError in that cell, and print one line in any case"
+    yield Claim("lessons", PREDICTIONS, len(asked) - len(wrong), len(asked), tuple(wrong), next=mend)
+
+
+def _links(stub: str) -> Iterator[_Link]:
+    """Yield the files beside a lesson that its Markdown names."""
+    for cell in jupytext.reads(stub, fmt="py:percent").cells:
+        if cell.cell_type != "markdown":
+            continue
+        for inline in MarkdownIt("commonmark").enable("table").parse(cell.source):
+            for token in inline.children or ():
+                target = token.attrGet("src" if token.type == "image" else "href")
+                if isinstance(target, str) and ":" not in target and not target.startswith("#"):
+                    yield _Link(target, token.type == "image", token.content)
+
+
+def _fault(exercise: Exercise, link: _Link, released: set[Path]) -> str:
+    """Return what is wrong with a link; empty if nothing is."""
+    if (exercise.notebook.parent / link.target) not in released:
+        return f"{link.target} is not released"
+    return f"{link.target} has no words for who cannot see it" if link.is_figure and not link.words.strip() else ""
+
+
+def _predictions(stub: str) -> list[str]:
+    """Return the code of the cells that answer a prediction."""
+    cells = jupytext.reads(stub, fmt="py:percent").cells
+    return [str(cell.source) for cell in cells if PREDICT in cell.metadata.get("tags", [])]
+
+
+def _unanswered(exercise: Exercise, cell: str) -> str:
+    """Return what goes wrong when a prediction is run with the stub, or with the solution; empty if nothing does."""
+    first = cell.strip().splitlines()[0] if cell.strip() else ""
+    for whose, source in (("stub", stub_of(exercise)), ("solution", exercise.solution.read_text(encoding="utf-8"))):
+        namespace = dict(namespace_of_source(source, exercise.solution)) | {"__name__": "__main__"}
+        printed = io.StringIO()
+        try:
+            with redirect_stdout(printed):
+                exec(compile(cell, str(exercise.solution), "exec", dont_inherit=True), namespace)
+        except Exception as error:
+            return f"with the {whose}, {first!r} raises {type(error).__name__}: {error}"
+        if not printed.getvalue().strip():
+            return f"with the {whose}, {first!r} prints nothing"
+    return ""
+
+
+# Claims about files: all exist, exercises/ is what the sources yield, and it contains nothing hidden.
+
+POINTS = "points"
+RELEASE = "course release"
+FILL_IN = "write what each asks for, in its place"
+
+
+def verify_structure(
+    course: Course, catalogue: Catalogue, exercises: Exercises | None = None, made: Iterable[Released] | None = None
+) -> Iterator[Claim]:
+    """Yield the claims about the whole course, or about these exercises, without the claim about stray files.
+
+    made: the files of these exercises as they must be, where somebody else makes them.
+
+    Where points do not add up, nothing is graded, so no other claim is tested.
+
+    Raises SourceError or CourseError if a file is missing or cannot be stripped.
+    """
+    named = course.exercises if exercises is None else exercises
+    points = _points(catalogue, named)
+    yield points
+    if not points.kept:
+        return
+    yield _words(named)
+    yield _filled(course, named)
+    yield from verify_lessons(course, named)
+    yield _recordings(course, named)
+    yield _page(course, catalogue)
+    files = list(released_files(course, catalogue, named) if made is None else made)
+    other = {f.path for f in files if not f.is_in_step()}
+    stale = [f"{f.path.relative_to(course.root)} is not what solutions/ yields" for f in files if f.path in other]
+    strays = stray_files(course, [file.path for file in files]) if exercises is None else []
+    stale += [f"{path.relative_to(course.root)} has no source" for path in strays]
+    says = "exercises/ is exactly what solutions/ yields"
+    yield Claim("release", says, len(files) - len(stale), len(files), tuple(stale), next=_release(course, named, other))
+    if curves := len(list(trained_exercises(course))):
+        stale_ones = tuple(stale_curves(course))
+        says = "every curve was recorded with the current text and plan"
+        yield Claim("release", says, curves - len(stale_ones), curves, stale_ones, next="course release --curves")
+    yield _shapes(named, {f.path: f.content for f in files})
+    found = leaks(course, {str(f.path.relative_to(course.root)): f.content for f in files})
+    says, aside = "no line of a solution, check or mutant is released", "take that line out of its source"
+    yield Claim("release", says, len(files) - len(found), len(files), found, next=f"{aside}, then {RELEASE}")
+
+
+def _release(course: Course, exercises: Exercises, other: Set[Path]) -> str:
+    """Return the command that makes these files as they must be: one that believes no index, where the index holds them current."""
+    index = Index(course)
+    believed = [e for e in exercises if not other.isdisjoint(for_students(e)) and index.is_current(e)]
+    return f"{RELEASE} --fresh" if believed else RELEASE
+
+
+def _filled(course: Course, exercises: Exercises) -> Claim:
+    """Return the claim that every place is filled in the skeletons that `course new` made."""
+    files = []
+    for each in exercises:
+        files += [each.solution, *each.check_sources(), *each.mutant_sources(), *each.right_attempts()]
+    files += [course.root / "course.yaml", course.texts]
+    there = [path for path in dict.fromkeys(files) if path.exists()]
+    left = [
+        f"{path.relative_to(course.root)}:{number} says: {line[line.index(FILL) :].strip()}"
+        for path in there
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if FILL in line
+    ]
+    unfilled = len({sentence.partition(":")[0] for sentence in left})
+    return Claim("fill", "nothing is left to fill", len(there) - unfilled, len(there), tuple(left), next=FILL_IN)
+
+
+def _shapes(exercises: Exercises, contents: Mapping[Path, bytes]) -> Claim:
+    """Return the claim that every shape fits a recorded call, which `course trace` and `course plot` need."""
+    without_call, total = [], 0
+    for exercise in exercises:
+        shown = {example.target for example in examples(exercise, loaded(contents[exercise.fingerprints]))}
+        total += len(exercise.shapes)
+        without_call += [
+            f"{exercise.id}: the shapes of {name} fit no recorded call" for name in exercise.shapes if name not in shown
+        ]
+    says, mend = "course.yaml's shapes fit the recorded calls", "mend them in course.yaml"
+    return Claim("shapes", says, total - len(without_call), total, tuple(without_call), next=mend)
+
+
+def _points(catalogue: Catalogue, exercises: Exercises) -> Claim:
+    wrong = [fault for each in exercises if (fault := points_fault(each, catalogue.checks(each)))]
+    says = "the checks' points sum to course.yaml's"
+    mend = "mend the file of checks (a check's name begins with test_), or `points` in course.yaml. No other claim was tried"
+    return Claim(POINTS, says, len(exercises) - len(wrong), len(exercises), tuple(wrong), next=mend)
+
+
+def _recordings(course: Course, exercises: Exercises) -> Claim:
+    stale = [
+        f"{e.fingerprints.relative_to(course.root)} is not made from the current files"
+        for e in exercises
+        if current(e) is None
+    ]
+    says = "every recording is current"
+    return Claim("recordings", says, len(exercises) - len(stale), len(exercises), tuple(stale), next=RELEASE)
+
+
+def _page(course: Course, catalogue: Catalogue) -> Claim:
+    current = bank_page.is_current(course, catalogue)
+    stale = () if current else (f"{bank_page.NAME} is not made from the current bank",)
+    return Claim("page", f"{bank_page.NAME} is what the bank says", int(current), 1, stale, next=RELEASE)
+
+
+def _words(exercises: Exercises) -> Claim:
+    wrong, total = [], 0
+    for exercise in exercises:
+        bank = load_bank(exercise)
+        for id_ in dict.fromkeys(m.id for m in bank.mutants):
+            total += 1
+            text = bank.texts.get(id_)
+            if text is None or not (text.title and text.explanation and all(text.hints)):
+                wrong.append(f"{exercise.id}: {id_} has no title, explanation and three hints in texts.yaml")
+    says, mend = "every misconception has its words", f"write them, then {RELEASE}"
+    return Claim("words", says, total - len(wrong), total, tuple(wrong), next=mend)

@@ -1,0 +1,137 @@
+"""The claim that the line of a fault is found: right attempts, each with one small edit, of which the line is known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from ...box.level import Box
+from ...course import Course, Exercise
+from ...diagnosis.edit_candidates import candidates
+from ...diagnosis.edit_search import Bounds
+from ...diagnosis.edit_text import Edit
+from ...judge.grade_submission import Judge, Settings
+from ...result import ProvedLine
+from ...submission import AttemptSource
+from .claim import SECRET, Claim
+
+FAULTS = 10  # for each exercise
+SHARE, SHARE_OF_ONE = 0.95, 0.8  # of all exercises' faults, and of one's, where two may be mended on three lines
+MEND = "see docs/diagnosis.md, The line"
+SAYS = "the line of a small fault is found"
+PATIENT = Bounds(seconds=60.0)  # by the count alone, so that a slow machine finds as much as a fast one
+ANOTHER_SEED = 1
+_LOST = ("timeout", "crashed", "skipped", "missing")  # how no check of a fault may end
+_SAMPLED = 4000  # the most edits that are looked at for an exercise's faults
+
+Told = Literal["there", "elsewhere", "wrong", "nothing"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A right attempt with one edit, with which it fails a check. undone: whether one edit that is tried undoes it."""
+
+    attempt: str
+    edit: Edit
+    undone: bool
+
+    @property
+    def text(self) -> str:
+        """The text with the fault."""
+        return self.edit.after
+
+
+def verify_lines(course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> Iterator[Claim]:
+    """Yield the claims about every exercise."""
+    bench = LineBench(course, box, exercises, bounds)
+    for exercise in exercises:
+        faults = list(islice((f for f in bench.faults(exercise) if f.undone), FAULTS))
+        told = [(fault, bench.told(exercise, fault)) for fault in faults]
+        missed = tuple(f"{_label(fault)}: {say} is told" for fault, say in told if say not in ("there", "elsewhere"))
+        found = len(told) - len(missed)
+        yield Claim(exercise.id, SAYS, found, len(told), missed, SHARE_OF_ONE, MEND)
+        wrong = tuple(_label(fault) for fault, say in told if say == "wrong")
+        yield Claim(
+            exercise.id, "no line is told where nothing is wrong", len(told) - len(wrong), len(told), wrong, next=MEND
+        )
+
+
+def all_lines(claims: Iterable[Claim]) -> Claim:
+    """Return the claim about the lines of all exercises together, of which these claims are a part."""
+    found = [claim for claim in claims if claim.says == SAYS]
+    held, total = sum(claim.held for claim in found), sum(claim.total for claim in found)
+    return Claim("lines", "the lines of small faults are found", held, total, (), SHARE, MEND)
+
+
+class LineBench:
+    """Makes faults, and asks for their lines."""
+
+    def __init__(self, course: Course, box: Box, exercises: Sequence[Exercise], bounds: Bounds = PATIENT) -> None:
+        ids = tuple(e.id for e in exercises)
+        plain = Settings(SECRET, exercises=ids, diagnoses=False, lines=False)
+        self._judge = Judge(course, box, plain)
+        self._searching = Judge(course, box, Settings(SECRET, exercises=ids, diagnoses=False, bounds=bounds))
+
+    def faults(self, exercise: Exercise) -> Iterator[Fault]:
+        """Faults in an order that is always the same: every kind of edit as often as it can be, in attempts drawn at random."""
+        drawn = random.Random(exercise.id)
+        paths = [exercise.solution, *exercise.right_attempts()]
+        texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
+        by_kind = {name: _by_kind(candidates(text, ())) for name, text in texts.items()}
+        tried: set[str] = set()
+        for _ in range(_SAMPLED):
+            name = drawn.choice(sorted(by_kind))
+            if not by_kind[name]:
+                continue
+            edit = drawn.choice(by_kind[name][drawn.choice(sorted(by_kind[name]))])
+            if edit.after not in tried and self._fails(exercise, edit.after):
+                undone = any(e.after == texts[name] for e in candidates(edit.after, ()))
+                yield Fault(name, edit, undone)
+            tried.add(edit.after)
+
+    def told(self, exercise: Exercise, fault: Fault) -> Told:
+        """Return what is told of a fault: its line, another where an edit mends it as well, one that is wrong, or nothing."""
+        lines = self.lines(exercise, fault.text)
+        if not lines:
+            return "nothing"
+        if not all(self._mends(exercise, fault.text, line) for line in lines):
+            return "wrong"
+        return "there" if fault.edit.line in {line.line for line in lines} else "elsewhere"
+
+    def lines(self, exercise: Exercise, text: str) -> tuple[ProvedLine, ...]:
+        """Return what a search finds."""
+        return self._searching.grade_attempt("fault", exercise, _source(exercise, text)).lines
+
+    def _mends(self, exercise: Exercise, text: str, line: ProvedLine) -> bool:
+        """Return whether the edit that is told makes every check pass on inputs that the search has not seen."""
+        edits = [e for e in candidates(text, ()) if (e.line, e.described) == (line.line, line.edit)]
+        results = [
+            self._judge.grade_attempt("mended", exercise, _source(exercise, e.after), ANOTHER_SEED) for e in edits
+        ]
+        return any(result.is_done for result in results)
+
+    def _fails(self, exercise: Exercise, text: str) -> bool:
+        """Return whether it is imported, and fails a check by what it answers."""
+        result = self._judge.grade_attempt("fault", exercise, _source(exercise, text))
+        ends = {check.outcome for check in result.checks}
+        evidence = {check.evidence for check in result.checks}
+        imported = not (ends == {"error"} and len(evidence) == 1)
+        return imported and not result.is_done and not ends & set(_LOST)
+
+
+def _by_kind(edits: Sequence[Edit]) -> dict[str, list[Edit]]:
+    found: dict[str, list[Edit]] = {}
+    for edit in edits:
+        found.setdefault(edit.kind, []).append(edit)
+    return found
+
+
+def _source(exercise: Exercise, text: str) -> AttemptSource:
+    return AttemptSource(f"{exercise.stem}.py", text)
+
+
+def _label(fault: Fault) -> str:
+    return f"{fault.attempt}, line {fault.edit.line} ({fault.edit.kind}): {fault.edit.described}"

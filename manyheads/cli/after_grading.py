@@ -1,0 +1,203 @@
+"""Commands for after grading: `course compare`, `course feedback`, `course similar`, `course resolve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ..errors import CourseFault
+from ..report.changes import changes
+from ..report.changes import compare as compared
+from ..report.changes import summary as summary_of
+from ..report.class_rows import NOBODY, row_of
+from ..report.labels import label_of, labels_of
+from ..report.words import counted
+from ..result import read_results
+from ..submission import find_submissions, is_student, shown
+from ..submission.lay_out import read_memory
+from ..submission.pseudonyms import read_pseudonyms
+from ..whole import write_whole
+from .class_results import class_list, course_near, decided, pseudonyms_in, resolved
+from .grade import name_not_graded
+from .options import (
+    AssignmentOption,
+    CourseOption,
+    RosterOption,
+    course_of,
+    exercises_named,
+    instructors_course_of,
+    open_console,
+    results_of,
+)
+
+# `course compare`: what changed between two runs.
+
+
+def compare(
+    old: Annotated[Path, typer.Argument(help="The results of an earlier run.")],
+    new: Annotated[Path, typer.Argument(help="The results of a later run.")],
+    summary: Annotated[bool, typer.Option("--summary", help="Leave out the line for each submission.")] = False,
+    fail_on_drop: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-drop", help="Exit status 1 if a check earns less than before, or a submission is gone."
+        ),
+    ] = False,
+    roster: RosterOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Show what changed between two runs: scores by submission and by check, diagnoses, who is new and who is gone.
+
+    Both are looked at as they count today, by the course's dates and overrides.yaml.
+
+    Example: `course compare results-monday results --fail-on-drop`
+    """
+    loaded = course_near(course, new)
+    before, after = read_results(old), read_results(new)
+    everybody = {result.student for result in (*before, *after)}
+    near = loaded if roster is None else course_of(course)
+    members = NOBODY if near is None else class_list(near, roster, everybody)
+    labels = labels_of(loaded)
+    counted = (decided(loaded, found, members, everybody) for found in (before, after))
+    earlier, later = (results_of(loaded, found, assignment) for found in counted)
+    comparison = compared(earlier, later, labels)
+    console = open_console()
+    if not summary:
+        console.print(changes(comparison, labels))
+    console.print(summary_of(comparison, labels))
+    if fail_on_drop and comparison.drops:
+        raise typer.Exit(1)
+
+
+# `course feedback`: what goes back to students.
+
+
+def feedback(
+    results: Annotated[Path, typer.Argument(help="The folder that course grade wrote.")] = Path("results"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="The folder to fill.")] = Path("home"),
+    submitted: Annotated[
+        Path, typer.Option(file_okay=False, help="What was graded: says what platforms call each student.")
+    ] = Path("submitted"),
+    roster: RosterOption = None,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Write each student's feedback, to hand out: pages and Markdown, by what counts.
+
+    `OUT/feedback/STUDENT/ASSIGNMENT/` is as nbgrader names it. For what `course collect` took from Moodle or Canvas
+    there is a zip for each assignment, too, with the names that they gave: upload it as Moodle's feedback files, or
+    as Canvas' submissions.
+
+    Example: `course feedback results --out home --submitted submitted`
+    """
+    from ..report.feedback_archives import FOLDER, folded_together, folder_files, zips
+
+    loaded = course_of(course)
+    found = read_results(results)
+    if pseudonyms_in(loaded, found) is not None:
+        found = resolved(loaded, found)
+    members = class_list(loaded, roster, [each.student for each in found])
+    graded = results_of(loaded, decided(loaded, found, members), assignment)
+    console = open_console()
+    if strange := next((each.student for each in graded if not is_student(each.student)), None):
+        raise CourseFault(f"{strange!a} cannot be a folder's name. Next: remove that result, then course feedback")
+    try:
+        if pair := folded_together(out / FOLDER, [each.student for each in graded]):
+            names = " and ".join(map(ascii, pair))
+            raise CourseFault(
+                f"{out} is on a file system where {names} are one folder, and one would get the other's feedback. "
+                "Next: give --out a folder on another disk"
+            )
+        for result in graded:
+            for path, content in folder_files(loaded, result, submitted if submitted.is_dir() else None):
+                write_whole(out / path, content)
+        done = zips(loaded, graded, submitted, read_memory(submitted))
+        for name, content in done.files.items():
+            write_whole(out / name, content)
+    except OSError as error:
+        raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another folder") from None
+    for sentence in done.said:
+        console.print(f"not in a zip: {sentence}", style="yellow", markup=False, soft_wrap=True)
+    name_not_graded(console, [row_of(each, labels_of(loaded)) for each in graded])
+    students = counted(len({each.student for each in graded}), "student", "students")
+    console.print(f"{students}: {out / FOLDER}/", markup=False, soft_wrap=True)
+    for name in done.files:
+        console.print(f"{out / name}", markup=False, soft_wrap=True)
+
+
+# `course resolve`: who a pseudonym stands for.
+
+
+def resolve(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="Pseudonyms, or students; all if none is given.")
+    ] = None,
+    course: CourseOption = None,
+) -> None:
+    """Say who a pseudonym of `course grade --anonymous` stands for.
+
+    The list is `.course/pseudonyms.json`, which only its owner can read. `course export --resolve` uses it, too.
+
+    Example: `course resolve student-3fa9c1`
+    """
+    loaded = instructors_course_of(course, "resolve")
+    known = read_pseudonyms(loaded.root).students
+    if unknown := [name for name in names or () if name not in known and name not in known.values()]:
+        raise CourseFault(f"no pseudonym is or stands for {unknown[0]!a}. Next: course resolve")
+    if not known:
+        raise CourseFault("there are no pseudonyms. Next: course grade SUBMITTED --anonymous")
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for pseudonym, student in sorted(known.items()):
+        if not names or pseudonym in names or student in names:
+            table.add_row(escape(pseudonym), escape(shown(student)))
+    open_console().print(table)
+
+
+# `course similar`: pairs of attempts to look at.
+
+CAUTION = (
+    "A short exercise has few right answers, so likeness is to be expected. "
+    "These are pairs to look at, not findings: read both, and ask both students."
+)
+
+
+def similar(
+    submitted: Annotated[Path, typer.Argument(help="The folder with `<student>/<assignment>/` folders.")],
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where pages go: `OUT/<assignment>/<exercise>/index.html`.")
+    ] = Path("similar"),
+    exercise: Annotated[list[str] | None, typer.Option(help="Only this exercise. May be given again.")] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs shown for each exercise, most alike first.")] = 10,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Show which attempts of a class look alike, side by side: pairs to look at, and no more than that.
+
+    Needs compare50, which is installed by itself: `pipx install compare50`. What the stub gives is no likeness.
+
+    Example: `course similar submitted --exercise fused_qkv`
+    """
+    from ..platforms.compare50 import attempts_of, compare, find_compare50, stub_text
+
+    loaded = course_of(course)
+    exercises = exercises_named(loaded, exercise or [], assignment)
+    command = find_compare50(loaded.root)
+    submissions, _ = find_submissions(loaded, submitted)
+    console = open_console()
+    for each in exercises:
+        attempts = attempts_of(loaded, each, submissions)
+        page, said = out / each.assignment.id / each.id, f"{label_of(each)}: {len(attempts)} written"
+        if len(attempts) < 2:
+            console.print(f"{said}, nothing to compare", markup=False)
+            continue
+        try:
+            alike = compare(command, attempts, stub_text(each), each.stem, page, pairs)
+        except OSError as error:
+            raise CourseFault(f"{out} cannot be written ({error.strerror}). Next: give --out another path") from None
+        console.print(f"{said}, {page / 'index.html' if alike else 'none alike'}", markup=False, soft_wrap=True)
+    console.print(CAUTION)

@@ -1,0 +1,128 @@
+"""Commands for authors: `course init`, `course new`, `course verify`, `course doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from ..box.names import Level
+from ..course import CourseError
+from ..judge.process_ties import usable
+from ..report.words import counted
+from .options import AssignmentOption, CourseOption, course_of, exercises_named, instructors_course_of, open_console
+
+# `course init` and `course new`: make a course of your own.
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")],
+    title: Annotated[str, typer.Option(help="The title of the course, for its README.")] = "Averages",
+) -> None:
+    """Make a small complete course of your own: one exercise worked out, a class to grade, a Makefile, a workflow.
+
+    Example: `course init ../my-course`
+    """
+    from ..authoring.skeletons import init_course
+
+    made = init_course(folder, title)
+    console = open_console()
+    console.print(
+        f"{len(made)} files in {folder}. Next: cd {quote(str(folder))} && course release", soft_wrap=True, markup=False
+    )
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="ASSIGNMENT/EXERCISE", help="Two ids, such as averages/median.")],
+    stateful: Annotated[
+        bool, typer.Option("--stateful", help="A class that returns several things, one of them for its next call.")
+    ] = False,
+    course: CourseOption = None,
+) -> None:
+    """Add the skeleton of an exercise, which works as it is and says in place what to fill.
+
+    Example: `course new averages/running_median`
+    """
+    from ..authoring.skeletons import FILL, new_exercise
+
+    loaded = instructors_course_of(course, "new")
+    assignment, _, exercise = name.partition("/")
+    there = [each.id for each in loaded.assignments]
+    if not exercise and assignment in there:
+        raise CourseError(
+            f"{assignment} is an assignment: what is the exercise called? Next: course new {assignment}/NAME"
+        )
+    if not exercise:
+        raise CourseError(f"{name!r} names no assignment. Next: course new {there[0]}/{name}")
+    written = new_exercise(loaded, assignment, exercise, stateful)
+    console = open_console()
+    if assignment not in there:  # which may be meant, or a slip of the pen
+        told = f"{assignment} is a new assignment, beside {', '.join(there)}"
+        console.print(told, soft_wrap=True, markup=False)
+    for path in written:
+        console.print(str(path.relative_to(loaded.root)), soft_wrap=True, markup=False)
+    console.print(
+        f"Next: fill what says {FILL} there, then course release {exercise} and course verify {exercise}",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+# `course verify`: test the claims about a course.
+
+
+def verify(
+    exercises: Annotated[list[str] | None, typer.Argument(help="Ids [default: all].")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of inputs for every right attempt.")] = 2,
+    pairs: Annotated[int, typer.Option(min=0, help="Pairs of faults to try in each exercise; 0: all.")] = 40,
+    assignment: AssignmentOption = None,
+    course: CourseOption = None,
+) -> None:
+    """Check that stubs score 0, right attempts full, mutants are caught and named, and nothing hidden is released.
+
+    Example: `course verify reshape_dance --seeds 20`
+    """
+    loaded = instructors_course_of(course, "verify")
+    named = exercises_named(loaded, exercises or [], assignment)
+    from ..authoring.verify.claims import VerifyEffort, verify_course
+
+    console = open_console()
+    broken = 0
+    for claim in verify_course(loaded, named, VerifyEffort(seeds, pairs or None, usable())):
+        mark, style = ("✓", "green") if claim.kept else ("✗", "red")
+        console.print(
+            f"{mark} {claim.about:<18} {claim.says:<72} {claim.figures:>5}", style=style, markup=False, soft_wrap=True
+        )
+        broken += not claim.kept
+        for line in claim.lines:
+            console.print(f"    {line}", markup=False, soft_wrap=True)
+    fallen = counted(broken, "claim does", "claims do")
+    console.print(f"{fallen} not hold." if broken else "Every claim holds.")
+    if broken:
+        raise typer.Exit(1)
+
+
+# `course doctor`: what this machine can do, and the command that would improve it.
+
+
+def doctor(course: CourseOption = None) -> None:
+    """Show which isolation levels hold here, proved by a canary, and what would improve this machine.
+
+    Example: `course doctor`
+    """
+    from ..judge.machine import findings
+
+    loaded = course_of(course)
+    console = open_console()
+    graded = False
+    for finding in findings(loaded):
+        mark = {True: "✓", False: "✗", None: "·"}[finding.good]
+        console.print(f"{mark} {finding.about:<18} {finding.says}", markup=False, soft_wrap=True)
+        if finding.command:
+            console.print(f"    Next: {finding.command}", markup=False, soft_wrap=True)
+        graded |= finding.about == Level.NAMESPACES and finding.good is True
+    console.print("This machine can grade." if graded else "This machine cannot grade; `course check` still works.")
+    if not graded:
+        raise typer.Exit(1)

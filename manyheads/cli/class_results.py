@@ -1,0 +1,148 @@
+"""Read a class's results as they count, by dates, decisions, roster and pseudonyms, for every command that shows or exports them."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from ..course import Course, CourseError, find_course, load_course
+from ..course.decisions import Decisions
+from ..course.final import final, of_the_absent
+from ..errors import CourseFault
+from ..report.class_rows import NOBODY, ClassList
+from ..result import Result
+from ..submission.pseudonyms import Pseudonyms, read_pseudonyms
+from ..submission.roster import read_roster
+
+# Results as they count, by the course's dates and overrides.yaml: for every command that shows or exports any.
+
+
+def course_near(option: Path | None, results: Path) -> Course | None:
+    """Return the course that the option names, or that of the working folder, or of the results. Raises CourseError.
+
+    None where there is no course; then it is said that nothing is decided.
+    """
+    if option is not None:
+        return load_course(option)
+    for start in (Path.cwd(), results):
+        try:
+            root = find_course(start)
+        except CourseError:
+            continue
+        return load_course(root)
+    said = "no course.yaml is near: due dates and overrides.yaml are not applied. Next: the same with --course FOLDER"
+    print(f"course: {said}", file=sys.stderr)
+    return None
+
+
+def decisions_of(course: Course) -> Decisions:
+    """Return what is decided in this course; results may be under its pseudonyms. Raises CourseFault."""
+    return Decisions.of_course(course, read_pseudonyms(course.root).students)
+
+
+Times = Mapping[tuple[str, str], datetime]  # by the student and the assignment
+
+
+class Counting:
+    """Makes of results, as they come, what counts, and keeps no more of them than it needs at the end."""
+
+    def __init__(self, course: Course, members: ClassList = NOBODY, times: Times | None = None) -> None:
+        """Read what is decided. times: when which submission was handed in. Raises CourseFault."""
+        self._decisions = decisions_of(course).knowing(times or {})
+        self._members = members
+        self._unfit: dict[str, None] = {}
+        self._like: dict[str, Result] = {}  # by assignment
+        self._students: dict[str, set[str]] = defaultdict(set)  # by assignment
+
+    def final(self, result: Result) -> Result:
+        """Return the result as it counts."""
+        return final(result, self._decisions)
+
+    def count(self, result: Result) -> Result:
+        """Return the same, of a result that is one of the class."""
+        self._unfit |= dict.fromkeys(self._decisions.unfit(result))
+        self._like[result.assignment] = result
+        self._students[result.assignment].add(result.student)
+        return self.final(result)
+
+    def of_the_absent(self) -> list[Result]:
+        """Results of those on the roster who handed in nothing, and about whom something is decided."""
+        return [
+            each
+            for assignment, like in self._like.items()
+            for each in of_the_absent([like], self._decisions, self._members.absent([*self._students[assignment]]))
+        ]
+
+    def problems(self, more: Iterable[str] = ()) -> list[str]:
+        """Return a sentence for each row of overrides.yaml that fits no check or no student. more: who else is known."""
+        names = {*more, *self._members.absent([]), *(name for each in self._students.values() for name in each)}
+        return [*self._unfit, *self._decisions.of_nobody(names, self._like)]
+
+
+def decided(
+    course: Course | None, results: Sequence[Result], members: ClassList = NOBODY, more: Iterable[str] = ()
+) -> list[Result]:
+    """Return the results as they count, and those of the absent about whom something is decided.
+
+    more: who else is known. Raises CourseFault for a row of overrides.yaml about a check or a student that there is
+    not.
+    """
+    if course is None:
+        return list(results)
+    times = {(r.student, r.assignment): r.handed_in.time for r in results if r.handed_in and r.handed_in.time}
+    counting = Counting(course, members, times)
+    counted = [counting.count(result) for result in results]
+    if problems := counting.problems(more):
+        raise CourseFault(problems[0])
+    absent = counting.of_the_absent()
+    return sorted([*counted, *absent], key=lambda each: each.student) if absent else counted
+
+
+# The class that commands report on: its roster, and the pseudonyms that its results may be under.
+
+
+def class_list(
+    course: Course, path: Path | None, present: Iterable[str], pseudonyms: Pseudonyms | None = None
+) -> ClassList:
+    """Return the roster in this file; without one, nobody.
+
+    Args:
+        course: says whether nothing handed in counts as 0.
+        path: the roster's, in place of course.yaml's.
+        present: who handed in, of whom somebody has to be on the roster.
+        pseudonyms: what the students are called.
+
+    Raises:
+        CourseFault: the roster cannot be read, or knows nobody.
+    """
+    path = path or course.beside(course.file.roster)
+    if path is None:
+        return NOBODY
+    roster = read_roster(path)
+    names = {} if pseudonyms is None else {each.id: pseudonyms.of(each.id) for each in roster.students}
+    members = ClassList(roster, course.file.not_handed_in == "zero", names)
+    students = sorted({*present})
+    if students and members.absent(students) == members.absent([]):
+        raise CourseFault(f"{roster.knows_nobody(students)}. Next: give --roster the file that course collect had")
+    return members
+
+
+def pseudonyms_in(course: Course, results: Iterable[Result]) -> Pseudonyms | None:
+    """Return the course's pseudonyms, if one of them is in these results."""
+    known = read_pseudonyms(course.root)
+    return known if any(result.student in known.students for result in results) else None
+
+
+def resolved(course: Course, results: Iterable[Result]) -> list[Result]:
+    """Return the results under the students' own names. Raises CourseFault where a name is no pseudonym."""
+    students, found = read_pseudonyms(course.root).students, []
+    for result in results:
+        if result.student not in students:
+            raise CourseFault(
+                f"{result.student!a} is no pseudonym of this course. Next: course export without --resolve"
+            )
+        found.append(result.model_copy(update={"student": students[result.student]}))
+    return sorted(found, key=lambda each: each.student)

@@ -1,0 +1,174 @@
+"""Commands for a student's next step: `course hint`, `course status`, `course plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..course import Course, Exercise
+from ..course.secret import FOLDER
+from ..errors import CourseFault
+from ..report.labels import label_of
+from ..report.ladder import Rung, State, all_done, ladder
+from ..report.words import function_reports
+from ..result import ExerciseResult
+from ..student.example import TABLES, TIMES
+from ..submission import AttemptSource
+from .last_check import CHECKED_LAST, exercise_meant, facts, fingerprint_path, last_result
+from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console
+from .own import check_one, from_here, is_started, missing_message, own_attempt
+from .trace import follow_own_attempt
+
+# `course hint`: one step closer to the answer each time.
+
+NOTE = "hints.json"  # records which steps were shown
+
+
+def hint(
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
+    course: CourseOption = None,
+    *,
+    again: Annotated[bool, typer.Option("--again", help="Start with the first step again.")] = False,
+) -> None:
+    """Ask for a hint: a question first, then a pointer, then nearly the answer.
+
+    Example: `course hint reshape_dance`
+    """
+    loaded = course_of(course)
+    wanted = exercise_meant(loaded, exercise, "hint")
+    source = own_attempt(loaded, wanted)
+    console = open_console()
+    if source.missing:
+        console.print(missing_message(loaded, wanted), soft_wrap=True, markup=False)
+        raise typer.Exit(1)
+    if not is_started(wanted, source):
+        _print(console, wanted.hint, f"course check {wanted.id}")
+        return
+    result = last_result(wanted, source)
+    if result is None:
+        from ..box.forked import open_own_box
+
+        with (
+            open_own_box(meta=True) as box,
+            console.status(f"checking {wanted.id}"),
+        ):  # the box first: it may fork only while there is no other thread, and the spinner is one
+            result = check_one(loaded, wanted, source, box)
+    if result.is_done:
+        _print(console, f"{wanted.id} needs no hint: every check passes.", "course status")
+        return
+    from ..diagnosis.recording_file import read
+    from ..student.hints import next_hint
+
+    content = read(fingerprint_path(wanted)).content
+    given = next_hint(content, result, wanted.hint, loaded.root / FOLDER / NOTE, again=again)
+    if given.title:
+        console.print(given.title, soft_wrap=not console.is_terminal, markup=False)
+    _print(console, given.sentence, f"course {'check' if given.last else 'hint'} {wanted.id}")
+
+
+def _print(console: Console, sentence: str, following: str) -> None:
+    console.print(sentence, soft_wrap=not console.is_terminal, markup=False)
+    console.print(f"Next: {following}")
+
+
+# `course status`: the ladder of exercises.
+
+
+def status(assignment: AssignmentOption = None, course: CourseOption = None, *, fresh: FreshOption = False) -> None:
+    """Show which exercises are done, in progress or untouched, your points, and what is next.
+
+    Example: `course status`
+    """
+    loaded = course_of(course)
+    console = open_console()
+    attempts = [(e, own_attempt(loaded, e)) for e in exercises_named(loaded, [], assignment)]
+    results = _results(loaded, [a for a in attempts if is_started(*a)], console, fresh=fresh)
+    rungs = [(e, _rung(e, source, results.get(e))) for e, source in attempts]
+    console.print(ladder([rung for _, rung in rungs]))
+    upcoming = next(((exercise, rung) for exercise, rung in rungs if rung.state != "done"), None)
+    if upcoming is None:
+        for line in all_done(loaded):
+            console.print(line, soft_wrap=not console.is_terminal)
+    elif upcoming[1].state == "untouched":
+        console.print(f"Next: fill the stubs of {from_here(upcoming[0].script)}, then: course check {upcoming[0].id}")
+    else:
+        console.print(f"Next: course check {upcoming[0].id}")
+
+
+def _results(
+    course: Course, started: Sequence[tuple[Exercise, AttemptSource]], console: Console, *, fresh: bool
+) -> dict[Exercise, ExerciseResult]:
+    """Return the result of each attempt. Runs what has changed since its last check, or everything if `fresh`."""
+    results = {e: kept for e, source in started if not fresh and (kept := last_result(e, source))}
+    changed = [(e, source) for e, source in started if e not in results]
+    if changed:
+        from ..box.forked import open_own_box
+
+        with open_own_box(meta=True) as box, console.status("checking what has changed"):
+            results |= {e: check_one(course, e, source, box) for e, source in changed}
+    return results
+
+
+def _rung(exercise: Exercise, source: AttemptSource, result: ExerciseResult | None) -> Rung:
+    named, most = (exercise.assignment.title, label_of(exercise)), exercise.points
+    checks = facts(exercise).checks
+    if result is None:
+        asked = tuple((title, False) for _, title in checks)
+        return Rung(*named, "missing" if source.missing else "untouched", 0, most, asked)
+    passed = {check.id for check in result.checks if check.outcome == "passed"}
+    asked = tuple((title, id in passed) for id, title in checks)
+    state: State = "done" if result.is_done else "in progress"
+    return Rung(*named, state, result.score or 0.0, most, asked, tuple(function_reports(result)), result.unseen)
+
+
+# Write a picture to a file.
+
+
+def write_picture(path: Path, data: bytes) -> None:
+    """Write the file, and make its folder. Raises CourseFault."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise CourseFault(f"{path} cannot be written ({error.strerror}). Next: pass --out FILE.png") from None
+
+
+# `course plot`: a picture of the expected values, yours and the difference.
+
+PLOTS = "plots"  # in the course's folder, ignored by git
+
+
+def plot(
+    exercise: Annotated[str | None, typer.Argument(help="Its id or file.", show_default=CHECKED_LAST)] = None,
+    function: Annotated[str | None, typer.Argument(help="One function or class of it [default: all].")] = None,
+    course: CourseOption = None,
+    *,
+    out: Annotated[Path | None, typer.Option("--out", help="The PNG to write [default: plots/EXERCISE.png].")] = None,
+) -> None:
+    """Draw your answers beside the expected ones, head by head, and what your heads attend to.
+
+    Example: `course plot causal_mask`
+    """
+    loaded = course_of(course)
+    seen = follow_own_attempt(loaded, exercise, function, "plot", by_head=True, crop=TABLES, times=TIMES)
+    from ..report.figures import png
+    from ..student.bands import summary
+    from ..student.sentence import every_band
+
+    console = open_console()
+    shown = every_band(seen.followed.shown)
+    for line in summary(shown):
+        console.print(line, soft_wrap=not console.is_terminal, markup=False)
+    if seen.followed.ended:
+        console.print(f"✗ {seen.followed.ended}", style="bold red", soft_wrap=not console.is_terminal, markup=False)
+    if shown:
+        path = out or loaded.root / PLOTS / f"{seen.exercise.id}.png"
+        write_picture(path, png(shown, f"{seen.exercise.title}: expected, yours, difference"))
+        console.print(f"Drawn in {path}", soft_wrap=True, markup=False)
+    console.print(f"Next: course check {seen.exercise.id}")
+    if seen.followed.ended:
+        raise typer.Exit(1)

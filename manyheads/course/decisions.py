@@ -1,0 +1,263 @@
+"""All decisions about a course's results: its dates, what lateness costs, and the rows of overrides.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+
+from ..result import Result
+from . import Assignment, Course
+from .dates import duration, moment, zone_named
+from .file import LatePolicy
+from .named import UnknownAssignment, assignment_named, unknown
+from .overrides_file import NAME, NEXT, Kind, OverridesError, Row, read_overrides
+
+# How late a submission is, and what that costs.
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+NOTHING = LatePolicy()
+
+
+@dataclass(frozen=True)
+class Late:
+    """Late, by so many days of which the last has begun, and the share of its points that this costs.
+
+    free: how many of the student's free days it takes.
+    """
+
+    days: int
+    share: float
+    words: str
+    free: int = 0
+
+
+@dataclass(frozen=True)
+class Dates:
+    """The due date of an assignment, its late policy, and the zone whose clock counts the days."""
+
+    due: datetime
+    policy: LatePolicy
+    zone: str = "UTC"
+
+    def late(self, handed_in: datetime, extension: datetime | None = None, free: int = 0) -> Late | None:
+        """Return how late this is; None where it is not. Within the grace nothing is late.
+
+        Days count from the due date by the clock on the wall, so that a day in which clocks change is one day.
+
+        Args:
+            handed_in: when.
+            extension: the student's own due date.
+            free: days that cost nothing, as many as the student has left.
+        """
+        due = extension or self.due
+        over = handed_in - due
+        if over <= duration(self.policy.grace):
+            return None
+        by_clock = self._on_the_wall(handed_in) - self._on_the_wall(due)
+        days = max(1, -(-by_clock // DAY))
+        said = f"{days} {'day' if days == 1 else 'days'} late"
+        if self.policy.cutoff is not None and by_clock > duration(self.policy.cutoff):
+            return Late(days, 1.0, f"{said}: −100% (nothing is earned {self.policy.cutoff} after the due date)")
+        used = min(free, days)
+        if used:
+            said += f", {used} of them free"
+        if self.policy.per_hour is not None:
+            number, unit, each = max(0, -(-(over - used * DAY) // HOUR)), "hour", _percent(self.policy.per_hour)
+        else:
+            number, unit, each = days - used, "day", _percent(self.policy.per_day)
+        at_most = _percent(self.policy.at_most)
+        cost = min(number * each, at_most)
+        if not cost:
+            return Late(days, 0.0, said, used)
+        of = f"{each:g}% {'an' if unit == 'hour' else 'a'} {unit}, at most {at_most:g}%"
+        hours = f", {number} {'hour' if number == 1 else 'hours'}" if unit == "hour" else ""
+        return Late(days, cost / 100, f"{said}{hours}: −{cost:g}% ({of})", used)
+
+    def _on_the_wall(self, when: datetime) -> datetime:
+        return when.astimezone(zone_named(self.zone)).replace(tzinfo=None)
+
+
+def dates_of(course: Course, assignment: Assignment) -> Dates | None:
+    """Return the assignment's dates; None where it has no due date."""
+    row, file = assignment.row, course.file
+    if row.due is None:
+        return None
+    zone = file.time_zone or "UTC"
+    return Dates(moment(row.due, file.time_zone or ""), row.late or file.late or NOTHING, zone)
+
+
+def _percent(text: str) -> float:
+    return float(text.removesuffix("%"))
+
+
+# All decisions of a course: its dates, and the rows of overrides.yaml as they fit its exercises.
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A row that fits the course. exercises: those that it is about, with `most` points. time: of an extension or a hand-in."""
+
+    row: Row
+    assignment: str
+    exercises: tuple[str, ...]
+    time: datetime | None = None
+    most: float = 0.0
+
+    @property
+    def kind(self) -> Kind:
+        """What is decided."""
+        return self.row.override.kind
+
+    @property
+    def student(self) -> str:
+        """Whose it is; nobody's where it is for everybody."""
+        return self.row.override.student
+
+
+@dataclass(frozen=True)
+class Moments:
+    """When a submission was handed in, None where nobody knows, and the student's own due date."""
+
+    handed_in: datetime | None
+    extension: datetime | None
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided.
+
+    students: who stands behind a pseudonym in the results. times: when a student handed in an assignment, as far as is known: free
+    late days are one budget for all of them. free: how many there are.
+    """
+
+    zone: str = ""
+    dates: Mapping[str, Dates] = field(default_factory=dict)  # by assignment
+    rows: tuple[Decision, ...] = ()
+    students: Mapping[str, str] = field(default_factory=dict)
+    times: Mapping[tuple[str, str], datetime] = field(default_factory=dict)  # by the student and the assignment
+    free: int = 0
+
+    @classmethod
+    def of_course(cls, course: Course, students: Mapping[str, str] | None = None) -> Decisions:
+        """Read them. Raises OverridesError."""
+        dates = {each.id: found for each in course.assignments if (found := dates_of(course, each)) is not None}
+        rows = [_fitting(course, row) for row in read_overrides(course.root / NAME)]
+        _demand_one_of_each(rows)
+        return cls(course.file.time_zone or "", dates, tuple(rows), students or {}, free=course.file.free_late_days)
+
+    def knowing(self, times: Mapping[tuple[str, str], datetime]) -> Decisions:
+        """Return these decisions with the times at which students handed in, of all assignments."""
+        return replace(self, times={**self.times, **times})
+
+    def moments(self, student: str, assignment: str, handed_in: datetime | None) -> Moments:
+        """Return when a student handed in, and is due, as far as a human has decided otherwise."""
+        extension = None
+        for each in self.about(student, assignment):
+            if each.kind == "handed_in":
+                handed_in = each.time
+            elif each.kind == "extension":
+                extension = each.time
+        return Moments(handed_in, extension)
+
+    def free_left(self, student: str, assignment: str) -> int:
+        """Return how many free days the assignments that were due before this one have left."""
+        left, due = self.free, self.dates[assignment].due
+        earlier = [(each.due, name) for name, each in self.dates.items() if (each.due, name) < (due, assignment)]
+        for _, name in sorted(earlier) if left else ():
+            when = self.moments(student, name, self.times.get((student, name)))
+            late = self.dates[name].late(when.handed_in, when.extension, left) if when.handed_in else None
+            left -= late.free if late else 0
+        return left
+
+    def about(self, student: str, assignment: str) -> list[Decision]:
+        """Return what is decided about this student's submission, and about everybody's."""
+        names = {student, self.students.get(student, student), ""}
+        return [each for each in self.rows if each.assignment == assignment and each.student in names]
+
+    def unfit(self, result: Result) -> Iterator[str]:
+        """Yield a sentence for each row that names a check which this result has not, or a score above the check's points."""
+        for decision in self.about(result.student, result.assignment):
+            named, where = decision.row.override.check, decision.row.where
+            for exercise in result.exercises if named else ():
+                if exercise.id in decision.exercises and exercise.checks:
+                    points = {check.id: check.max_score for check in exercise.checks}
+                    if strange := next((name for name in named if name not in points), None):
+                        yield f"{where}: {_no_check(strange, list(points))} {NEXT}"
+                        continue
+                    most, score = sum(points[name] for name in named), decision.row.override.score or 0
+                    if score > most:
+                        yield f"{where}: score {score:g} is more than the {most:g} points there are. {NEXT}"
+
+    def of_nobody(self, names: Collection[str], assignments: Collection[str]) -> list[str]:
+        """Return a sentence for each row about these assignments whose student has none of these names."""
+        known = {*names, *(self.students.get(name, name) for name in names)}
+        return [
+            f"{each.row.where}: there is no student {each.student!a}{_meant(each.student, known)}. "
+            "Next: mend that line, or give --roster a file with everybody"
+            for each in self.rows
+            if each.assignment in assignments and each.student and each.student not in known
+        ]
+
+
+def _fitting(course: Course, row: Row) -> Decision:
+    """Return the row as it fits the course. Raises OverridesError."""
+    override = row.override
+    assignment = _assignment(course, row)
+    exercises = {each.id: each for each in assignment.exercises}
+    if override.exercise and override.exercise not in exercises:
+        said = unknown(list(assignment.exercises), override.exercise)
+        raise OverridesError(f"{row.where}: {said} {NEXT}")
+    ids = (override.exercise,) if override.exercise else tuple(exercises)
+    most = sum(exercises[id_].points for id_ in ids)
+    if override.score is not None and not override.check and override.score > most:
+        said = f"score {override.score:g} is more than the {most:g} points of {override.exercise or assignment.id}"
+        raise OverridesError(f"{row.where}: {said}; more is extra_credit. {NEXT}")
+    time = override.extension or override.handed_in
+    try:
+        when = None if time is None else moment(time, course.file.time_zone or "")
+    except ValueError as error:
+        raise OverridesError(f"{row.where}: {override.kind}: {error}. {NEXT}") from None
+    if override.kind == "extension" and assignment.row.due is None:
+        raise OverridesError(
+            f"{row.where}: {assignment.id} has no due date to extend. Next: give it `due` in course.yaml"
+        )
+    return Decision(row, assignment.id, ids, when, most)
+
+
+def _assignment(course: Course, row: Row) -> Assignment:
+    """Return the assignment that the row is about. Raises OverridesError."""
+    override = row.override
+    if override.exercise and not override.assignment:
+        for exercise in course.exercises:
+            if exercise.id == override.exercise:
+                return exercise.assignment
+        raise OverridesError(f"{row.where}: {unknown(list(course.exercises), override.exercise)} {NEXT}")
+    try:
+        return assignment_named(course, override.assignment)
+    except UnknownAssignment as error:
+        raise OverridesError(f"{row.where}: {error} {NEXT}") from None
+
+
+def _demand_one_of_each(rows: Sequence[Decision]) -> None:
+    """Raise OverridesError where two rows decide the same thing: one of them would be lost."""
+    seen: dict[tuple[str, str, str, str, str], str] = {}
+    for each in rows:
+        if each.kind == "comment":
+            continue
+        for exercise in each.exercises if each.row.override.exercise else ("",):
+            for check in each.row.override.check or ("",):
+                first = seen.setdefault((each.kind, each.student, each.assignment, exercise, check), each.row.where)
+                if first != each.row.where:
+                    said = f"a second {each.kind} of the same; the first is in line {first.rpartition(':')[2]}"
+                    raise OverridesError(f"{each.row.where}: {said}. {NEXT}")
+
+
+def _no_check(name: str, known: Sequence[str]) -> str:
+    return f"there is no check {name!a}{_meant(name, known)}; there are: {', '.join(known)}."
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f" (is {near[0]!a} meant?)" if near else ""

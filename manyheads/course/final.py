@@ -1,0 +1,233 @@
+"""From what the machine found to what counts: the one place where dates and decisions change a result. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..result import Adjustment, CheckResult, ExerciseResult, HandedIn, Result, Rule, total_of, with_total
+from .dates import shown_moment
+from .decisions import Decision, Decisions, Late
+
+DIGITS = 6  # of a score that a rule computes
+BY_HAND = "overrides.yaml"
+
+
+def final(result: Result, decisions: Decisions) -> Result:
+    """Return the result as it counts. What is not decided about stays as it is, to the same object."""
+    about = decisions.about(result.student, result.assignment)
+    if not about and result.assignment not in decisions.dates:
+        return result
+    dated = _dated(result, decisions, about)
+    exercises = tuple(
+        _exercise(each, [d for d in about if each.id in d.exercises], dated.late) for each in result.exercises
+    )
+    counting = [each for each in exercises if not each.excused]
+    late = [each for exercise in counting for each in exercise.adjustments if each.rule == "late"]
+    said = [*dated.said, *_of_all(about, exercises, result.score)]
+    if dated.late is not None and not any(map(_is_total, about)):
+        lost = sum(each.before - each.after for each in late)
+        after = _total(counting)
+        words = dated.late.words if lost else dated.late.words.partition(":")[0]  # nothing was there to take
+        said.append(_adjustment("late", words, _plus(after, lost), after))
+    whole = with_total(result, exercises)
+    changed = {"score": _total(counting), "handed_in": dated.handed_in, "adjustments": tuple(said)}
+    return whole.model_copy(update=changed)
+
+
+def of_the_absent(results: Sequence[Result], decisions: Decisions, names: Sequence[str]) -> list[Result]:
+    """Return a result for each of these, who handed in nothing, about whom a score, extra credit or an excuse is decided."""
+    like = {result.assignment: result for result in results}
+    decided = ("score", "extra_credit", "excused")
+    return [
+        _untimed(final(_nothing(result, name), decisions))
+        for assignment, result in like.items()
+        for name in names
+        if any(each.kind in decided and each.student for each in decisions.about(name, assignment))
+    ]
+
+
+def _untimed(result: Result) -> Result:
+    """Without the words that nobody knows when it was handed in: nothing was."""
+    said = tuple(each for each in result.adjustments if each.rule != "unknown time")
+    return result.model_copy(update={"adjustments": said})
+
+
+def _of_all(
+    about: Sequence[Decision], exercises: Sequence[ExerciseResult], before: float | None
+) -> Iterator[Adjustment]:
+    """Yield what is decided of the assignment as a whole: its total, that it is excused, or a comment."""
+    for each in about:
+        if _is_total(each):
+            yield _adjustment(*_words_of(each), before, each.row.override.score)
+        if not each.row.override.exercise and each.kind == "excused":
+            yield _adjustment(*_words_of(each), _total(exercises), 0)
+        elif not each.row.override.exercise and each.kind == "comment":
+            yield _adjustment(*_words_of(each))
+
+
+def _is_total(decision: Decision) -> bool:
+    return decision.kind == "score" and not decision.row.override.exercise
+
+
+@dataclass(frozen=True)
+class _Dated:
+    """When it was handed in, whether that is late, and what is to be said of it."""
+
+    handed_in: HandedIn | None
+    late: Late | None
+    said: tuple[Adjustment, ...]
+
+
+def _dated(result: Result, decisions: Decisions, about: Sequence[Decision]) -> _Dated:
+    handed_in, said, dates = result.handed_in, [], decisions.dates.get(result.assignment)
+    extension = None
+    for each in about:
+        if each.time is not None:
+            shown = shown_moment(each.time, decisions.zone)
+            if each.kind == "handed_in":
+                handed_in = HandedIn(source=BY_HAND, time=each.time)
+                said.append(_adjustment("handed in", _by(f"handed in {shown}", each)))
+            else:
+                extension = each.time
+                said.append(_adjustment("extension", _by(f"extension until {shown}", each)))
+    if dates is None:
+        return _Dated(handed_in, None, tuple(said))
+    if handed_in is not None and handed_in.time is not None:
+        free = decisions.free_left(result.student, result.assignment)
+        return _Dated(handed_in, dates.late(handed_in.time, extension, free), tuple(said))
+    if handed_in is not None and handed_in.late and extension is None:
+        words = f"{handed_in.source} says late, and not by how much: nothing is taken off"
+    else:
+        words = "handed in at an unknown time: not counted as late"
+    return _Dated(handed_in, None, (*said, _adjustment("unknown time", words)))
+
+
+def _exercise(result: ExerciseResult, about: Sequence[Decision], late: Late | None) -> ExerciseResult:
+    """Return an exercise as it counts: its checks, a score by hand or else the late policy, extra credit, an excuse.
+
+    One that is not graded has no points to take from or to add to, unless a human gives it some.
+    """
+    checks, said = list(result.checks), []
+    score = result.score if result.is_graded else _score_before(result, about)
+    for each in sorted(about, key=lambda each: each.kind != "waived"):  # a score by hand is the last word
+        if each.kind == "waived" and not result.is_attempted:
+            continue
+        if each.kind in ("waived", "score") and _names_one_of(checks, each):
+            before = score
+            score = _plus(score, _set_checks(checks, each))
+            if each.kind == "score" or score != before:  # whoever has the points needs no word of a waiver
+                said.append(_adjustment(*_words_of(each, checks), before, score))
+    set_by_hand = [each for each in about if each.kind == "score" and not each.row.override.check]
+    for each in sorted(set_by_hand, key=lambda each: not each.row.override.exercise):  # a total is the last word
+        before, score = score, _by_hand(each, result)
+        if each.row.override.exercise:  # a total is told once, of all of it
+            said.append(_adjustment(*_words_of(each), before, score))
+    if late is not None and not set_by_hand:  # who sets a score of an exercise means that score
+        before, score = score, _plus(score, -(score or 0.0) * late.share)
+        said.append(_adjustment("late", late.words, before, score))
+    for each in about:
+        if each.kind == "extra_credit":
+            before, score = score, _plus(score, each.row.override.extra_credit or 0)
+            said.append(_adjustment(*_words_of(each), before, score))
+    comments = [each for each in about if each.kind == "comment" and each.row.override.exercise]
+    said += [_adjustment(*_words_of(each, checks), score, score) for each in comments]
+    excuses = [each for each in about if each.kind == "excused"]
+    said += [_adjustment(*_words_of(each), score, 0) for each in excuses]
+    changed = {"checks": tuple(checks), "score": score, "adjustments": tuple(said), "excused": bool(excuses)}
+    return result.model_copy(update=changed) if said or score != result.score else result
+
+
+def _by_hand(decision: Decision, result: ExerciseResult) -> float:
+    """Return the score that is set by hand; of a total the exercise's part, by its points."""
+    score = decision.row.override.score or 0.0
+    return score if decision.row.override.exercise else score * result.max_score / decision.most
+
+
+def _score_before(result: ExerciseResult, about: Sequence[Decision]) -> float | None:
+    """Return the points that an exercise has which is not graded, without the checks that could not be run.
+
+    None unless each of these is waived, or set by hand.
+    """
+    given = {id_ for each in about if each.kind in ("waived", "score") for id_ in each.row.override.check}
+    not_run = {check.id for check in result.checks if check.outcome == "skipped" and check.max_score}
+    return sum(check.score for check in result.checks) if not_run <= given else None
+
+
+def _names_one_of(checks: Sequence[CheckResult], decision: Decision) -> bool:
+    return any(check.id in decision.row.override.check for check in checks)
+
+
+def _set_checks(checks: list[CheckResult], decision: Decision) -> float:
+    """Give the checks that the decision names their points. Returns by how much their sum has grown."""
+    named = set(decision.row.override.check)
+    most = sum(check.max_score for check in checks if check.id in named)
+    share = 1.0 if decision.kind == "waived" or not most else min(1.0, (decision.row.override.score or 0) / most)
+    grown = 0.0
+    for i, check in enumerate(checks):
+        if check.id in named:
+            checks[i] = check.model_copy(update={"score": share * check.max_score})
+            grown += checks[i].score - check.score
+    return grown
+
+
+def _words_of(decision: Decision, checks: Sequence[CheckResult] = ()) -> tuple[Rule, str]:
+    """Return the rule, and its words: score set to 4 by Dr. X: the drawing is right."""
+    override = decision.row.override
+    of = "; ".join(check.title for check in checks if check.id in override.check)
+    prefix = f"{of}: " if of else ""
+    match decision.kind:
+        case "waived":
+            return "waived", _by(f"{prefix}check waived for everybody", decision)
+        case "score":
+            what = "total" if _is_total(decision) else "score"
+            return "score", _by(f"{prefix}{what} set to {override.score:g}", decision)
+        case "extra_credit":
+            return "extra credit", _by(f"extra credit of {override.extra_credit:g}", decision)
+        case "excused":
+            return "excused", _by("excused: counts for nothing", decision)
+    return "comment", prefix + (f"{override.by}: {override.comment}" if override.by else override.comment)
+
+
+def _by(said: str, decision: Decision) -> str:
+    override = decision.row.override
+    return "".join(
+        [said, f" by {override.by}" if override.by else "", f": {override.comment}" if override.comment else ""]
+    )
+
+
+def _adjustment(rule: Rule, words: str, before: float | None = 0.0, after: float | None = 0.0) -> Adjustment:
+    """Make an adjustment. Where there were no points, or are none, its words stand alone."""
+    points = (0.0, 0.0) if before is None or after is None else (before, after)
+    return Adjustment(rule=rule, words=" ".join(words.split()), before=points[0], after=points[1])
+
+
+def _nothing(like: Result, student: str) -> Result:
+    """Return the result of somebody who handed in nothing, with the exercises that this one has."""
+    return like.model_copy(
+        update={
+            "student": student,
+            "score": 0.0,
+            "max_score": like.possible,
+            "exercises": tuple(_missing(each) for each in like.exercises),
+            "handed_in": None,
+            "adjustments": (),
+        }
+    )
+
+
+def _missing(like: ExerciseResult) -> ExerciseResult:
+    checks = tuple(
+        CheckResult(id=check.id, title=check.title, outcome="missing", score=0, max_score=check.max_score)
+        for check in like.checks
+    )
+    return ExerciseResult(id=like.id, score=0, max_score=like.max_score, checks=checks, note="Nothing was handed in.")
+
+
+def _total(exercises: Sequence[ExerciseResult]) -> float | None:
+    return _plus(total_of(each.score for each in exercises), 0.0)
+
+
+def _plus(score: float | None, more: float) -> float | None:
+    """Return the sum, rounded and at least 0; None where there is no score."""
+    return None if score is None else round(max(0.0, score + more), DIGITS)

@@ -1,0 +1,204 @@
+"""What an exercise's row in course.yaml says of `course plot` and `course bench`."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from .shapes import Axis, Parameter, Signature, parse_signature
+
+# Sizes as course.yaml writes them: a number, or arithmetic with names of other sizes, such as `min(T, 256)`.
+
+_OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+_FUNCTIONS: dict[str, Callable[[int, int], int]] = {"min": min, "max": max}
+
+
+def size_of(text: str | int, known: Mapping[str, int]) -> int:
+    """Return the size that the text says. Raises ValueError with one sentence."""
+    try:
+        return _value(ast.parse(str(text), mode="eval").body, known)
+    except KeyError as unknown:
+        raise ValueError(f"{text!r} names {unknown.args[0]!r}, which has no size") from None
+    except (SyntaxError, TypeError):
+        raise ValueError(f"{text!r} is not a size, such as 64, T + 1 or min(T, 256)") from None
+
+
+def _value(node: ast.expr, known: Mapping[str, int]) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return known[node.id]
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_value(node.left, known), _value(node.right, known))
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _FUNCTIONS
+        and not node.keywords
+    ):
+        return _FUNCTIONS[node.func.id](*(_value(each, known) for each in node.args))
+    raise TypeError
+
+
+# What `course bench` measures of an exercise, as its row in course.yaml says.
+
+Sizes = dict[str, int | str]
+Quantity = Literal["time", "memory", "value"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MeasuredLine(_Model):
+    """One column of the table, and one line of the plot: a call, and what differs from the measurement's sizes."""
+
+    name: str = Field(min_length=1, description="what it is called in the table")
+    call: str = Field(min_length=1, description="a function or class that has shapes")
+    sizes: Sizes = Field({}, description="such as T: 1, T_k: min(T, 256)")
+    after: Sizes | None = Field(
+        None, description="sizes of a call before it, not measured, whose opaque result it is given"
+    )
+
+
+class Measurement(_Model):
+    """What is measured while one size grows."""
+
+    title: str = Field(min_length=1)
+    teaches: str = Field(min_length=1, description="in one sentence: what the numbers show")
+    measures: Quantity = Field(
+        description="time of a call, the most memory that its tensors hold at once, or the number of bytes that it returns"
+    )
+    over: str = Field(min_length=1, description="the name of the size that grows")
+    label: str = Field("", description="what that size is called in the table [default: its name]")
+    values: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=2, description="that size, from small to large")
+    sizes: Sizes = Field({}, description="the sizes of all lines: numbers, or arithmetic with names such as nh * hd")
+    lines: tuple[MeasuredLine, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _values_grow(self) -> Measurement:
+        if sorted(set(self.values)) != list(self.values):
+            raise ValueError(f"the values of {self.over} should grow")
+        return self
+
+    def known(self, line: MeasuredLine, value: int, before: bool = False) -> dict[str, int]:
+        """Return every size of a line at a value; of the call before it, where asked. Raises ValueError."""
+        written = {**self.sizes, **line.sizes, **((line.after or {}) if before else {})}
+        plain = {name: size for name, size in written.items() if isinstance(size, int)}
+        known = {**plain, self.over: value}
+        return {**known, **{name: size_of(text, known) for name, text in written.items() if isinstance(text, str)}}
+
+
+def signature_for(signatures: tuple[Signature, ...], sizes: Mapping[str, int]) -> Signature | None:
+    """Return the signature all of whose sizes are known, with the most parts; None where there is none."""
+    able = [each for each in signatures if all(name in sizes for name in _names(each))]
+    return max(able, key=lambda each: len(set(_names(each))), default=None)
+
+
+def product(axis: Axis, sizes: Mapping[str, int]) -> int:
+    """Return the size of an axis."""
+    found = 1
+    for factor in axis.factors:
+        found *= sizes[factor] if isinstance(factor, str) else factor
+    return found
+
+
+def refuse_unknown(measurements: tuple[Measurement, ...], shapes: Mapping[str, str | tuple[str, ...]]) -> None:
+    """Raise ValueError for a line whose call cannot be made: its function has no shapes, or a size is missing."""
+    for each in measurements:
+        for line in each.lines:
+            if line.call not in shapes:
+                raise ValueError(f"{each.title}, {line.name}: {line.call} has no shapes")
+            listed = shapes[line.call]
+            signatures = tuple(map(parse_signature, (listed,) if isinstance(listed, str) else listed))
+            for value in each.values:
+                known = each.known(line, value), each.known(line, value, before=True)
+                if any(signature_for(signatures, sizes) is None for sizes in known):
+                    raise ValueError(f"{each.title}, {line.name}: sizes that {line.call} names are missing")
+
+
+def _names(signature: Signature) -> Iterator[str]:
+    """Yield the sizes that arguments of this signature need."""
+    for parameter in (*(signature.build or ()), *signature.call):
+        yield from _names_of(parameter)
+
+
+def _names_of(parameter: Parameter) -> Iterator[str]:
+    if parameter.may_lack:
+        return
+    if parameter.attributes:
+        yield f"{parameter.name}, an object"  # which nobody can give as a size
+    axes = parameter.shape or ((parameter.axis,) if parameter.axis else (Axis((parameter.name,)),))
+    yield from (factor for axis in axes for factor in axis.factors if isinstance(factor, str))
+
+
+# What `course plot` draws of a function beside its values, as an exercise's row in course.yaml says.
+
+
+class Tiled(BaseModel):
+    """The arguments of a function that computes its scores tile by tile, by their names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    queries: str = Field(min_length=1, description="(…, T, width)")
+    keys: str = Field(min_length=1, description="(…, T, width)")
+    rows: str = Field(min_length=1, description="how many queries a tile has")
+    columns: str = Field(min_length=1, description="how many keys a tile has")
+
+
+class Drawn(BaseModel):
+    """What is drawn of one function."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    turned: str | None = Field(
+        None,
+        min_length=1,
+        description="the argument whose pairs of neighbouring channels it turns: by how much is drawn",
+    )
+    tiles: Tiled | None = Field(
+        None, description="what its tiles are made of: in which order it visits them is drawn, and the running maximum"
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Drawn:
+        if self.turned is None and self.tiles is None:
+            raise ValueError("plot: say what is drawn, turned or tiles")
+        return self
+
+
+def refuse_undrawable(drawn: Mapping[str, Drawn], shapes: Mapping[str, str | tuple[str, ...]]) -> None:
+    """Raise ValueError for a function that has no shapes, or whose shapes do not fit what is to be drawn."""
+    for name, each in drawn.items():
+        if name not in shapes:
+            raise ValueError(f"plot: {name} has no shapes")
+        listed = shapes[name]
+        for signature in map(parse_signature, (listed,) if isinstance(listed, str) else listed):
+            if each.turned is not None:
+                _refuse_unturned(name, each.turned, signature)
+            if each.tiles is not None:
+                _refuse_untiled(name, each.tiles, signature)
+
+
+def _refuse_unturned(name: str, turned: str, signature: Signature) -> None:
+    shape = {p.name: p.shape for p in signature.call}.get(turned)
+    if not shape or shape != signature.returns or signature.form is not None:
+        raise ValueError(f"plot: {name} should return one tensor of the shape of {turned}")
+
+
+def _refuse_untiled(name: str, tiles: Tiled, signature: Signature) -> None:
+    shapes = {p.name: p.shape for p in signature.call}
+    queries, keys = (shapes.get(each) for each in (tiles.queries, tiles.keys))
+    if not queries or not keys or len(queries) < 2 or queries != keys:
+        raise ValueError(f"plot: {name} should take {tiles.queries} and {tiles.keys}, (…, T, width) both")
+    for side in (tiles.rows, tiles.columns):
+        if shapes.get(side, ()) is not None:
+            raise ValueError(f"plot: {name} should take {side}, a number")

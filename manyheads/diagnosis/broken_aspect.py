@@ -1,0 +1,87 @@
+"""What a broken aspect of a check means: where all mutants that break it have one misconception, so has an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from torch import Tensor
+
+from .aspects import is_broken, pairs_of
+from .compared import Compared
+from .metamorphic import Pair, fills_with_a_number, is_dropped_at_another_rate, leaks_a_share
+from .recording import Ask, Aspect, Fingerprints, PublicCheck
+
+_BESIDE = ("attributes", "mutated", "fused")  # facets that no wrong number changes
+# What the numbers can tell of a broken aspect that mutants of several misconceptions break.
+_BY_NUMBERS: Mapping[Aspect, tuple[str, Callable[[Sequence[Compared]], bool]]] = {
+    "dropped": ("dropout_rate_fixed", lambda calls: is_dropped_at_another_rate(pairs_of(calls))),
+    "zeros": ("mask_weak_fill", lambda calls: leaks_a_share(pairs_of(calls))),
+    "values": (
+        "mask_weak_fill",
+        lambda calls: fills_with_a_number(pairs_of(calls)) or fills_with_a_number(_added(calls)),
+    ),
+}
+
+
+def proven_by_aspect(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+    """By the number of a call, the last of those that break the first aspect of a check.
+
+    The misconception that the aspect means, or its numbers tell. Of a check that is asked last nothing is said where
+    another is broken.
+    """
+    ids = {mutant.id for mutant in fingerprints.content.mutants}
+    found: dict[int, str] = {}
+    for check in sorted(fingerprints.content.visible, key=lambda c: c.is_last):
+        broken = _broken(check, seen)
+        if broken is None or (check.is_last and found):
+            continue
+        ask, calls = broken
+        name, tells = _BY_NUMBERS.get(ask.aspect, ("", bool))
+        name = ask.means or (name if tells(calls) else "")
+        of_another_kind = any([o.kind for o in e.found.outputs] != [o.kind for o in e.right.outputs] for e in calls)
+        if of_another_kind and ask.aspect != "kind":
+            name = ""
+        found[next(i for i, each in seen.items() if each is calls[-1])] = name if name in ids else ""
+    return {i: name for i, name in found.items() if name}
+
+
+def _added(calls: Sequence[Compared]) -> list[Pair]:
+    """Return what the answers add to the first argument of the call."""
+    return [
+        (expected - given, found - given)
+        for each in calls
+        for expected, found in pairs_of([each])
+        if isinstance(given := next(iter(each.call.args), None), Tensor)
+        and given.shape == expected.shape == found.shape
+    ]
+
+
+def proven_beside(
+    fingerprints: Fingerprints, seen: Mapping[int, Compared], explained: Collection[str]
+) -> dict[int, str]:
+    """By the number of a call.
+
+    The misconception that a broken facet of its answer means, where none of the mutants of the misconceptions that
+    explain an attempt's numbers breaks it. Then it is a second mistake.
+    """
+    mutants = [mutant for mutant in fingerprints.content.mutants if mutant.id in explained]
+    asks = (ask for check in fingerprints.content.visible if not check.is_last for ask in check.asks)
+    found: dict[int, str] = {}
+    for ask in (each for each in asks if each.means and each.aspect in _BESIDE):
+        for (i,) in ask.calls:
+            right = fingerprints.content.right(i)
+            answers = [fingerprints.content.answer(mutant, i) for mutant in mutants]
+            innocent = all(answer is not None and answer.agrees(right, (ask.aspect,)) for answer in answers)
+            if innocent and i in seen and is_broken(ask.aspect, [seen[i]]):
+                found.setdefault(i, ask.means)
+    return found
+
+
+def _broken(check: PublicCheck, seen: Mapping[int, Compared]) -> tuple[Ask, list[Compared]] | None:
+    """Return the first aspect that is broken: who breaks it may break those that come after it for the same cause."""
+    for ask in check.asks:
+        for group in ask.calls:
+            calls = [seen[i] for i in group if i in seen]
+            if len(calls) == len(group) and is_broken(ask.aspect, calls):
+                return ask, calls
+    return None

@@ -1,0 +1,288 @@
+"""Name the misconceptions that an attempt's answers show, held against recorded answers of mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+
+from ..checks.explain import is_dtype_fault, is_unfinished
+from ..checks.transcript import target_of
+from ..result import Diagnosed
+from ..submission.unwritten import UNTOUCHED, unwritten_names
+from .broken_aspect import proven_beside, proven_by_aspect
+from .compared import Compared
+from .diagnosis import Diagnosis
+from .dropout_extremes import is_of_copies
+from .explain_recorded import explain, explain_functions, without_unwritten_sizes
+from .fingerprint import ReplyFingerprint, has_no_numbers
+from .guards import REFUSES, UNDIVIDED, Guard, guards_of
+from .other_device import looks_at_no_numbers, on_another_device
+from .proofs import can_cause, proven_by, proven_by_answer
+from .ranks import proven_by_rank
+from .recorded_pairs import Named
+from .recording import Fingerprints, Words, differs, facets_of
+from .same_places import proven_by_place
+from .varying_answers import proven_by_chance
+
+# Which parameters an attempt has tells its mistake, where mutants of one misconception alone have the same ones.
+#
+# Layers that are not registered keep weights of their own: then the numbers of all calls are others, and no mutant's.
+
+Names = tuple[frozenset[str], frozenset[str]]  # of parameters that are too many, and of those that are missing
+
+
+def proven_by_parameters(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+    """By the number of each call that is asked for its parameters, and has others.
+
+    The misconception of all mutants that have those in the same calls. Nothing where there are several such
+    misconceptions, or none.
+    """
+    content = fingerprints.content
+    asks = [ask for check in content.visible for ask in check.asks if ask.aspect == "parameters"]
+    asked = sorted({i for ask in asks for group in ask.calls for i in group})
+    if any(i not in seen or seen[i].found.raised for i in asked):
+        return {}
+    mine = {i: _others(content.right(i), seen[i].found) for i in asked}
+    wrong = [i for i, names in mine.items() if any(names)]
+
+    def has(answer: ReplyFingerprint | None, i: int) -> bool:
+        return answer is not None and not answer.raised and _others(content.right(i), answer) == mine[i]
+
+    alike = (mutant.id for mutant in content.mutants if all(has(content.answer(mutant, i), i) for i in asked))
+    names = {*alike} - {UNTOUCHED} if wrong else set[str]()  # who answers has written something
+    return dict.fromkeys(wrong, names.pop()) if len(names) == 1 else {}
+
+
+def without_more(seen: Mapping[int, Compared], kept: Collection[int]) -> dict[int, Compared]:
+    """Return the calls as though the parameters that are too many were not there; nothing where one is missing, or none too many.
+
+    Those are zero, so that what else is wrong is seen beside them. kept: the calls that are asked for their parameters, and
+    have others.
+    """
+    if not kept or any(each.right.parameters.keys() - each.found.parameters for each in seen.values()):
+        return {}
+    return {i: _without_more(each) for i, each in seen.items()}
+
+
+def _without_more(seen: Compared) -> Compared:
+    right, found = seen.right, seen.found
+    gradients = {name: each for name, each in found.gradients.items() if name in right.gradients}
+    parameters = {name: found.parameters[name] for name in right.parameters}
+    return replace(seen, found=replace(found, gradients=gradients, parameters=parameters))
+
+
+def that_follow(seen: Mapping[int, Compared], kept: Collection[int], raised: Collection[int]) -> set[int]:
+    """Return the calls whose exception of two dtypes follows from layers that are not registered: no `.to` reaches them.
+
+    kept: the calls that are asked for their parameters, and have others. raised: those that raise.
+    """
+    unregistered = bool(kept) and not any(seen[i].found.parameters for i in kept)
+    replies = {i: seen[i].reply.raised for i in raised}
+    return {i for i, each in replies.items() if unregistered and each is not None and is_dtype_fault(each)}
+
+
+def _others(right: ReplyFingerprint, found: ReplyFingerprint) -> Names:
+    return frozenset(found.parameters.keys() - right.parameters), frozenset(right.parameters.keys() - found.parameters)
+
+
+# Name the misconceptions that an attempt's answers show, held against recorded answers of mutants.
+
+
+def diagnose_from_recordings(fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> Diagnosis:
+    """Name what exceptions and facets prove, then the mutants that answer as the attempt does.
+
+    What reaches a function that is not written yet says nothing of those that are: it is named last, and explains nothing.
+
+    Args:
+        fingerprints: the exercise's recording.
+        seen: the replies, by the number of the recorded call.
+        source: the attempt's text, "" where it is not at hand.
+    """
+    case = _Case(fingerprints, seen, source)
+    explained = explain(fingerprints, case.written, case.unexplained, case.asked, case.raised.keys())
+    explained = explained or explain_functions(fingerprints, case.written, case.unexplained, case.asked)
+    explained = without_unwritten_sizes(explained, case.written, case.unexplained, source)
+    explained = _behind_guards(case, explained)
+    explained = explained or _beside_parameters(case)
+    if explained:
+        beside = proven_beside(fingerprints, case.written, {name for name, _ in explained})
+        case.proven = {**beside, **case.proven}
+    else:
+        _prove_more(case)
+    return _diagnosis(case, explained)
+
+
+class _Case:
+    """An attempt's replies, and what of them is to be explained.
+
+    unfinished: the calls that reach a function which is not written. written: the others, by their numbers.
+    asked: the calls that are compared with mutants'. unexplained: those in which the attempt differs from the reference.
+    raised, answers: the misconception that an exception, or an answer, proves by itself; raised is part of proven.
+    parameters: the same of parameters that are missing or too many.
+    """
+
+    def __init__(self, fingerprints: Fingerprints, seen: Mapping[int, Compared], source: str) -> None:
+        self.fingerprints, self.source = fingerprints, source
+        self.empty = unwritten_names(source)
+        self.mutates = any(each.reply.mutated for each in seen.values())
+        self.unfinished = {i: e for i, e in seen.items() if _is_unfinished(e) or target_of(e.call) in self.empty}
+        written = {i: e for i, e in seen.items() if i not in self.unfinished}
+        idle = {i for i, e in written.items() if _says_no_more(e, written.values())}
+        self.written = {i: e for i, e in written.items() if i not in idle}
+        calls = {call for check in fingerprints.content.checks for call in check.calls}
+        self.asked = calls - idle - self.unfinished.keys()
+        self.raised = {i: name for i, e in self.written.items() if (name := _proven(e, self.mutates))}
+        answers = {i: proven_by_answer(fingerprints, i, e) for i, e in self.written.items() if i not in self.raised}
+        self.answers = {i: name for i, name in answers.items() if name}
+        self.proven = {**proven_by_chance(fingerprints, self.written), **self.raised, **self.answers}
+        self.unexplained = {i: e for i, e in self.written.items() if differs(fingerprints, i, e.found)}
+        if any(not is_of_copies(each.call) for each in self.unexplained.values()):
+            mixed = _of_several_faults(fingerprints, self.unexplained)
+            self.unexplained = {i: e for i, e in self.unexplained.items() if i not in mixed}
+            self.asked -= mixed
+        self.parameters: dict[int, str] = {}
+
+
+def _behind_guards(case: _Case, explained: list[Named]) -> list[Named]:
+    """Return what explains the calls that a guard lets through, where it refuses allowed inputs and no name says more."""
+    refused = _refused_by_guards(case.written, case.source)
+    follows = any(i not in case.raised and case.written[i].right.raised is None for i in case.proven)
+    if not refused or follows:
+        return explained
+    others = [i for i in case.unexplained if i not in case.answers]
+    if _is_of_more(explained, refused, others, case.answers.values()):
+        return explained
+    case.proven |= dict.fromkeys(refused, REFUSES)
+    case.raised |= dict.fromkeys(refused, REFUSES)
+    left = {i: e for i, e in case.unexplained.items() if i not in refused}
+    asked = case.asked - refused.keys()
+    return explain(case.fingerprints, case.written, left, asked, case.raised.keys()) if left else []
+
+
+def _beside_parameters(case: _Case) -> list[Named]:
+    """Return what explains the values as though no parameter were too many, where those prove a mistake."""
+    case.parameters = proven_by_parameters(case.fingerprints, case.written)
+    beside = without_more(case.written, case.parameters)
+    differing = {i: e for i, e in beside.items() if i in case.unexplained and differs(case.fingerprints, i, e.found)}
+    explained = explain(case.fingerprints, beside, differing, case.asked, case.raised.keys()) if differing else []
+    if explained:
+        case.proven = {**case.parameters, **case.proven}
+    return explained
+
+
+def _prove_more(case: _Case) -> None:
+    """Take down what ranks, places and aspects prove where nobody's numbers are the attempt's."""
+    shown = {
+        **proven_by_rank(case.written, case.unexplained),
+        **proven_by_place(case.fingerprints, case.written, case.asked),
+        **proven_by_aspect(case.fingerprints, case.written),
+    }
+    following = that_follow(case.written, case.parameters, case.raised)
+    case.raised = {i: name for i, name in case.raised.items() if i not in following}
+    left = {i: name for i, name in case.proven.items() if i not in following}
+    case.proven = {**case.parameters, **shown, **left}
+
+
+def _diagnosis(case: _Case, explained: list[Named]) -> Diagnosis:
+    """Return the names in their order: what exceptions prove, what explains the values, what answers prove, what is not written."""
+    fingerprints = case.fingerprints
+    unwritten = [
+        UNTOUCHED if target_of(e.call) in case.empty else _proven(e, case.mutates) for e in case.unfinished.values()
+    ]
+    last = list(filter(None, unwritten))
+    ids = list(dict.fromkeys(case.proven.values()))
+    others: dict[str, tuple[str, ...]] = {}
+    for name, same in explained:
+        if {name, *same}.isdisjoint(ids):  # of mutants with the same answers the proof tells which it is
+            others.setdefault(name, same)  # two mutants of one misconception may explain two calls
+    wrong = case.unexplained.keys()
+    # What a guard keeps from being run need not be explained.
+    if (
+        not explained
+        and REFUSES not in ids
+        and not can_cause(ids, wrong - case.proven.keys(), wrong, lambda: _differing(fingerprints, wrong, case.asked))
+    ):
+        return Diagnosis(_named(fingerprints, dict.fromkeys(last)), _named(fingerprints, ids))
+    order = dict.fromkeys([*case.raised.values(), *others, *ids, *last])
+    return Diagnosis(tuple(named(fingerprints, i, () if i in ids else others.get(i, ())) for i in order))
+
+
+def _refused_by_guards(written: Mapping[int, Compared], source: str) -> dict[int, Guard]:
+    """Return the calls that the reference answers, and a guard of the attempt refuses."""
+    raised = {i: (target_of(e.call), e.reply.raised) for i, e in written.items() if e.right.raised is None}
+    return guards_of(source, {i: (target, each) for i, (target, each) in raised.items() if each is not None})
+
+
+def _is_of_more(
+    explained: Sequence[Named], refused: Mapping[int, Guard], unexplained: Collection[int], answers: Collection[str]
+) -> bool:
+    """Return whether what explains the calls says more than that allowed inputs are refused, which mutants do, too."""
+    names = {name for name, _ in explained}
+    if not names or names <= {*answers} or (names == {UNDIVIDED} and any(g.divides for g in refused.values())):
+        return bool(names)
+    return not refused.keys() >= {*unexplained}
+
+
+def _named(fingerprints: Fingerprints, ids: Iterable[str]) -> tuple[Diagnosed, ...]:
+    return tuple(named(fingerprints, id_) for id_ in ids)
+
+
+def _differing(fingerprints: Fingerprints, wrong: Set[int], asked: Set[int]) -> dict[str, list[set[int]]]:
+    """For each misconception the calls, of those that are asked, that each of its mutants answers as the reference does not.
+
+    Not those that the attempt refuses, as it should: what comes after that is not seen. What chance decides may be the
+    mistake's doing where the attempt is wrong.
+    """
+    content, found = fingerprints.content, dict[str, list[set[int]]]()
+    told = {i: facets_of(fingerprints, i) for i in asked if i in wrong or content.right(i).raised != "refused"}
+    for mutant in content.mutants:
+        answers = {index: content.answer(mutant, index) for index in told}
+        calls = {
+            i
+            for i, each in answers.items()
+            if (i in wrong if each is None else not each.agrees(content.right(i), told[i]))
+        }
+        found.setdefault(mutant.id, []).append(calls)
+    return found
+
+
+def named(fingerprints: Fingerprints, id_: str, alternatives: Sequence[str] = ()) -> Diagnosed:
+    """Return a misconception with its words."""
+    words = fingerprints.content.words.get(id_, Words(title=id_.replace("_", " "), explanation="", hints=("", "", "")))
+    return Diagnosed(id=id_, title=words.title, hint=words.hints[0], alternatives=tuple(alternatives))
+
+
+def _proven(seen: Compared, mutates: bool) -> str:
+    """Return the misconception that an exception proves by itself, or ""; mutates: whether an argument was seen to change."""
+    return proven_by(seen.reply.raised, mutates) if seen.right.raised is None else ""
+
+
+def _is_unfinished(seen: Compared) -> bool:
+    return seen.reply.raised is not None and seen.right.raised is None and is_unfinished(seen.reply.raised)
+
+
+def _says_no_more(seen: Compared, others: Collection[Compared]) -> bool:
+    """Return whether it raises where there are no numbers, because there are none.
+
+    Or in most calls of that function with numbers, too: it says no more than those, and in other words.
+    """
+    if seen.reply.raised is None or not has_no_numbers(seen.right):
+        return False
+    if looks_at_no_numbers(seen) and not on_another_device(seen):
+        return True
+    alike = [e for e in others if target_of(e.call) == target_of(seen.call) and e.right.raised is None]
+    with_numbers = [e.reply.raised is not None for e in alike if not has_no_numbers(e.right)]
+    return 2 * sum(with_numbers) > len(with_numbers)
+
+
+def _of_several_faults(fingerprints: Fingerprints, unexplained: Mapping[int, Compared]) -> set[int]:
+    """Return the calls with dropout at work that no mutant answers as the attempt does.
+
+    What another fault leaves of the numbers may be in them, too, and the other calls tell them apart.
+    """
+    replies = fingerprints.content.replies
+    return {
+        i
+        for i, e in unexplained.items()
+        if is_of_copies(e.call) and not any(each.agrees(e.found, facets_of(fingerprints, i)) for each in replies[i])
+    }

@@ -1,0 +1,137 @@
+"""What an answer or an exception proves by itself, and whether it can be why something else is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from typing import TypeVar
+
+from ..box.worker.answers import Raised
+from ..checks.explain import kind_of
+from ..checks.implementation import Runner
+from ..checks.transcript import Exchange, target_of
+from .compared import Compared
+from .fingerprint import TWIN, ReplyFingerprint
+from .other_device import fault_of_device
+from .recording import Fingerprints, RecordedMutant
+
+# What an exception proves by itself.
+
+MUTATED = "input_mutated"
+
+
+def proven_by(raised: Raised | None, mutates: bool) -> str:
+    """Return the misconception that an exception proves by itself, or "".
+
+    mutates: whether an argument was seen to change. Autograd's complaint of a change in place may be of another tensor.
+    """
+    kind = kind_of(raised) if raised is not None else None
+    name = (kind.misconception if kind else None) or ""
+    return "" if name == MUTATED and not mutates else name
+
+
+# What an answer to a recorded call proves by itself, whatever its numbers are.
+
+
+def proven_by_answer(fingerprints: Fingerprints, index: int, seen: Compared) -> str:
+    """Return the id of the misconception that an answer proves by itself, or "".
+
+    It is proved by an argument that was changed, a tensor of another device, a refusal that did not come, a module unlike
+    its twin, or layers of other sizes. Only what a visible check asks of this call is looked at; of arguments, what one asks
+    of any call. Only what mutants of the exercise stand for is named. For a refusal, a twin and sizes all mutants that answer
+    so must have one name.
+    """
+    asks = [ask for check in fingerprints.content.checks for ask in check.asks]
+    of_this = {ask.aspect for ask in asks if any(index in group for group in ask.calls)}
+    name = ""
+    if seen.reply.mutated and not seen.right.mutated and any(ask.aspect == "mutated" for ask in asks):
+        name = MUTATED
+    elif "refused" in of_this and _is_no_refusal(seen.right, seen.found):
+        name = _name_of_all(fingerprints, index, fingerprints.content.mutants, _is_no_refusal)
+    elif "attributes" in of_this and _is_unlike_its_twin(seen.right, seen.found):
+        name = _unlike_its_twin(fingerprints, index)
+    elif "parameters" in of_this and _has_other_sizes(seen.right, seen.found):
+        name = _name_of_all(fingerprints, index, fingerprints.content.mutants, _has_other_sizes)
+    elif "device" in of_this:
+        name = fault_of_device(seen)
+    return name if name in {mutant.id for mutant in fingerprints.content.mutants} else ""
+
+
+def _is_unlike_its_twin(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    """Return whether a function made another module than asked for, whatever the class does that it is of."""
+    return TWIN in right.attributes and found.raised is None and TWIN not in found.attributes
+
+
+def _unlike_its_twin(fingerprints: Fingerprints, index: int) -> str:
+    """Return the misconception of all mutants that make another module, and whose faults are nowhere else."""
+    target = target_of(fingerprints.calls[index])
+    elsewhere = [i for i in fingerprints.facets if target_of(fingerprints.calls[i]) != target]
+    mutants = [m for m in fingerprints.content.mutants if all(m.answers[i] == 0 for i in elsewhere)]
+    return _name_of_all(fingerprints, index, mutants, _is_unlike_its_twin)
+
+
+def _has_other_sizes(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    """Return whether a module has the parameters that are due, and some have other sizes: then no weights that are given fit it."""
+    return (
+        found.raised is None
+        and found.parameters.keys() == right.parameters.keys()
+        and found.parameters != right.parameters
+    )
+
+
+def _is_no_refusal(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    return right.raised == "refused" and found.raised is None
+
+
+def _name_of_all(
+    fingerprints: Fingerprints,
+    index: int,
+    mutants: Sequence[RecordedMutant],
+    answers_so: Callable[[ReplyFingerprint, ReplyFingerprint], bool],
+) -> str:
+    """Return the misconception of all those of the mutants that answer a call in this way; "" where there are several, or none."""
+    content, right = fingerprints.content, fingerprints.content.right(index)
+    answers = ((mutant.id, content.answer(mutant, index)) for mutant in mutants)
+    names = {id_ for id_, each in answers if each is not None and answers_so(right, each)}
+    return names.pop() if len(names) == 1 else ""
+
+
+# Whether misconceptions that are proved can be why something else is wrong.
+#
+# What is proved by itself, such as a dropout that is never used, need not be why the values are wrong: if it were
+# named as though it were, a student would mend it and find nothing changed.
+
+Place = TypeVar("Place")  # where something is wrong: a check, or a call
+
+
+def can_cause(
+    names: Collection[str],
+    unexplained: Collection[Place],
+    wrong: Set[Place],
+    reached_by: Callable[[], Mapping[str, Sequence[Set[Place]]]],
+) -> bool:
+    """Return whether mutants of these misconceptions together go wrong in all unexplained places, and nowhere else.
+
+    Args:
+        names: ids of misconceptions that are proved.
+        unexplained: where the attempt is wrong, and no mutant answers as it does.
+        wrong: all places where the attempt is wrong.
+        reached_by: for each misconception where each of its mutants goes wrong; nothing at all if that is not known,
+            and then this is True. Called only if it is needed.
+    """
+    if not names or not unexplained:
+        return True
+    known = reached_by()
+    reached = {place for name in names for places in known.get(name, ()) if places <= wrong for place in places}
+    return not known or reached.issuperset(unexplained)
+
+
+def learns_more(reference: Runner, exchanges: Iterable[Exchange]) -> bool:
+    """Return whether the outputs depend on parameters that the reference does not have: then no mutant need have the same values.
+
+    A gradient that is not zero proves it.
+    """
+    for exchange in exchanges:
+        arrived = {name for name, g in exchange.reply.gradients.items() if g is not None and bool(g.any())}
+        if arrived and arrived - reference.execute(exchange.call).gradients.keys():
+            return True
+    return False

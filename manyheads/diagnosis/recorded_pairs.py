@@ -1,0 +1,183 @@
+"""Name two mistakes at once, from recordings: by recorded pairs, or one by its numbers and the other by all else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from torch import Tensor
+
+from .compared import Compared
+from .fingerprint import ReplyFingerprint
+from .pair_answers import Sketches, brief, brief_numbers
+from .recording import Fingerprints, facets_of, is_silent, matches
+
+# Two mistakes of which one changes the numbers, and the other only how they come about: a gradient that is cut, an
+# argument that is changed, a fixed dtype. Neither answers as both do, but each explains its part.
+
+Structure = tuple[object, ...]
+
+
+def explaining_apart(
+    fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
+) -> tuple[int, int] | None:
+    """Return two mutants, by their numbers: the first has the attempt's numbers, the second all else of its answers; or None.
+
+    asked: the calls that are compared, on which the attempt answers as the reference where they are not `differing`.
+    """
+    content, calls = fingerprints.content, sorted(asked)
+    found = {i: differing[i].found if i in differing else content.right(i) for i in calls}
+    known = [{i: answer for i in calls if (answer := content.answer(m, i)) is not None} for m in content.mutants]
+    right = {i: content.right(i) for i in calls}
+    calm = [m for m, each in enumerate(known) if _has_numbers_of(each, right)]
+    firsts = [m for m, each in enumerate(known) if m not in calm and _has_numbers_of(each, found)]
+    for second in calm:
+        if _has_all_else_of(fingerprints, known[second], found, right):
+            for first in firsts:
+                if content.mutants[first].id != content.mutants[second].id:
+                    return first, second
+    return None
+
+
+def _has_numbers_of(known: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFingerprint]) -> bool:
+    """Return whether a mutant returns these numbers, wherever both return something; and that is most calls."""
+    both = [i for i, each in known.items() if not each.raised and not found[i].raised]
+    return 2 * len(both) > len(found) and all(known[i].agrees(found[i], ("outputs",)) for i in both)
+
+
+def _has_all_else_of(
+    fingerprints: Fingerprints,
+    known: Mapping[int, ReplyFingerprint],
+    found: Mapping[int, ReplyFingerprint],
+    right: Mapping[int, ReplyFingerprint],
+) -> bool:
+    """Return whether a mutant's answers are like these in all but numbers, and somewhere unlike the reference's."""
+    mine, theirs, best = ([_structure(fingerprints, i, of[i]) for i in known] for of in (known, found, right))
+    return mine == theirs != best
+
+
+def _structure(fingerprints: Fingerprints, index: int, reply: ReplyFingerprint) -> Structure:
+    """Return what of a reply is compared, but for its numbers."""
+    if reply.raised:
+        return (reply.raised,)
+    facets = [f for f in facets_of(fingerprints, index) if f not in ("outputs", "gradients", "argument_gradients")]
+    cut = frozenset(name for name, gradient in reply.gradients.items() if gradient is None)
+    return (cut, *(repr(getattr(reply, facet)) for facet in facets))
+
+
+# Two mistakes at once, by what is recorded of pairs of mutants: where no mistake alone explains an attempt's answers.
+
+DOUBTS = 4  # the most calls on which a pair may answer otherwise than its only fault that changes something
+VISIBLE = 1e-3  # of an answer's norm: the least distance from the reference's of which rounding is no part that counts
+CLOSE = 0.01  # of that distance
+MOST_ALTERNATIVES = 2  # where more would do beside the mistake that is sure, none of them is told
+
+Named = tuple[str, tuple[str, ...]]  # the id of a misconception, and those of others with the same answers
+
+
+def explaining_pair(fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]) -> list[Named]:
+    """Return the two misconceptions that together explain all calls on which the attempt differs from the reference.
+
+    One, where of the other too many would do; or none.
+
+    Where both mutants change something, one answer of both together is recorded, which must be the attempt's; where one of
+    them changes nothing, the other answers as the attempt does, but for a few calls: the other may be what lets it be seen.
+    """
+    found = list[tuple[int, tuple[int, int]]]()
+    for pair in _that_agree(fingerprints, differing):
+        doubts = _doubts(fingerprints, pair, differing, asked)
+        if doubts is not None and doubts <= DOUBTS:
+            found.append((doubts, pair))
+    if found:
+        fewest = min(found)[0]
+        return _common(fingerprints, [pair for doubts, pair in sorted(found) if doubts <= fewest + 1])
+    apart = explaining_apart(fingerprints, differing, asked)
+    return [(fingerprints.content.mutants[m].id, _others(fingerprints, m)) for m in apart or ()]
+
+
+def _common(fingerprints: Fingerprints, pairs: Sequence[tuple[int, int]]) -> list[Named]:
+    """Return what these pairs have in common, the likeliest first: all of the first pair, if what differs in them are few mistakes."""
+    mutants = fingerprints.content.mutants
+    kinds = list(dict.fromkeys(frozenset(mutants[m].id for m in pair) for pair in pairs))
+    shared = frozenset[str].intersection(*kinds)
+    rest = list(dict.fromkeys(id_ for kind in kinds for id_ in sorted(kind - shared)))
+    named = list[Named]()
+    for m in pairs[0] if shared else ():
+        id_ = mutants[m].id
+        others = () if id_ in shared else tuple(each for each in rest if each != id_)
+        if len(others) <= MOST_ALTERNATIVES:
+            named.append((id_, tuple(dict.fromkeys([*others, *_others(fingerprints, m)]))))
+    return named
+
+
+def _others(fingerprints: Fingerprints, mutant: int) -> tuple[str, ...]:
+    """Return the other misconceptions of which a mutant answers every call alike."""
+    mutants = fingerprints.content.mutants
+    one = mutants[mutant]
+    return tuple(dict.fromkeys(each.id for each in mutants if each.answers == one.answers and each.id != one.id))
+
+
+def _that_agree(fingerprints: Fingerprints, differing: Mapping[int, Compared]) -> Iterator[tuple[int, int]]:
+    """Pairs of mutants, by their numbers, whose recorded answer together is the attempt's, and that of no mutant alone."""
+    mutants = fingerprints.content.mutants
+    pairs = fingerprints.pairs.at(fingerprints.pairs.answers.numbers.abs().sum(1) > 0)  # many end in the same exception
+    for index in pairs.probe.unique().tolist():
+        seen = differing.get(index)
+        if seen is not None and _has_weights(seen.found, seen.right) and not _return_alike(seen.found, seen.right):
+            here = pairs.at(pairs.probe == index)
+            agree = _agree(here.answers, seen)
+            if not agree.any() or any(
+                _return_alike(reply, seen.found) for reply in fingerprints.content.replies[index]
+            ):
+                continue
+            for pair in zip(here.first[agree].tolist(), here.second[agree].tolist(), strict=True):
+                has_weights = all(_has_its_weights(fingerprints, m, index, seen) for m in pair)
+                if has_weights and mutants[pair[0]].id != mutants[pair[1]].id:
+                    yield pair
+
+
+def _agree(answers: Sketches, seen: Compared) -> Tensor:
+    """Return (N,) bool: which of these answers of pairs are the attempt's.
+
+    How far one is from the attempt's is held against how far that is from the reference's: where mistakes hardly show, the
+    answers of all are near it. If rounding is a part of that which counts, nothing agrees.
+    """
+    mine = brief(seen.reply)
+    right = brief_numbers([each.projections for each in seen.right.outputs if each.projections])
+    apart = (mine.numbers - right).abs().max()
+    near = ((answers.numbers - mine.numbers).abs() <= CLOSE * apart).all(1)
+    return answers.agree_with(mine) & near & (apart >= VISIBLE * mine.scales[0])
+
+
+def _has_its_weights(fingerprints: Fingerprints, mutant: int, index: int, seen: Compared) -> bool:
+    """Return whether a mutant answers with the weights that it is given."""
+    known = fingerprints.content.answer(fingerprints.content.mutants[mutant], index)
+    return known is not None and _has_weights(known, seen.right)
+
+
+def _return_alike(a: ReplyFingerprint, b: ReplyFingerprint) -> bool:
+    """Return whether both return the same tensors: of a pair's answer no gradients are recorded."""
+    return bool(a.outputs and b.outputs) and a.agrees(b, ("outputs",))
+
+
+def _has_weights(found: ReplyFingerprint, right: ReplyFingerprint) -> bool:
+    """Return whether a module has most of the parameters that it is given: what it answers with others is no evidence."""
+    given = right.parameters.keys()
+    return 2 * len(given & found.parameters.keys()) >= len(given)
+
+
+def _doubts(
+    fingerprints: Fingerprints, pair: tuple[int, int], differing: Mapping[int, Compared], asked: Set[int]
+) -> int | None:
+    """On how many calls, of those on which one mutant alone changes something, it does not answer as the attempt.
+
+    None where the attempt is right and the pair is not, or the other way round.
+    """
+    mutants, doubts = [fingerprints.content.mutants[m] for m in pair], 0
+    for index in asked:
+        if any(mutant.answers[index] is None for mutant in mutants):  # chance decides
+            continue
+        speaking = [m for m in pair if not is_silent(fingerprints, m, index)]
+        if len(speaking) < 2 and bool(speaking) != (index in differing):
+            return None
+        doubts += len(speaking) == 1 and not matches(fingerprints, speaking[0], index, differing[index])
+    return doubts

@@ -1,0 +1,205 @@
+"""Mutants that are wrong in the same calls as an attempt, and in the same way there, whatever the numbers are.
+
+One mistake can be written in ways that give other numbers: a measure without its absolute value, a refusal of another
+type, a parameter of one's own. Where it shows itself, and as what, can tell it all the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from itertools import combinations_with_replacement
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, StandIn
+from .compared import Compared
+from .dropout_extremes import is_of_copies
+from .fingerprint import Facet, ReplyFingerprint
+from .recording import Fingerprints, RecordedMutant, facets_of, is_silent
+
+# A size in an exception that the call does not contain: then it was written in, and not read off a wrong axis.
+
+_UNFIT = re.compile(r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)")
+
+
+def has_foreign_size(seen: Iterable[Compared]) -> bool:
+    """Return whether one of these calls raised because of a size that is none of the call's, and no product of two of them."""
+    return any(_is_foreign(each) for each in seen)
+
+
+def _is_foreign(seen: Compared) -> bool:
+    raised = seen.reply.raised
+    told = _UNFIT.search(raised.message) if raised is not None else None
+    if told is None:
+        return False
+    sizes = {1, *sizes_of(seen.call)}
+    known = {a * b for a, b in combinations_with_replacement(sizes, 2)}
+    return any(int(size) not in known for size in told.groups())
+
+
+def sizes_of(call: Call) -> Iterator[int]:
+    """Yield every size of a tensor of the call, and every whole number that it passes."""
+    for given in call.given:
+        parts: list[object] = [given]
+        if isinstance(given, StandIn):
+            parts = [*given.linears.values(), *given.attributes.values()]
+        elif isinstance(given, Build):
+            parts = [*given.args, *given.kwargs.values()]
+        for part in parts:
+            if isinstance(part, Tensor):
+                yield from part.shape
+            elif isinstance(part, int):
+                yield part
+
+
+MOST = 1 / 3  # of all calls: many mistakes change the numbers of most calls
+FEW = 1 / 8  # of the mutants of a misconception: it is about something else
+GRADIENTS: tuple[Facet, ...] = ("gradients", "argument_gradients")
+
+Way = tuple[str, ...]  # how a reply differs from the reference's
+NOT_REFUSED: Way = ("not refused",)
+
+
+def proven_by_place(fingerprints: Fingerprints, seen: Mapping[int, Compared], shown: Set[int]) -> dict[int, str]:
+    """By the number of each call that is wrong.
+
+    The misconception of all mutants that are wrong in the same calls, and in the same way. Nothing where there are
+    several such misconceptions, or none, nor where much is wrong.
+
+    shown: the calls that visible checks ask and that say something of the attempt.
+    """
+    asked = [i for i in sorted(shown) if not is_of_copies(fingerprints.calls[i])]
+    if any(i not in seen for i in asked):
+        return {}
+    rights = {i: fingerprints.content.right(i) for i in asked}
+    facets = {i: facets_of(fingerprints, i) for i in asked}
+    sizes = {i: {1, *sizes_of(fingerprints.calls[i])} for i in asked}
+    found = {i: way for i in asked if (way := _way(rights[i], seen[i].found, facets[i], sizes[i]))}
+    learns = bool(found) and all(map(_of_parameters, found.values()))
+    if learns and not all(way == _of_parameters(way) or _learns_more(seen.values()) for way in found.values()):
+        return {}
+    if len(found) > MOST * len(rights) and not learns:
+        return {}
+    if any("kind" in way for way in found.values()):  # a number of another type may be another number, too
+        return {}
+
+    squares = _squares(rights, {i: seen[i].found for i in found})
+
+    def is_alike(mutant: RecordedMutant) -> bool:
+        answers = dict[int, ReplyFingerprint]()
+        for i in asked:
+            answer = fingerprints.content.answer(mutant, i)
+            if answer is None:
+                return False
+            answers[i] = answer
+            way, mine = _way(rights[i], answer, facets[i], sizes[i]), found.get(i, ())
+            if way != mine if not learns else _of_parameters(way) != _of_parameters(mine):
+                return False
+        return _squares(rights, {i: answers[i] for i in found}) == squares
+
+    names = {mutant.id for mutant in fingerprints.content.mutants if is_alike(mutant)} if found else set()
+    # Who refuses by an exception of another type does less than is asked, and not what else may be wrong there.
+    refused = [i for i, way in found.items() if way == NOT_REFUSED and seen[i].reply.raised is not None]
+    names = {name for name in names if not refused or _is_about(fingerprints, name, refused)}
+    return dict.fromkeys(found, names.pop()) if len(names) == 1 else {}
+
+
+def due_to_acceptance(
+    fingerprints: Fingerprints, differing: Mapping[int, Compared], asked: Set[int]
+) -> tuple[frozenset[int], str]:
+    """Return the calls that an attempt does not refuse where the reference does, and answers one of them at least.
+
+    And the misconception that does this and nothing else, "" where there is none, or several. What comes there another
+    mistake may have made.
+    """
+    content = fingerprints.content
+    let_in = frozenset(i for i, e in differing.items() if e.right.raised == "refused")
+    accepts = any(differing[i].reply.raised is None for i in let_in)
+
+    def accepts_alone(number: int, mutant: RecordedMutant) -> bool:
+        answers = (content.answer(mutant, i) for i in let_in)
+        lets_in = all(answer is not None and answer.raised != "refused" for answer in answers)
+        return lets_in and all(is_silent(fingerprints, number, i) for i in asked - let_in)
+
+    names = {mutant.id for m, mutant in enumerate(content.mutants) if accepts and accepts_alone(m, mutant)}
+    return let_in, names.pop() if len(names) == 1 else ""
+
+
+def _is_about(fingerprints: Fingerprints, name: str, calls: Collection[int]) -> bool:
+    """Return whether more than a few mutants of a misconception are wrong in these calls."""
+    mutants = [number for number, each in enumerate(fingerprints.content.mutants) if each.id == name]
+    here = [m for m in mutants if not any(is_silent(fingerprints, m, i) for i in calls)]
+    return len(here) > FEW * len(mutants)
+
+
+def _of_parameters(way: Way) -> Way:
+    """Return what of it says that other parameters than are due stand there: then all numbers may be others."""
+    return tuple(part for part in way if part.startswith("parameters"))
+
+
+def _learns_more(seen: Iterable[Compared]) -> bool:
+    """Return whether the numbers depend on parameters that the reference does not have: a gradient that is not zero proves it."""
+    return any(
+        gradient is not None and bool(gradient.any()) and name not in each.right.gradients
+        for each in seen
+        for name, gradient in each.reply.gradients.items()
+    )
+
+
+def _way(right: ReplyFingerprint, found: ReplyFingerprint, facets: tuple[Facet, ...], sizes: Set[int]) -> Way:
+    """Return how a reply differs from the reference's: nothing where it agrees. sizes: those in the call."""
+    if right.raised == "refused":
+        return () if found.raised == "refused" else NOT_REFUSED
+    if right.raised or found.raised:
+        return () if right.raised == found.raised else (f"raised {found.raised}",)
+    ways = [] if found.agrees(right, ("outputs",)) else [_way_of_outputs(right, found, sizes)]
+    if "parameters" in facets and right.parameters != found.parameters:
+        ways.append(f"parameters {_way_of_parameters(right, found)}")
+    for facet in facets:
+        if facet in ("outputs", "parameters") or found.agrees(right, (facet,)):
+            continue
+        if facet not in GRADIENTS:
+            ways.append(facet)
+        elif not ways:  # wrong numbers have wrong gradients, and other parameters other ones
+            ways.append(f"{facet}{' cut' if _is_cut(right, found) else ''}")
+    return tuple(ways)
+
+
+def _way_of_outputs(right: ReplyFingerprint, found: ReplyFingerprint, sizes: Set[int]) -> str:
+    if [each.kind for each in found.outputs] != [each.kind for each in right.outputs]:
+        return "kind"
+    shapes = [[each.shape or () for each in reply.outputs] for reply in (right, found)]
+    if shapes[0] != shapes[1]:  # a size that is written in leaves the axes that are there, and is any number
+        if [*map(len, shapes[0])] != [*map(len, shapes[1])]:
+            return "axes"
+        return f"shape {shapes[1]}" if {size for shape in shapes[1] for size in shape} <= sizes else "shape"
+    return "numbers" if all(math.isfinite(each.norm) for each in found.outputs) else "not finite"
+
+
+def _way_of_parameters(right: ReplyFingerprint, found: ReplyFingerprint) -> str:
+    """Return whether some are missing, others too many, and of these what a name tells."""
+    extra = found.parameters.keys() - right.parameters.keys()
+    missing = "missing, " if right.parameters.keys() - found.parameters.keys() else ""
+    if extra and all(name.endswith(".bias") and f"{name[:-4]}weight" in right.parameters for name in extra):
+        return f"{missing}a bias"
+    return f"{missing}{'more' if extra else ''}"
+
+
+def _squares(rights: Mapping[int, ReplyFingerprint], found: Mapping[int, ReplyFingerprint]) -> Mapping[int, int]:
+    """By call the size of the one parameter too many, if it is as long as wide in every call, as a mask is."""
+    extra = [
+        (i, name, shape)
+        for i, each in found.items()
+        for name, shape in each.parameters.items()
+        if name not in rights[i].parameters
+    ]
+    square = all(len(shape) > 1 and shape[-1] == shape[-2] for _, _, shape in extra)
+    return {i: shape[-1] for i, _, shape in extra} if square and len({name for _, name, _ in extra}) == 1 else {}
+
+
+def _is_cut(right: ReplyFingerprint, found: ReplyFingerprint) -> bool:
+    """Return whether no gradient arrives somewhere where one is due."""
+    due = (name for name, each in right.gradients.items() if each is not None and each.norm)
+    return any((mine := found.gradients.get(name)) is None or not mine.norm for name in due)

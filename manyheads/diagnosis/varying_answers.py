@@ -1,0 +1,139 @@
+"""What chance proves: an attempt that gives two answers to one question, where the reference gives one.
+
+Its numbers say nothing of a mutant's. But where it is wrong, and where by chance, tells which mutants can be meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call
+from ..checks.transcript import target_of
+from .compared import Compared
+from .dropout_extremes import is_of_copies
+from .recording import Fingerprints, RecordedMutant, differs, facets_of
+
+SAME = 1e-6  # of the largest number
+
+
+def proven_by_chance(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[int, str]:
+    """By the number of a call that chance answers.
+
+    The misconception of all mutants that are wrong in the same calls as the attempt, and in these by chance; in another
+    function, which may work around it, chance may be at work for them alone. Nothing where there are several such
+    misconceptions, or none, nor where most calls are wrong: then many are wrong in the same ones, whatever their mistake.
+    """
+    asked = {i for check in fingerprints.content.checks for i in check.calls}
+    calls = {i: each for i, each in seen.items() if i in asked and not _is_of_dropout(each)}
+    by_chance = _by_chance(calls)
+    wrong = by_chance | {i for i, each in calls.items() if differs(fingerprints, i, each.found)}
+    if not by_chance or 2 * len(wrong) > len(calls):
+        return {}
+    mutants = (m for m in fingerprints.content.mutants if _is_wrong_alike(fingerprints, m, calls, wrong, by_chance))
+    names = {mutant.id for mutant in mutants}
+    return dict.fromkeys(sorted(by_chance), names.pop()) if len(names) == 1 else {}
+
+
+def due_to_chance(
+    fingerprints: Fingerprints, written: Mapping[int, Compared], asked: Set[int]
+) -> tuple[frozenset[int], str]:
+    """Return the calls that only the attempt lets chance decide, and the misconception that does this and nothing else.
+
+    The latter is "" where there is none, or several. Beside it another mistake may explain all other calls.
+    """
+    calls = {i: each for i, each in written.items() if i in asked}
+    by_chance = _by_chance({i: each for i, each in calls.items() if not _is_of_dropout(each)})
+    decided = [(_decided_alone(fingerprints, m, calls), m.id) for m in fingerprints.content.mutants if by_chance]
+    fitting = [(each, name) for each, name in decided if by_chance <= each]
+    fewest = min((each for each, _ in fitting), key=len, default=frozenset[int]())  # of some calls nothing shows it
+    names = {name for _, name in fitting}
+    return fewest, names.pop() if len(names) == 1 else ""
+
+
+def _decided_alone(fingerprints: Fingerprints, mutant: RecordedMutant, calls: Mapping[int, Compared]) -> frozenset[int]:
+    """Return the calls that chance decides for a mutant, if on all others it answers as the reference does; else none."""
+    answers = {i: fingerprints.content.answer(mutant, i) for i in calls}
+    known = {i: a for i, a in answers.items() if a is not None and not is_of_copies(calls[i].call)}
+    if all(answer.agrees(calls[i].right, facets_of(fingerprints, i)) for i, answer in known.items()):
+        return frozenset(i for i, a in answers.items() if a is None and not is_of_copies(calls[i].call))
+    return frozenset()
+
+
+def _is_wrong_alike(
+    fingerprints: Fingerprints,
+    mutant: RecordedMutant,
+    calls: Mapping[int, Compared],
+    wrong: set[int],
+    by_chance: set[int],
+) -> bool:
+    functions = {target_of(calls[index].call) for index in by_chance}
+    for index, each in calls.items():
+        answer = fingerprints.content.answer(mutant, index)
+        if answer is None and index not in wrong and target_of(each.call) not in functions:
+            continue
+        right = answer is not None and answer.agrees(each.right, facets_of(fingerprints, index))
+        if right is (index in wrong) or (index in by_chance and answer is not None and not is_of_copies(each.call)):
+            return False
+    return True
+
+
+def _is_of_dropout(each: Compared) -> bool:
+    """Return whether dropout is due: of many copies, where the reference's answer is not always the same."""
+    expected = each.expected[0] if each.expected else None
+    return is_of_copies(each.call) and expected is not None and not torch.equal(expected[0], expected[1])
+
+
+def _by_chance(calls: Mapping[int, Compared]) -> set[int]:
+    """Return the calls that the attempt answers in more than one way: run twice, at two seeds, or of many copies."""
+    found = {i for i, each in calls.items() if _varies(each)}
+    for (i, one), (j, other) in combinations(((i, e) for i, e in calls.items() if e.call.random), 2):
+        if _is_asked_again(one.call, other.call) and _are_apart(_outputs(one), _outputs(other)):
+            found |= {i, j}
+    return found
+
+
+def _varies(each: Compared) -> bool:
+    outputs, runs = _outputs(each), each.call.runs
+    if each.reply.mutated or not outputs:
+        return False
+    if is_of_copies(each.call):
+        return outputs[0].dim() > 1 and _are_apart([outputs[0][0]], [outputs[0][1]])
+    count = len(outputs) // runs
+    return any(_are_apart(outputs[:count], outputs[run * count : (run + 1) * count]) for run in range(1, runs))
+
+
+def _outputs(each: Compared) -> list[Tensor]:
+    """Return the numbers that came; none where something raised, or a part has none."""
+    found = [output.tensor for output in each.reply.outputs if output.tensor is not None]
+    return found if each.reply.raised is None and len(found) == len(each.reply.outputs) else []
+
+
+def _are_apart(some: list[Tensor], others: list[Tensor]) -> bool:
+    """Return whether finite numbers of the same shapes differ."""
+    pairs = [(a, b) for a, b in zip(some, others, strict=False) if a.shape == b.shape and a.is_floating_point()]
+    comparable = ((a, b) for a, b in pairs if a.numel() and bool((a.isfinite() & b.isfinite()).all()))
+    return any(bool(((a - b).abs() > SAME * a.abs().max()).any()) for a, b in comparable)
+
+
+def _is_asked_again(one: Call, other: Call) -> bool:
+    """Return whether two calls are the same but for the seed."""
+    same = (one.runs, one.planted, one.dtype) == (other.runs, other.planted, other.dtype)
+    given = zip(one.given, other.given, strict=False)
+    return same and len(one.given) == len(other.given) and all(are_alike(a, b) for a, b in given)
+
+
+def are_alike(a: object, b: object) -> bool:
+    """Return whether two arguments of calls are the same."""
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        return isinstance(a, Tensor) and isinstance(b, Tensor) and a.device == b.device and torch.equal(a, b)
+    if isinstance(a, Build) and isinstance(b, Build):
+        one, two = ({**(build.state or {}), **build.added} for build in (a, b))
+        same = all(
+            getattr(a, name) == getattr(b, name) for name in ("target", "args", "kwargs", "training", "attributes")
+        )
+        return same and one.keys() == two.keys() and all(are_alike(one[name], two[name]) for name in one)
+    return type(a) is type(b) and isinstance(a, int | float | str | None) and a == b

@@ -1,1 +1,0 @@
-"""Feedback on its way home: as nbgrader's folder, Moodle's feedback zip and Canvas' re-upload zip."""

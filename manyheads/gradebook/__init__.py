@@ -1,1 +1,0 @@
-"""nbgrader: fill its gradebook, and run its commands. Needs the extra `manyheads[nbgrader]`."""

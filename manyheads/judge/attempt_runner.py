@@ -1,0 +1,288 @@
+"""Ask one attempt: replace a process that ended, keep the time limit, record all calls, and refuse replies that answer no call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import cycle
+
+from ..box.connection import AttemptEnded, Connection, End
+from ..box.level import Box
+from ..box.loading import Stopped, load
+from ..box.replies import within_file
+from ..box.worker.answers import Output, Raised, Reply
+from ..box.worker.form import OPAQUE, Form, read_misfit
+from ..box.worker.limits import MIB, Limits
+from ..box.worker.messages import Build, Call, Load, StandIn
+from ..checks.cast import cast
+from ..checks.explain import is_dtype_fault, is_refusal
+from ..checks.transcript import Exchange, Question
+from ..submission import AttemptSource
+from ..submission.unwritten import is_beside_code
+from .memory import Memory
+
+# Whether a reply can be an answer to its call. The parser has checked its form; its content is the attempt's claim.
+
+
+def validate_reply(call: Call, reply: Reply) -> str:
+    """Return what the reply contains that no answer to this call can contain; empty if it is possible."""
+    builds = [value for value in call.given if isinstance(value, Build)]
+    complete = reply.raised is None
+    outputs, modules = call.outputs, len(builds)
+    if len(reply.outputs) > outputs or (complete and len(reply.outputs) != outputs):
+        return "it has another number of outputs than the call asks for"
+    if not all(map(_is_of_form, reply.outputs, cycle(form for _, form in call.form.leaves()))):
+        return "it describes a part that is opaque, or parts that were not asked"
+    if len(reply.modules) > modules or (complete and len(reply.modules) != modules):
+        return "it reports on modules that were not built"
+    for facts, build in zip(reply.modules, builds, strict=False):
+        if facts.attributes.keys() != set(build.report):
+            return "it reports on attributes that were not requested"
+    if reply.stopped or reply.parts:
+        return "it reports on parts of a file, which only loading it runs"
+    if call.watch != (reply.operations is not None):
+        return "it reports on operations that were not watched"
+    if reply.gradients and call.cotangent is None:
+        return "it gives gradients that were not requested"
+    return "" if all(_is_argument(call, name) for name in reply.mutated) else "it names arguments that were not given"
+
+
+def _is_of_form(output: Output, form: Form) -> bool:
+    """Return whether the output can stand at this leaf: an opaque one says nothing, and a misfit has no numbers."""
+    is_opaque, is_misfit = output.kind == OPAQUE, read_misfit(output.kind) is not None
+    if is_opaque or is_misfit:
+        return (is_misfit or form.kind == "opaque") and output == Output(output.kind)
+    return form.kind != "opaque"
+
+
+def as_the_text_says(reply: Reply, source: str) -> Reply:
+    """Return the reply, in which a NotImplementedError says whether the function that raises it has something in it."""
+    raised = reply.raised
+    if raised is None or raised.type != "NotImplementedError" or not raised.line:
+        return reply
+    return replace(reply, raised=replace(raised, in_written=is_beside_code(source, raised.line)))
+
+
+def _is_argument(call: Call, name: str) -> bool:
+    """Return whether it is one of the names that the worker gives to what the call can change.
+
+    "args.0", "kwargs.x", and of a module "args.0.proj.weight". Evidence repeats the name, so it must not be the attempt's
+    choice.
+    """
+    given = call.arguments
+    if name in given:
+        return True
+    modules = {whole: value for whole, value in given.items() if isinstance(value, StandIn)}
+    return any(name == f"{whole}.{layer}.weight" for whole, module in modules.items() for layer in module.linears)
+
+
+# The runner of one attempt: replaces a process that ended, keeps the time limit, and records all calls.
+
+SHORTER_AFTER_END = 4  # each time the process ends, the time for a call is divided by this
+FIRST_START = 2  # the first process may take this many times as long to start, so that a busy machine costs no points
+CUDA_IS_BROKEN = "CUDA error"  # after it (for example an index out of range) no call in that process works
+BATCH_SECONDS = 1.0  # for the calls of one batch, about a hundred times what they need; then each call is asked alone
+# All replies of an attempt together are at most so many times the largest allowed one. They are kept for the diagnosis:
+# without a bound, one student's replies of 30 MiB took the judge to 5 GiB and 85 s.
+ALL_REPLIES = 4
+SHORTEST = 0.5  # seconds: the least time for a call, below which a busy machine would decide the remaining checks
+
+
+class AttemptRunner:
+    """Executes calls in the attempt's process in the box."""
+
+    def __init__(
+        self,
+        box: Box,
+        source: AttemptSource,
+        limits: Limits,
+        device: str = "cpu",
+        dtype: str = "float64",
+        memory: Memory | None = None,
+    ) -> None:
+        """dtype: the dtype of the first calls. memory: of earlier attempts at this exercise."""
+        self.device = device
+        self.check = ""  # the id of the check that calls `execute`
+        self.transcript: list[Exchange] = []
+        self.ended: dict[str, Call] = {}  # by the id of a check, the call that ended the process
+        self.stopped: tuple[Stopped, ...] = ()  # parts of the file that did not run to their end
+        self.dtype = dtype
+        self.source = source
+        self._box, self._limits = box, limits
+        self._memory = memory or Memory()
+        self._connection: Connection | None = None
+        self._lines = source.source.count("\n") + 1
+        self._ends = 0  # how often the process has ended
+        self._one_by_one = False  # whether calls are no longer sent in batches
+        self._spent = 0.0
+        self._received = 0  # bytes of all replies
+
+    def load(self) -> Raised | None:
+        """Import the attempt in a fresh process. Returns its exception, if it raised one. Raises AttemptEnded."""
+        self.close()
+        start = self._box.start_seconds * (1 if self._ends else FIRST_START)
+        started = time.monotonic()
+        self._connection = connection = self._box.attempt(self._limits)
+        if self._ends:  # a restart counts: on a GPU it takes seconds, which an attempt could cause at every call
+            self._spent += time.monotonic() - started
+        self._allowed()
+        started = time.monotonic()
+        try:
+            loaded = load(self._box, self._limits, self.source.load(), connection, start, self._left)
+        except AttemptEnded:
+            self._connection = None
+            self._ends += 1
+            raise
+        finally:
+            self._spent += max(0.0, time.monotonic() - started - start)
+        self._connection = loaded.connection
+        self._count(loaded.connection)
+        if not self.source.skipped:  # else a process has told before what is left out since
+            self.stopped, self.source = loaded.stopped, replace(self.source, skipped=loaded.skipped)
+        return loaded.raised
+
+    def load_into(self, connection: Connection) -> Raised | None:
+        """As `load`, but in a process that another text has been loaded into: for a first look, never for a verdict."""
+        self._connection = connection
+        return self._ask(self.source.load()).raised
+
+    def release(self) -> Connection | None:
+        """Hand over the connection, None where the process has ended."""
+        connection, self._connection = self._connection, None
+        return connection
+
+    def execute(self, call: Call) -> Reply:
+        """Return the attempt's reply, in float64 if the attempt can compute in float64, else in float32."""
+        return self._final_reply(Question(self.check, call))
+
+    def execute_all(self, questions: Sequence[Question]) -> list[Reply | AttemptEnded]:
+        """Return a reply to each question, or the AttemptEnded of a call that ended the process.
+
+        The calls are sent in one batch. If anything goes wrong there, each is asked alone: a batch decides no verdict.
+        """
+        dtype, calls = self.dtype, [question.call for question in questions]
+        replies = self._ask_batch(calls, dtype)
+        doubtful = [i for i, reply in enumerate(replies) if reply is not None and self._is_doubtful(calls[i], reply)]
+        in_single = dict(zip(doubtful, self._ask_batch([calls[i] for i in doubtful], "float32"), strict=True))
+        answers: list[Reply | AttemptEnded] = []
+        for i, (question, reply) in enumerate(zip(questions, replies, strict=True)):
+            known = (reply, in_single.get(i)) if self.dtype == dtype else (in_single.get(i), None)
+            try:
+                answers.append(self._final_reply(question, *known))
+            except AttemptEnded as ended:
+                answers.append(ended)
+        return answers
+
+    def _final_reply(self, question: Question, reply: Reply | None = None, in_single: Reply | None = None) -> Reply:
+        """Choose and record the reply. Replies that are known already, in its dtype and in float32, are not asked again."""
+        call, ends = question.call, self._ends
+        try:
+            reply = reply or self._execute_as(call, call.dtype or self.dtype)
+        except AttemptEnded as ended:
+            if self._ends > ends:  # else an earlier call has used up the time
+                is_late = (
+                    ended.end is End.TIMEOUT
+                )  # a later call has less time, so that it may be the first one's fault
+                self.ended[question.check] = next(iter(self.ended.values()), call) if is_late else call
+            raise
+        if self._is_doubtful(call, reply):
+            in_single = in_single or self._execute_as(call, "float32")
+            if in_single.raised is None:
+                self.dtype, reply = "float32", in_single
+            elif reply.raised is not None and is_dtype_fault(reply.raised):
+                reply = in_single
+        self.transcript.append(Exchange(question.check, call, reply))
+        return reply
+
+    def _is_doubtful(self, call: Call, reply: Reply) -> bool:
+        """Return whether the exception may be caused by float64 alone."""
+        raised = reply.raised
+        return call.dtype is None and self.dtype == "float64" and raised is not None and not is_refusal(raised)
+
+    def close(self) -> None:
+        """End the attempt's process."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ask_batch(self, calls: Sequence[Call], dtype: str) -> list[Reply | None]:
+        """Return a reply to each call in one batch. If that fails: None for each, and the process has been ended."""
+        none: list[Reply | None] = [None] * len(calls)
+        connection = self._connection
+        if not calls or connection is None or self._one_by_one or self.device != "cpu" or self._sent_too_much():
+            return none
+        limits, started = self._limits, time.monotonic()
+        patience = min(BATCH_SECONDS, limits.seconds_per_call, max(0.0, self._left))
+        try:
+            packed = [self._memory.pack(call, dtype) for call in calls]
+            replies = connection.ask_all(packed, self._memory.read, patience)
+        except AttemptEnded:
+            self._connection, self._one_by_one = None, True
+            return none
+        self._count(connection)
+        if any(validate_reply(call, reply) for call, reply in zip(calls, replies, strict=True)):
+            self.close()
+            self._one_by_one = True
+            return none
+        self._spent += time.monotonic() - started
+        return [self._read(reply) for reply in replies]
+
+    def _execute_as(self, call: Call, dtype: str) -> Reply:
+        if self._connection is None:
+            raised = self.load()
+            if raised is not None:
+                return Reply(raised=raised)
+        reply = self._ask(cast(call, dtype, self.device))
+        if problem := validate_reply(call, reply):
+            self.close()
+            self._ends += 1
+            raise AttemptEnded(End.BAD_REPLY, f"The attempt sent something that is not an answer: {problem}.")
+        if self.device != "cpu" and reply.raised is not None and CUDA_IS_BROKEN in reply.raised.message:
+            self.close()  # else every later check would fail like this one
+            self._ends += 1
+        return reply
+
+    @property
+    def _left(self) -> float:
+        """The seconds that are left of those for the whole attempt."""
+        return self._limits.seconds_per_attempt - self._spent
+
+    def _allowed(self) -> float:
+        """Return the seconds for the next message. Raises AttemptEnded where none are left, or too much was sent."""
+        if self._left <= 0:
+            self.close()
+            whole = f"{self._limits.seconds_per_attempt:g}"
+            raise AttemptEnded(
+                End.TIMEOUT, f"This attempt has used up the {whole} seconds that a whole attempt may take."
+            )
+        if self._sent_too_much():
+            self.close()
+            most = ALL_REPLIES * self._limits.reply_mib
+            raise AttemptEnded(End.BAD_REPLY, f"All answers of this attempt together are larger than {most} MiB.")
+        per_call: float = self._limits.seconds_per_call
+        allowed: float = min(self._left, per_call, max(SHORTEST, per_call / SHORTER_AFTER_END**self._ends))
+        return allowed
+
+    def _ask(self, message: Load | Call) -> Reply:
+        allowed, started = self._allowed(), time.monotonic()
+        connection = self._connection
+        assert connection is not None
+        try:
+            return self._read(connection.ask(message, allowed))
+        except AttemptEnded:
+            self._connection = None
+            self._ends += 1
+            raise
+        finally:
+            self._spent += time.monotonic() - started
+            self._count(connection)
+
+    def _read(self, reply: Reply) -> Reply:
+        return as_the_text_says(within_file(reply, self._lines), self.source.source)
+
+    def _count(self, connection: Connection) -> None:
+        self._received, connection.received = self._received + connection.received, 0
+
+    def _sent_too_much(self) -> bool:
+        return self._received > ALL_REPLIES * self._limits.reply_mib * MIB

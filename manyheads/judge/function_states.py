@@ -1,0 +1,250 @@
+"""Say of each function that an exercise asks for whether it is right, wrong, not written, or waits for another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+
+from ..box.worker.answers import Raised
+from ..box.worker.messages import Build, Call
+from ..checks.explain import is_left_open, is_undefined, says_unwritten
+from ..checks.outcome import CheckOutcome
+from ..checks.sanitize import sanitize
+from ..checks.transcript import Exchange, target_of
+from ..diagnosis.agree import asks_for_a_gpu, is_comparable
+from ..result import FunctionResult, State
+from ..submission.unwritten import left_over_raise, statements_of, unwritten_methods, unwritten_names
+from .advice import advice, did_you_mean, of_another_kind
+
+# Which of an attempt's own functions and classes each of them uses, read from its text.
+
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@lru_cache(maxsize=2)  # several look at each text, one after the other
+def named_in(source: str) -> Mapping[str, frozenset[str]]:
+    """For each function and class at the top of the file, those there that it names itself."""
+    definitions = {each.name: each for each in statements_of(source) if isinstance(each, _DEFINITIONS)}
+    if len(definitions) == 1:
+        return dict.fromkeys(definitions, frozenset())
+    return {
+        name: frozenset({n.id for n in ast.walk(each) if isinstance(n, ast.Name)} & definitions.keys())
+        for name, each in definitions.items()
+    }
+
+
+def uses(source: str, name: str) -> frozenset[str]:
+    """Return the others that this function or class names, or that these name in turn.
+
+    Of one at a time: a file of 4,900 functions, each of which names the next, has 12 million pairs.
+    """
+    named = named_in(source)
+    found: set[str] = set()
+    left = {name} & named.keys()
+    while left:
+        reached = set[str]().union(*(named[each] for each in left))
+        left = reached - found
+        found |= reached
+    return frozenset(found - {name})
+
+
+# What is known of each function that an exercise asks for: it is right, wrong, not written, or waits for another.
+#
+# The judge knows it from the calls of the hidden checks, a student's machine from recorded ones; what follows is the
+# same.
+
+IsRight = Callable[[Exchange], bool]
+STUB_ENDS = "the stub's raise"  # what is said of one that is left over begins so
+_NOT_ASKED = ("timeout", "crashed", "skipped")  # of the rest: what came before may have used up the attempt's time
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of one function. check, evidence, raised: of the first check that failed there."""
+
+    name: str
+    is_asked: bool = False
+    is_undefined: bool = False
+    is_empty: bool = False  # it was called, and nothing is written there
+    is_wrong: bool = False
+    stopped_at: str = ""  # another function, at which a check stopped that asks this one more
+    check: str = ""
+    evidence: str = ""
+    raised: Raised | None = None
+    is_class: bool = False  # it is asked for as one
+
+
+def function_results(seen: Sequence[Seen], source: str, explained: Collection[str]) -> tuple[FunctionResult, ...]:
+    """Return the results, in the order of `seen`, which is that of the file.
+
+    Args:
+        seen: what checks have seen of each function.
+        source: the attempt's text, "" where it is not at hand.
+        explained: the functions in which a misconception was found: what they do does not follow from others alone.
+    """
+    in_question = any(each.is_wrong or not each.is_asked for each in seen)  # else the text need not be read
+    unwritten = unwritten_names(source) if in_question else frozenset[str]()
+    unwritten |= {e.name for e in seen if e.is_wrong and is_left_open(e.raised) and left_over_raise(source, e.name)}
+    found: dict[str, FunctionResult] = {}
+    for each in seen:
+        used = uses(source, each.name) if in_question else frozenset[str]()
+        needed = {*used, _undefined_name(each)}
+        waits_for = next((n for n in found if n in needed and found[n].state not in _FINE), "")
+        is_explained = each.name in explained
+        state = _state(each, unwritten, bool(waits_for) and not is_explained, is_explained)
+        found[each.name] = FunctionResult(
+            name=each.name,
+            state=state,
+            waits_for={"waiting": waits_for, "so_far": each.stopped_at}.get(state, ""),
+            check=each.check if state in ("wrong", "waiting") else "",
+            evidence=_evidence(each, source, state),
+            near=_near(each.name, source, [s.name for s in seen]) if state == "undefined" else "",
+        )
+    return tuple(found.values())
+
+
+def _evidence(seen: Seen, source: str, state: State) -> str:
+    if state not in ("wrong", "waiting"):
+        return _of_the_stub(seen.name, source) if state == "unwritten" else ""
+    makes_none = (
+        seen.raised is not None and "not a torch.nn.Module" in seen.raised.message
+    )  # a function that makes one will do
+    said = of_another_kind(source, seen.name, seen.is_class) if makes_none or not seen.is_class else ""
+    said = said or (advice(source, seen.raised) or did_you_mean(source, seen.raised) if seen.raised else "")
+    return f"{sanitize(seen.evidence).removesuffix('.')}. {said}" if said else sanitize(seen.evidence)
+
+
+def _of_the_stub(name: str, source: str) -> str:
+    """Return what the stub has left of a function or class that is begun; "" where nothing is."""
+    if left := left_over_raise(source, name):
+        where = f"on line {left.line} still stands {'below' if left.is_below else 'above'} code of yours"
+        return f"{STUB_ENDS} {where}: take that line out once the rest is written"
+    methods = unwritten_methods(source, name)
+    return f"its {' and '.join(methods)} {'are' if len(methods) > 1 else 'is'} not written yet" if methods else ""
+
+
+def _undefined_name(seen: Seen) -> str:
+    """Return the name that it used and that the file does not define, "" where it did not stop at one."""
+    found = seen.raised and re.fullmatch(r"name '(\w+)' is not defined", seen.raised.message)
+    return found[1] if found else ""
+
+
+def _near(name: str, source: str, asked: Sequence[str]) -> str:
+    """Return a function of the file that may be meant, "" where none is called nearly so."""
+    others = [each for each in named_in(source) if each not in asked]
+    same = [each for each in others if each.lower() == name.lower()]
+    return next(iter(same), "") or next(iter(get_close_matches(name, others, 1)), "")
+
+
+def written_and_wrong(seen: Sequence[Seen], source: str) -> list[str]:
+    """Return the functions that fail a check and have something in them, in which a misconception can be."""
+    wrong = [each.name for each in seen if each.is_wrong and not each.is_undefined]
+    unwritten = unwritten_names(source) if wrong else ()
+    return [name for name in wrong if name not in unwritten]
+
+
+def with_own_mistake(wrong: Sequence[str], source: str) -> list[str]:
+    """Of these functions, those that use no other of them, so that what they do wrong cannot follow from it."""
+    return [name for name in wrong if len(wrong) == 1 or not {*wrong} & uses(source, name)]
+
+
+_FINE = ("right", "unseen")
+
+
+def _state(seen: Seen, unwritten: Collection[str], is_waiting: bool, is_explained: bool) -> State:
+    if seen.is_undefined:
+        return "undefined"
+    if seen.name in unwritten:
+        return "unwritten"
+    if seen.is_wrong:
+        is_empty = seen.is_empty or (says_unwritten(seen.raised) and not is_explained)
+        return "waiting" if is_waiting else "unwritten" if is_empty else "wrong"
+    if not seen.is_asked:
+        return "unseen"
+    return "so_far" if seen.stopped_at else "right"
+
+
+def failed_in(exchanges: Sequence[Exchange], ended: Call | None, is_right: IsRight) -> str:
+    """Return the function at which a check failed; "" where it made no call.
+
+    A check asks one call after the other, and stops where it fails: mostly at the last. Where that one was answered
+    rightly, it was given what an earlier one had answered wrongly.
+
+    Args:
+        exchanges: the calls of this check, with their replies.
+        ended: the call that ended the process, if one did.
+        is_right: whether an exchange agrees with the reference.
+    """
+    if ended is not None or not exchanges:
+        return target_of(ended) if ended is not None else ""
+    last = target_of(exchanges[-1].call)
+    wrong = [target_of(e.call) for e in exchanges if e.reply.mutated or (_can_be_judged(e) and not is_right(e))]
+    return wrong[0] if wrong and last not in wrong else last
+
+
+def _can_be_judged(exchange: Exchange) -> bool:
+    """Return whether an answer can be held against the reference's: whether it raises can, where numbers cannot."""
+    return is_comparable(exchange.call) or (exchange.reply.raised is not None and not asks_for_a_gpu(exchange.call))
+
+
+def asked_alone(exchanges: Sequence[Exchange]) -> str:
+    """Return the function that a check asks; "" where it asks several."""
+    targets = {target_of(e.call) for e in exchanges}
+    return targets.pop() if len(targets) == 1 else ""
+
+
+def seen_by_checks(
+    names: Sequence[str],
+    outcomes: Sequence[CheckOutcome],
+    places: Mapping[str, str],
+    transcript: Sequence[Exchange],
+    rest: Sequence[tuple[str, CheckOutcome]],
+) -> list[Seen]:
+    """Return what the hidden checks have seen of these functions.
+
+    Args:
+        names: of the functions.
+        outcomes: of all checks.
+        places: the function of each check, by the check's id.
+        transcript: what the checks asked, and the replies.
+        rest: functions that a check asked after it had stopped at another, and how it ended for each.
+    """
+    failed: dict[str, CheckOutcome] = {}
+    for outcome in outcomes:
+        if outcome.outcome not in ("passed", "skipped"):
+            failed.setdefault(places.get(outcome.id, ""), outcome)
+    for name, outcome in rest:
+        if outcome.outcome not in ("passed", *_NOT_ASKED):
+            failed.setdefault(name, outcome)
+    unknown = {name: places.get(o.id, "") for name, o in rest if o.outcome in _NOT_ASKED}
+    asked = {target_of(e.call) for e in transcript}
+    built = {e.call.subject.target for e in transcript if isinstance(e.call.subject, Build)}
+    undefined = {target_of(e.call) for e in transcript if _has_no_such_name(e)}
+    empty = {
+        name for name in asked if all(says_unwritten(e.reply.raised) for e in transcript if target_of(e.call) == name)
+    }
+    return [
+        Seen(
+            name,
+            is_class=name in built,
+            is_asked=name in asked,
+            is_undefined=name in undefined,
+            is_empty=name in empty,
+            is_wrong=name in failed,
+            stopped_at=unknown.get(name, ""),
+            check=failed[name].title if name in failed else "",
+            evidence=failed[name].evidence if name in failed else "",
+            raised=failed[name].raised if name in failed else None,
+        )
+        for name in names
+    ]
+
+
+def _has_no_such_name(exchange: Exchange) -> bool:
+    """Return whether the file lacks what was called; what a call is given may be lacking, too."""
+    raised = exchange.reply.raised
+    return raised is not None and is_undefined(raised) and raised.message.startswith(f"{target_of(exchange.call)} ")

@@ -1,0 +1,135 @@
+"""The verdict on one attempt, function by function: where each check failed, and where each misconception was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from ..box.worker.messages import Call
+from ..checks.explain import says_unwritten
+from ..checks.implementation import LocalRunner
+from ..checks.local import Replays
+from ..checks.outcome import CheckOutcome
+from ..checks.transcript import Exchange, target_of
+from ..diagnosis import Bank
+from ..diagnosis.agree import agree
+from ..diagnosis.diagnosis import NOTHING, Diagnosis
+from ..result import FunctionResult
+from .function_states import (
+    IsRight,
+    Seen,
+    asked_alone,
+    failed_in,
+    function_results,
+    seen_by_checks,
+    with_own_mistake,
+    written_and_wrong,
+)
+from .locate import located, proven_in, ways_of, with_titles
+from .other_functions import Rest, function_that_fails
+
+ChecksFailedBy = Callable[[], Mapping[str, Sequence[Set[str]]]]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What an attempt was asked.
+
+    ended: the call that ended the process, by the id of the check.
+    rest: what was asked after a check had stopped at another function; `asked_later` holds those calls and their replies.
+    """
+
+    transcript: Sequence[Exchange]
+    ended: Mapping[str, Call]
+    source: str
+    rest: Rest = ()
+    asked_later: Sequence[Exchange] = ()
+
+
+@dataclass(frozen=True)
+class ByFunction:
+    """places: the function of each check, by the check's id; "" where it asks several and passed."""
+
+    functions: tuple[FunctionResult, ...] = ()
+    diagnosis: Diagnosis = NOTHING
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+def by_function(
+    bank: Bank,
+    reference: LocalRunner,
+    replays: Replays,
+    outcomes: Sequence[CheckOutcome],
+    diagnosis: Diagnosis,
+    asked: Conversation,
+    checks_failed_by: ChecksFailedBy = dict,
+) -> ByFunction:
+    """Return what is known of each function that the checks ask.
+
+    checks_failed_by: for each misconception the checks that each of its mutants fails; empty if that is not known.
+    """
+
+    def is_right(exchange: Exchange) -> bool:
+        return agree(exchange.reply, reference.execute(exchange.call))
+
+    places = _places(outcomes, asked, is_right)
+    every = [*asked.transcript, *asked.asked_later]
+    targets = {*(target_of(e.call) for e in every), *map(target_of, asked.ended.values())}
+    names = [name for name in reference.namespace if name in targets]  # in the order of their definitions
+    seen = seen_by_checks(names, outcomes, places, every, asked.rest)
+    wrong = written_and_wrong(seen, asked.source)
+    own = with_own_mistake(wrong, asked.source)
+    ways = ways_of(bank, reference, replays, every if len(wrong) > 1 else [], is_right)
+    titles = {id_: text.title for id_, text in bank.texts.items()}
+    proven = proven_in([*((places.get(o.id, ""), o) for o in outcomes), *asked.rest])
+    placed = diagnosis.changed(lambda found: with_titles(located(found, wrong, own, proven, ways), titles))
+    seen = [_with_what_shows(each, outcomes, places, placed, checks_failed_by) for each in seen]
+    return ByFunction(function_results(seen, asked.source, {d.function for d in placed.every}), placed, places)
+
+
+def _with_what_shows(
+    seen: Seen,
+    outcomes: Sequence[CheckOutcome],
+    places: Mapping[str, str],
+    diagnosis: Diagnosis,
+    checks_failed_by: ChecksFailedBy,
+) -> Seen:
+    """Return the same, with the check to tell, if it fails several and there is a name for it."""
+    failed = [o for o in outcomes if o.outcome not in ("passed", "skipped") and places.get(o.id) == seen.name]
+    named = [d.id for d in diagnosis.named if seen.name in (d.function, *d.also_in)]
+    if len(failed) < 2 or not named:
+        return seen
+    told = to_tell(failed, {name: frozenset[str]().union(*checks_failed_by().get(name, ())) for name in named})
+    return replace(seen, check=told.title, evidence=told.evidence, raised=told.raised)
+
+
+def to_tell(failed: Sequence[CheckOutcome], reached: Mapping[str, Set[str]]) -> CheckOutcome:
+    """Return a check that shows a function's first misconception; else one that shows none of the others; else the first that fails.
+
+    It is read between that misconception's name and its hint.
+
+    Args:
+        failed: in the order of their layers; the first stays where it ended the process.
+        reached: for each misconception, in their order, the checks that some mutant of it fails.
+    """
+    if failed[0].outcome in ("timeout", "crashed"):
+        return failed[0]
+
+    def place(outcome: CheckOutcome) -> tuple[bool, int]:
+        shown = [name for name, checks in reached.items() if name == outcome.suspect or outcome.id in checks]
+        is_unwritten = outcome.raised is not None and says_unwritten(outcome.raised)  # of a method: that is no news
+        return is_unwritten, 1 if not shown else 2 * (next(iter(reached)) not in shown)
+
+    return min(failed, key=place)
+
+
+def _places(outcomes: Sequence[CheckOutcome], asked: Conversation, is_right: IsRight) -> dict[str, str]:
+    exchanges: dict[str, list[Exchange]] = {}
+    for exchange in asked.transcript:
+        exchanges.setdefault(exchange.check, []).append(exchange)
+    return {
+        o.id: asked_alone(exchanges.get(o.id, []))
+        if o.outcome == "passed"
+        else function_that_fails(o, failed_in(exchanges.get(o.id, []), asked.ended.get(o.id), is_right), asked.rest)
+        for o in outcomes
+    }

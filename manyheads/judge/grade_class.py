@@ -1,0 +1,115 @@
+"""Grade many submissions with several judge processes, all with inputs from one seed."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+from types import MappingProxyType
+
+from ..errors import CourseFault
+from ..submission import Submission
+from .judge_process import Graded, GradePlan, SteadyJudge, WorkerLost
+from .process_ties import one_for_each
+
+# Grade many submissions with several judge processes, each with its own warm box. The caller writes the results.
+
+__all__ = ["Graded", "WorkerLost", "grade_all", "grade_with"]
+
+Only = Mapping[Submission, tuple[str, ...]]
+EVERYTHING: Only = MappingProxyType({})
+AHEAD = 8  # submissions queued for each judge, so that it never waits for the writer
+SECONDS = 1.0  # the longest wait before `room` is called again
+
+
+def grade_all(
+    plan: GradePlan, submissions: Sequence[Submission], jobs: int, only: Only = EVERYTHING
+) -> Iterator[Graded]:
+    """Yield results as they come. only: ids of exercises, by submission; all of those that are not in it.
+
+    Raises what a judge's start raises (BoxUnavailable, CourseError, GraderFault).
+    """
+    judges = [SteadyJudge(plan, cpu) for cpu in one_for_each(jobs)]
+    free = SimpleQueue[SteadyJudge]()
+    for judge in judges:
+        free.put(judge)
+
+    def grade(submission: Submission) -> Graded:
+        judge = free.get()  # there are as many threads as judges
+        try:
+            return judge.grade(submission, only.get(submission, ()))
+        finally:
+            free.put(judge)
+
+    with ThreadPoolExecutor(jobs) as threads:
+        try:
+            yield from grade_with(threads, (partial(grade, each) for each in submissions), lambda: AHEAD * jobs)
+        finally:  # whatever is not done now is given up, because an attempt may still have 20 seconds
+            threads.shutdown(wait=False, cancel_futures=True)
+            for judge in judges:
+                judge.close()
+
+
+def grade_with(pool: Executor, calls: Iterable[Callable[[], Graded]], room: Callable[[], int]) -> Iterator[Graded]:
+    """Execute the calls in the pool, and yield their results.
+
+    room: returns how many calls the pool should currently have. Raises what a call raises, and then cancels pending
+    calls. A caller that stops early has to cancel them itself.
+    """
+    waiting, pending = iter(calls), set[Future[Graded]]()
+    try:
+        while True:
+            pending |= {pool.submit(call) for call in islice(waiting, max(0, room() - len(pending)))}
+            if not pending:
+                return
+            done, pending = wait(pending, SECONDS, FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    except Exception:
+        for future in pending:
+            future.cancel()
+        raise
+
+
+# The seed of a run, from which the inputs of all its attempts are drawn.
+
+SEEDS = 1_000_000  # a number that is easily typed; nobody can compute inputs from it without the course's secret
+
+
+def seed_of_run(folder: Path, assignments: Iterable[str], given: int | None, *, afresh: bool, in_part: bool) -> int:
+    """Return the seed that is given; else that of the results in the folder, which the run goes on with; else a new one.
+
+    afresh: whether nothing of these results stays, so that a new one is drawn.
+    in_part: whether what they hold of some exercises stays: then it is their seed, because a result states one. Raises
+    CourseFault where they have another one than is given, or several.
+    """
+    found = _seeds_in(folder, assignments)
+    before = found.most_common(1)[0][0] if found else None
+    if in_part and before is not None:
+        if set(found) != {before if given is None else given}:
+            raise CourseFault(
+                f"what {folder} holds of the other exercises has the seed {', '.join(map(str, sorted(found)))}, and a result "
+                "states one seed. Next: the same command without --seed and --exercise, or with another --out"
+            )
+        return before
+    if given is not None:
+        return given
+    return secrets.randbelow(SEEDS) if before is None or afresh else before
+
+
+def _seeds_in(folder: Path, assignments: Iterable[str]) -> Counter[int]:
+    """Count the seeds of the results of these assignments. What is no result is passed over."""
+    found = Counter[int]()
+    for assignment in assignments:
+        for path in sorted(folder.glob(f"*/{assignment}.json")):
+            try:
+                found[int(json.loads(path.read_bytes())["seed"])] += 1
+            except (OSError, ValueError, TypeError, LookupError):
+                continue
+    return found

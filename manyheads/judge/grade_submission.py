@@ -1,0 +1,272 @@
+"""Grade one submission: run the checks of each exercise on the attempt, then diagnose it."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+from ..box.connection import AttemptEnded, End
+from ..box.level import Box
+from ..box.worker.limits import MIB, Limits
+from ..checks.local import namespace_of
+from ..checks.outcome import DIED, FAILED_ITSELF, CheckOutcome
+from ..checks.sanitize import sanitize
+from ..course import Assignment, Course, Exercise
+from ..diagnosis import Bank, diagnose, load_bank
+from ..diagnosis.diagnose import diagnosed
+from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.edit_search import Bounds
+from ..diagnosis.table import Table
+from ..errors import CourseFault
+from ..result import ExerciseResult, Outcome, ProvedLine, Result, total_of
+from ..submission import AttemptSource, Submission, code_digest, read_exercise
+from ..submission.standing import told_of_file
+from .attempt_runner import AttemptRunner
+from .catalogue import Tables
+from .function_verdicts import Conversation, by_function
+from .hidden_checks import CheckRun, GraderFault, points_fault
+from .memory import Memory, RememberingRunner
+from .other_functions import Rest, ask_the_rest, past_unwritten
+from .prove_line import GRADED, Failure, RunChecks, prove_lines
+from .run_checks import HiddenChecks
+from .stopped_parts import are_the_cause, as_note, explain_import, stopped_parts
+from .verdict import Verdict, all_ended, of_the_file
+
+RECORDED_VERSIONS = ("torch", "numpy", "pytest", "manyheads")
+
+
+VERDICTS = 1000  # how many texts' verdicts are remembered
+REMEMBERED = 512 * MIB  # of all exercises together: eight at their own limit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of a grading run."""
+
+    secret: bytes
+    seed: int = 0
+    device: str = "cpu"
+    exercises: tuple[str, ...] = ()  # ids; empty: all
+    dtype: str = "float64"  # the dtype of an attempt's first calls
+    diagnoses: bool = True  # whether to diagnose
+    lines: bool = True  # whether to search for the line that is wrong
+    bounds: Bounds = GRADED  # of that search
+
+
+class Judge:
+    """Grades submissions with the checks of a course and a box."""
+
+    def __init__(self, course: Course, box: Box, settings: Settings) -> None:
+        """Collect the checks. Raises GraderFault, BrokenReference."""
+        self._course, self._box, self._settings = course, box, settings
+        files = [e.checks for a in course.assignments for e in self.selected(a)]
+        self._checks = HiddenChecks(files, settings.device)
+        self._tables = Tables()
+        self._verdicts: dict[tuple[str, int, str], Verdict] = {}  # by exercise, seed and text
+        self._memories: dict[str, tuple[int, Memory]] = {}  # by exercise: for the seed that was asked for last
+        self._versions = versions()  # read once, because that takes a millisecond
+        self.faults: list[str] = []
+        self.seconds, self.seconds_diagnosing = 0.0, 0.0  # spent on attempts so far, and the part spent on diagnoses
+        self.seconds_searching = 0.0  # the part spent on lines
+
+    def selected(self, assignment: Assignment) -> Sequence[Exercise]:
+        """Return the exercises of the assignment that this run grades."""
+        wanted = self._settings.exercises
+        return [e for e in assignment.exercises if not wanted or e.id in wanted]
+
+    def demand_points(self) -> None:
+        """Raise GraderFault where an exercise's checks do not give the points that course.yaml says."""
+        exercises = [e for a in self._course.assignments for e in self.selected(a)]
+        said = {e.id: points_fault(e, self._checks.unattempted(e.checks)) for e in exercises}
+        if wrong := [id_ for id_, fault in said.items() if fault]:
+            faults = "; ".join(said[id_] for id_ in wrong)
+            raise GraderFault(f"{faults}. Nobody is graded. Next: course verify {' '.join(wrong)}")
+
+    def grade(self, submission: Submission, only: Collection[str] = (), given_up: Collection[str] = ()) -> Result:
+        """Grade a submission. Nothing that a student does makes this raise.
+
+        only: ids of exercises; empty: all. given_up: ids of those at which judges died: they are not graded.
+        """
+        assignment = submission.assignment
+        results = []
+        for exercise in (e for e in self.selected(assignment) if not only or e.id in only):
+            if exercise.id in given_up:
+                results.append(self._not_graded(exercise, DIED).result(exercise, ""))
+            else:
+                results.append(self.grade_exercise(submission.student, exercise, submission.folder))
+        return Result(
+            student=submission.student,
+            assignment=assignment.id,
+            score=total_of(r.score for r in results),
+            max_score=sum(r.max_score for r in results),
+            device=self._settings.device,
+            isolation=self._box.level,
+            seed=self._settings.seed,
+            versions=dict(self._versions),
+            exercises=tuple(results),
+        )
+
+    def grade_exercise(self, student: str, exercise: Exercise, folder: Path) -> ExerciseResult:
+        """Grade one exercise of the submission in this folder."""
+        stub = exercise.script
+        untouched = code_digest(stub.read_text(encoding="utf-8")) if stub.exists() else None
+        source = read_exercise(folder, exercise, untouched, self._course.limits.source_kib)
+        return self.grade_attempt(student, exercise, source)
+
+    def grade_attempt(
+        self, student: str, exercise: Exercise, source: AttemptSource, seed: int | None = None
+    ) -> ExerciseResult:
+        """Grade one attempt. seed: for its inputs, in place of the run's seed."""
+        started = time.perf_counter()
+        try:
+            verdict = self._judge_once(exercise, source, self._settings.seed if seed is None else seed)
+        except CourseFault:
+            raise
+        except Exception as error:  # a fault of the grader in one attempt must not cost other students their results
+            self.faults.append(sanitize(f"{student}: {exercise.id}: {type(error).__name__}: {error}"))
+            verdict = self._not_graded(exercise, FAILED_ITSELF)
+        self.seconds += time.perf_counter() - started
+        return told_of_file(verdict.result(exercise, source.note), source)
+
+    def _not_graded(self, exercise: Exercise, sentence: str) -> Verdict:
+        """Return the verdict on an attempt that the grader could not judge."""
+        return Verdict(all_ended(self._checks.unattempted(exercise.checks), "skipped", sentence))
+
+    def _judge_once(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
+        """As `_judge`; what another student has handed in word for word has the same verdict, as long as it ran well."""
+        key = (exercise.id, seed, source.digest)
+        if key not in self._verdicts:
+            verdict = self._judge(exercise, source, seed)
+            ended = any(outcome.outcome in ("timeout", "crashed", "skipped") for outcome in verdict.outcomes)
+            if ended or not verdict.is_certain:
+                return verdict  # the machine may have had its part in it
+            self._verdicts[key] = verdict
+            if len(self._verdicts) > VERDICTS:
+                del self._verdicts[next(iter(self._verdicts))]
+        return self._verdicts[key]
+
+    def _judge(self, exercise: Exercise, source: AttemptSource, seed: int) -> Verdict:
+        """Return the outcomes, the diagnosis, and what the student should know about parts of the file."""
+        path = exercise.checks
+        unattempted = self._checks.unattempted(path)
+        if source.missing:
+            return Verdict(all_ended(unattempted, "missing", f"{source.name} was not handed in."))
+        bank = load_bank(exercise)
+        if source.problem:
+            return of_the_file(all_ended(unattempted, "error", source.problem), diagnosed(bank, "load_error"))
+        limits = self._course.limits.for_worker(self._settings.device)
+        memory = self._memory(exercise, seed)
+        attempt = AttemptRunner(self._box, source, limits, self._settings.device, self._settings.dtype, memory)
+        try:
+            raised = attempt.load()
+            if raised is not None:
+                sentence = f"The file cannot be imported: it {explain_import(raised)}."
+                return of_the_file(all_ended(unattempted, "error", sentence), diagnosed(bank, "load_error"))
+            source = attempt.source
+            note = stopped_parts(source, attempt.stopped, explain_import)
+            # All students get the same inputs, so that the same code earns the same points.
+            seed_parts = (str(seed), exercise.id)
+            # The reference computes on the CPU even if the attempt does not, so that checks compare the devices.
+            names = namespace_of(exercise.solution)
+            reference = RememberingRunner(names, only_values=True, memory=memory)
+
+            asking = CheckRun(attempt, reference, self._settings.secret, seed_parts, memory, exercise.forms)
+
+            def run(runner: AttemptRunner, only: Sequence[str] = ()) -> list[CheckOutcome]:
+                return self._checks.run(path, replace(asking, attempt=runner), only)
+
+            outcomes = run(attempt)
+            is_certain = not any(part.ended for part in attempt.stopped)
+            if are_the_cause(source, attempt.stopped, attempt.transcript):
+                verdict = of_the_file(all_ended(unattempted, "error", note), diagnosed(bank, "load_error"))
+                return replace(verdict, is_certain=is_certain)
+            seen, ended, dtype = list(attempt.transcript), dict(attempt.ended), attempt.dtype
+            rest = ask_the_rest(self._checks, path, asking, names, outcomes)
+            later = attempt.transcript[len(seen) :]
+            diagnosis = self._diagnosed(exercise, bank, attempt, reference, outcomes, rest, source)
+        except AttemptEnded as end:
+            outcome: Outcome = "timeout" if end.end is End.TIMEOUT else "crashed"
+            return Verdict(all_ended(unattempted, outcome, f"While the file was imported: {end}"))
+        finally:
+            attempt.close()
+        self.faults += [o.fault for o in outcomes if o.fault]
+        lines = self._lines(Failure(source, outcomes, seen, dtype), limits, reference, memory, run)
+        asked = Conversation(seen, ended, source.source, rest, later)
+        failed_by = partial(self._tables.checks_failed_by, exercise)
+        functions = by_function(bank, reference, memory.replays, outcomes, diagnosis, asked, failed_by)
+        return Verdict(outcomes, functions, lines, as_note(note), is_certain)
+
+    def _diagnosed(
+        self,
+        exercise: Exercise,
+        bank: Bank,
+        attempt: AttemptRunner,
+        reference: RememberingRunner,
+        outcomes: Sequence[CheckOutcome],
+        rest: Rest,
+        source: AttemptSource,
+    ) -> Diagnosis:
+        if not self._settings.diagnoses:
+            return Diagnosis()
+        started = time.perf_counter()
+        table = partial(self._table, exercise, reference.memory)
+        outcomes, seen = past_unwritten(outcomes, rest, attempt.transcript)
+        replays, failed = reference.memory.replays, partial(self._tables.checks_failed_by, exercise)
+        found = diagnose(bank, table, attempt, reference, outcomes, seen, source.source, replays, failed)
+        self.seconds_diagnosing += time.perf_counter() - started
+        return found
+
+    def _lines(
+        self, failure: Failure, limits: Limits, reference: RememberingRunner, memory: Memory, run: RunChecks
+    ) -> tuple[ProvedLine, ...]:
+        """Return the lines where the attempt goes wrong. Not on a GPU, where a process takes seconds to start."""
+        if not self._settings.lines or self._settings.device != "cpu":
+            return ()
+        started = time.perf_counter()
+        try:
+            return prove_lines(self._box, limits, failure, reference, memory, run, self._settings.bounds)
+        except Exception as error:  # the verdict stands without it
+            self.faults.append(
+                sanitize(f"{failure.source.name}: a search for its line: {type(error).__name__}: {error}")
+            )
+            return ()
+        finally:
+            self.seconds_searching += time.perf_counter() - started
+
+    def remembered(self, exercise: Exercise) -> int:
+        """Return how many bytes of earlier attempts at an exercise are remembered."""
+        return self._memories[exercise.id][1].size if exercise.id in self._memories else 0
+
+    def _memory(self, exercise: Exercise, seed: int) -> Memory:
+        """Return what is remembered of earlier attempts with the same inputs."""
+        if exercise.id not in self._memories or self._memories[exercise.id][0] != seed:
+            self._memories[exercise.id] = (seed, Memory())
+        memory = self._memories[exercise.id][1]
+        memory.begin_attempt()
+        others = sorted((each for _, each in self._memories.values() if each is not memory), key=lambda m: m.size)
+        while others and memory.size + sum(each.size for each in others) > REMEMBERED:
+            others.pop().forget()
+        return memory
+
+    def _table(self, exercise: Exercise, memory: Memory) -> Table:
+        """Return the table of the exercise, whose probes every attempt that is diagnosed gets."""
+        table = self._tables.of(exercise)
+        for call in table.calls:
+            memory.hold_as_it_is(call)
+        return table
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that grade."""
+    found = {"python": platform.python_version()}
+    for name in RECORDED_VERSIONS:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

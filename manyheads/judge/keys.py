@@ -1,0 +1,218 @@
+"""Make the key of each attempt: a hash of everything that the result of one exercise depends on."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import yaml
+
+from ..course import Course, Exercise
+from ..course.model import with_neighbours
+from ..result import ExerciseResult
+from ..submission import Submission, Unreadable, largest, read_bytes
+from ..submission.source_text import parsed
+from .judge_process import GradePlan
+
+# Which files of a course the grading of one exercise reads.
+
+SOURCES = ("solutions", "exercises", "grader")
+# Modules with which a source can read files that no import names.
+_READERS = frozenset(
+    "builtins codecs ctypes fileinput glob importlib inspect io linecache mmap os pathlib pkgutil runpy shutil sqlite3 "
+    "subprocess sys tarfile tempfile zipfile zipimport".split()
+)
+_ENGINE = "manyheads"
+_NAMES = frozenset("open exec eval compile __import__ __file__ __path__ __spec__ __loader__ __builtins__".split())
+_READS = re.compile(
+    r"(read|load|open)(_|$)(?!state_dict)|\w*(file|txt|csv)|memmap"
+)  # torch.load, numpy.loadtxt, read_csv
+
+
+def graded_from(exercise: Exercise) -> list[Path]:
+    """Return every file that grading an attempt reads, beside the words of grader/texts.yaml; some may be missing.
+
+    Where a source may read further files, these are all files of the course.
+    """
+    packages = [path.with_name("__init__.py") for path in (exercise.checks, exercise.misconceptions)]
+    beside = [*packages, exercise.checks.with_name("conftest.py")]
+    sources = [path for each in (exercise.solution, *beside) for path in with_neighbours(each)]
+    sources += [*exercise.check_sources(), *exercise.mutant_sources()]
+    files = {*sources, exercise.script, exercise.fingerprints}
+    if any(map(reads_beyond, sources)):
+        files.update(path for name in SOURCES for path in files_below(exercise.root / name))
+    return sorted(files)
+
+
+def files_below(root: Path) -> Iterator[Path]:
+    """Return every file below a folder but what Python caches."""
+    return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def reads_beyond(path: Path) -> bool:
+    """Return whether this source may read more of the course than itself and its neighbours. In doubt it may."""
+    try:
+        tree = parsed(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, SyntaxError):
+        return True
+    return any(_is_beyond(node, path) for node in ast.walk(tree))
+
+
+def _is_beyond(node: ast.AST, path: Path) -> bool:
+    match node:
+        case ast.Import(names=names):
+            return not all(_is_outside(alias.name, path) for alias in names)
+        case ast.ImportFrom(level=0, module=str(module), names=names):
+            return not _is_outside(module, path) or any(_READS.match(alias.name) for alias in names)
+        case ast.ImportFrom(level=1, module=module, names=names):
+            beside = [module.split(".")[0]] if module else [alias.name for alias in names]
+            return not all(path.with_name(f"{name}.py").exists() for name in beside)
+        case ast.ImportFrom():
+            return True
+        case ast.Name(id=name):
+            return name in _NAMES
+        case ast.Attribute(attr=name):
+            return bool(_READS.match(name))
+    return False
+
+
+def _is_outside(module: str, path: Path) -> bool:
+    """Return whether no file of the course is this module, nor one with which to read files."""
+    name = module.split(".")[0]
+    above = path.parents[:3]  # the folder, the one that holds it, and the course's, from which commands are run
+    in_course = any((folder / name).is_dir() or (folder / f"{name}.py").exists() for folder in above)
+    return name == _ENGINE or (name not in _READERS and not in_course)
+
+
+# The key of each attempt: a hash of everything that the result of one exercise depends on.
+#
+# What belongs to another exercise is not in it, so a new exercise, or a changed one, is no reason to grade others
+# again. Titles, dates and what is decided are not in it either: they are applied to results whenever these are shown.
+
+PACKAGES = ("torch", "numpy", "einops", "pytest")
+ENDS = (".py", ".ipynb")  # the suffixes of attempts
+SUFFIXES = (".py", ".yaml", ".json")  # the suffixes of the files that the engine consists of
+ENGINE = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Computes keys for one grading plan. The course's files are read once, when they are first needed.
+
+    run: the part that all attempts share: engine, versions, options, limits, secret.
+    texts: what grader/texts.yaml holds.
+    """
+
+    course: Course
+    run: str
+    texts: object
+    _exercises: dict[str, str] = field(default_factory=dict)
+
+    def of(self, submission: Submission, exercise: Exercise) -> str:
+        """Return the key of this attempt, before it is graded."""
+        handed_in = _handed_in(submission, exercise, self.course.limits.source_kib)
+        return hash_of([self.of_exercise(exercise), submission.student, *handed_in])
+
+    def of_exercise(self, exercise: Exercise) -> str:
+        """Return the part of the key that all attempts at an exercise share."""
+        if exercise.id not in self._exercises:
+            names = [exercise.assignment.id, exercise.stem]
+            row = exercise.row.model_dump_json(exclude={"title", "why", "bench", "generate"})
+            root, files = self.course.root, graded_from(exercise)
+            made_from = (f"{path.relative_to(root).as_posix()} {_digest(path)}" for path in files)
+            self._exercises[exercise.id] = hash_of([self.run, *names, row, *made_from])
+        return self._exercises[exercise.id]
+
+    def of_result(self, key: str, exercise: Exercise, result: ExerciseResult) -> str:
+        """Return the key of an attempt, with its result and the words that the course has for what the result names.
+
+        So an entry is good for this very result: not for one that another run has written over it since.
+        """
+        ids = sorted({id_ for found in (*result.diagnosis, *result.also) for id_ in (found.id, *found.alternatives)})
+        words = [json.dumps([id_, self._words(id_, exercise.id)], default=str) for id_ in ids]
+        return hash_of([key, *words, result.model_dump_json()])
+
+    def of_course(self) -> str:
+        """Return a hash of all of this, by which a cluster's workers know that they would grade alike."""
+        return hash_of([*map(self.of_exercise, self.course.exercises), json.dumps(self.texts, default=str)])
+
+    def _words(self, id_: str, exercise: str) -> object:
+        """Return the texts of a misconception, without those that other exercises have in place of them."""
+        row = self.texts.get(id_) if isinstance(self.texts, Mapping) else self.texts
+        if not isinstance(row, Mapping):
+            return row
+        overrides = row.get("overrides")
+        own = overrides.get(exercise) if isinstance(overrides, Mapping) else overrides
+        return [{str(name): text for name, text in row.items() if name != "overrides"}, own]
+
+
+def keys_of(course: Course, plan: GradePlan) -> Keys:
+    """Return the keys of a course, for these options."""
+    options = (plan.level, plan.device, str(plan.seed), str(plan.lines))
+    python = "{}.{}".format(*sys.version_info)
+    versions = [f"{name} {_version(name)}" for name in PACKAGES]
+    secret = hashlib.sha256(b"journal" + plan.secret).hexdigest()
+    engine = (
+        f"{path.relative_to(ENGINE).as_posix()} {_digest(path)}"
+        for path in sorted(files_below(ENGINE))
+        if path.suffix in SUFFIXES
+    )
+    limits = course.limits.model_dump_json()
+    shared = [secret, limits, *options, python, *versions, *engine]
+    return Keys(course, hash_of(shared), _read_texts(course.texts))
+
+
+def files_key(submission: Submission, limit_kib: int) -> str:
+    """Return a hash of what was handed in for the whole assignment. limit_kib: the largest file that is read."""
+    files = (
+        each for exercise in submission.assignment.exercises for each in _handed_in(submission, exercise, limit_kib)
+    )
+    return hash_of([submission.student, submission.assignment.id, *files])
+
+
+def hash_of(parts: Iterable[str]) -> str:
+    """Return one hash of several texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _handed_in(submission: Submission, exercise: Exercise, limit_kib: int) -> Iterator[str]:
+    """Yield a hash of each file that may be the attempt, or the sentence that says why it cannot be read."""
+    stems = (exercise.stem, exercise.assignment.id)  # its own, and those of the whole assignment
+    for path in (submission.folder / f"{stem}{end}" for stem in stems for end in ENDS):
+        try:
+            there = os.path.lexists(path)
+            yield hashlib.sha256(read_bytes(path, largest(path.name, limit_kib))).hexdigest() if there else "missing"
+        except Unreadable as error:
+            yield str(error)
+
+
+def _read_texts(path: Path) -> object:
+    """Return the course's texts; where they cannot be read, what lies there: whoever grades says what is wrong with them."""
+    if not path.exists():
+        return {}
+    data = path.read_bytes()
+    try:
+        return yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return hashlib.sha256(data).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "missing"
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"

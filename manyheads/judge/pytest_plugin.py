@@ -1,0 +1,133 @@
+"""Run hidden checks by hand: `pytest grader/checks --attempt FILE_OR_FOLDER`.
+
+A course's grader/checks/conftest.py imports everything from this module. Student code runs in the box here too, and
+verdicts are made as in `course grade` (`run_checks`), on inputs that are drawn anew each time.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ..box.level import Box, Level, open_box
+from ..checks.implementation import LocalRunner
+from ..checks.local import namespace_of
+from ..course import Course, Exercise, find_course, load_course
+from ..submission import AttemptSource, read_attempt
+from .attempt_runner import AttemptRunner
+from .hidden_checks import CheckRun, check_of, is_for_another_device, register_mark
+from .run_checks import HANG_SECONDS, run_checks
+
+__all__ = [
+    "attempt",
+    "draw",
+    "hidden_box",
+    "hidden_run",
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_configure",
+    "pytest_pyfunc_call",
+    "reference",
+]
+
+_run = secrets.token_bytes(16)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option --attempt."""
+    parser.addoption("--attempt", metavar="FILE_OR_FOLDER", help="the attempt, or a submission's folder, to check")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark of `check`."""
+    register_mark(config)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let pytest-timeout end a check that hangs."""
+    for item in items:
+        if item.get_closest_marker("hidden_check") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(HANG_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def hidden_box() -> Iterator[Box]:
+    """Yield one warm box for the whole run."""
+    course = load_course(find_course(Path.cwd()))
+    with open_box(Level.NAMESPACES, course.limits.for_worker(), course.root) as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+def hidden_run(request: pytest.FixtureRequest, hidden_box: Box) -> Iterator[CheckRun]:
+    """Yield the attempt at the exercise of this file of checks, and the reference."""
+    given = request.config.getoption("--attempt")
+    if given is None:
+        pytest.exit("--attempt FILE_OR_FOLDER is missing. Next: pytest grader/checks --attempt FILE", returncode=4)
+    course, exercise = _exercise_of(request.path)
+    source = _source(course, exercise, Path(given))
+    runner = AttemptRunner(hidden_box, source, course.limits.for_worker())
+    yield CheckRun(runner, LocalRunner(namespace_of(exercise.solution)), _run, (exercise.id,), forms=exercise.forms)
+    runner.close()
+
+
+@pytest.fixture
+def attempt(hidden_run: CheckRun) -> CheckRun:
+    """Return the attempt under judgement."""
+    return hidden_run
+
+
+@pytest.fixture
+def reference(hidden_run: CheckRun) -> CheckRun:
+    """Return the reference solution."""
+    return hidden_run
+
+
+@pytest.fixture
+def draw(hidden_run: CheckRun) -> CheckRun:
+    """Return the random inputs of this check."""
+    return hidden_run
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Judge the attempt by this check as `course grade` does, and report what a student would read."""
+    if not pyfuncitem.get_closest_marker("hidden_check"):
+        return None
+    run = pyfuncitem.funcargs.get("attempt")
+    if not isinstance(run, CheckRun):
+        pytest.fail("the check asks the attempt nothing: let it take the fixture `attempt`", pytrace=False)
+    if is_for_another_device(pyfuncitem, run.attempt.device):
+        pytest.skip(f"not for {run.attempt.device}: course grade --device cuda runs it")
+    (outcome,) = run_checks([check_of(pyfuncitem)], run, {})
+    if outcome.fault:
+        pytest.fail(f"the check itself is at fault: {outcome.fault}", pytrace=False)
+    if outcome.outcome == "skipped":
+        pytest.skip(outcome.evidence)
+    if outcome.outcome != "passed":
+        pytest.fail(outcome.evidence, pytrace=False)
+    return True
+
+
+def _exercise_of(checks: Path) -> tuple[Course, Exercise]:
+    course = load_course(find_course(checks.parent))
+    for exercise in course.exercises:
+        if exercise.checks == checks:
+            return course, exercise
+    return pytest.exit(f"{checks.name} belongs to no exercise of course.yaml. Next: add its row", returncode=4)
+
+
+def _source(course: Course, exercise: Exercise, given: Path) -> AttemptSource:
+    stem = exercise.stem
+    if given.is_dir():
+        found = read_attempt(given, stem, None, course.limits.source_kib)
+    elif given.stem in (stem, exercise.id):
+        found = read_attempt(given.parent, given.stem, None, course.limits.source_kib)
+    else:
+        pytest.skip(f"{given.name} is no attempt at {exercise.id}")
+    if found.missing or found.problem:
+        pytest.skip(found.problem or f"{found.name} is not in {given}")
+    return found

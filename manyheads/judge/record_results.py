@@ -1,0 +1,146 @@
+"""The only writer of a run: it writes each result to its file, then to the gradebook, then to the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ..course import Assignment, Exercise
+from ..errors import CourseFault
+from ..result import HandedIn, Result, with_not_readable, with_total, write_result
+from ..submission import Submission
+from .journal import Journal
+from .judge_process import Graded
+from .keys import files_key
+
+# Merge a result of some exercises into an earlier result.
+
+
+def merged(
+    result: Result, before: Result | None, assignment: Assignment, kept: Collection[str] | None = None
+) -> Result:
+    """Return the result, with missing exercises taken from an earlier result, in the course's order.
+
+    Nothing is taken from a result with another device, isolation level or seed, because a result states one of each.
+    kept: only these are taken; None: all that the course has.
+    """
+    if before is None or _stated(before) != _stated(result):
+        return result
+    earlier = [e for e in before.exercises if kept is None or e.id in kept]
+    found = {e.id: e for e in (*earlier, *result.exercises)}
+    return with_total(result, (found[e.id] for e in assignment.exercises if e.id in found))
+
+
+def _stated(result: Result) -> tuple[str, str, int]:
+    return result.device, result.isolation, result.seed
+
+
+MOST_LOST = 10  # students who are named
+
+
+def with_known_times(
+    journal: Journal, submissions: Sequence[Submission], when: Mapping[Submission, HandedIn]
+) -> dict[Submission, HandedIn]:
+    """Return when submissions were handed in, with the times that results have and nothing else says any more.
+
+    Raises:
+        CourseFault: what a result has the time of was handed in anew since, and nothing says when.
+    """
+    found, lost = dict(when), []
+    for each in submissions:
+        before = None if each in found else journal.on_disk(each)
+        if before is not None and before.handed_in is not None:
+            found[each] = before.handed_in
+            if journal.has_other_files(each):
+                lost.append(each.student)
+    if lost:
+        names = ", ".join(dict.fromkeys(lost[:MOST_LOST])) + (" …" if len(lost) > MOST_LOST else "")
+        raise CourseFault(
+            f"{len(lost)} handed in anew since their times were given, and nothing says when: {names}. "
+            "Next: the same command with --times FILE that has them"
+        )
+    return found
+
+
+class Gradebook(Protocol):
+    """A gradebook."""
+
+    def write(self, result: Result) -> None:
+        """Enter a result. Entering it again changes nothing."""
+
+
+@dataclass
+class Record:
+    """Writes the results of a run.
+
+    chosen: ids of the exercises that are graded, the others being kept from disk; empty: all.
+    handed_in: when each submission was handed in; who is not in it, nobody knows of.
+    not_readable: names of what was handed in and cannot be read.
+    counted: makes what a gradebook gets of what is written: a result as it counts.
+    todo: the ids of what has to be graded, by submission. `known` fills it.
+    """
+
+    folder: Path
+    journal: Journal
+    book: Gradebook | None
+    chosen: Collection[str]
+    handed_in: Mapping[Submission, HandedIn] = field(default_factory=dict)
+    counted: Callable[[Result], Result] = lambda result: result
+    not_readable: Mapping[Submission, tuple[str, ...]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    todo: dict[Submission, tuple[str, ...]] = field(default_factory=dict)
+    _keys: dict[Submission, dict[str, str]] = field(default_factory=dict)
+    _files: dict[Submission, str] = field(default_factory=dict)
+
+    @property
+    def in_part(self) -> int:
+        """How many submissions have something to grade, and something that holds good."""
+        return sum(len(todo) < len(self._chosen(submission)) for submission, todo in self.todo.items())
+
+    def known(self, submissions: Sequence[Submission], *, regrade: bool) -> Iterator[tuple[Submission, Result]]:
+        """Yield the results that are graded already and have not changed. Go through all of them before `add`."""
+        for submission in submissions:
+            before = self.journal.on_disk(submission)
+            # The keys are computed now, because files may change during the run.
+            keys = {e.id: self.journal.keys.of(submission, e) for e in self._chosen(submission)}
+            noted = set() if regrade or before is None else self._noted(submission, before, keys)
+            todo = tuple(id_ for id_ in keys if id_ not in noted)
+            if todo or before is None:
+                self.todo[submission] = todo
+                self._keys[submission] = {id_: keys[id_] for id_ in todo}
+                self._files[submission] = files_key(submission, self.journal.keys.course.limits.source_kib)
+                continue
+            result = self._dated(submission, merged(before, before, submission.assignment))
+            if result != before:
+                write_result(result, self.folder)
+            if self.book is not None:  # an earlier run may have stopped between writing file and gradebook
+                self.book.write(self.counted(result))
+            yield submission, result
+
+    def add(self, graded: Graded) -> Result:
+        """Write a result. Returns it as written. The journal comes last, so that an interrupted run repeats it."""
+        submission, todo = graded.submission, self.todo[graded.submission]
+        kept = None if self.chosen else {e.id for e in self._chosen(submission)}.difference(todo)
+        before = None if kept == set() else self.journal.on_disk(submission)
+        result = self._dated(submission, merged(graded.result, before, submission.assignment, kept))
+        write_result(result, self.folder)
+        if self.book is not None:
+            self.book.write(self.counted(result))
+        self.journal.note(submission, self._keys[submission], result, self._files[submission])
+        self.faults += graded.faults
+        return result
+
+    def _chosen(self, submission: Submission) -> list[Exercise]:
+        return [e for e in submission.assignment.exercises if not self.chosen or e.id in self.chosen]
+
+    def _noted(self, submission: Submission, before: Result, keys: Mapping[str, str]) -> set[str]:
+        """Return the ids of those of its exercises whose result holds good."""
+        exercises = {e.id: e for e in submission.assignment.exercises}
+        every = [e for e in before.exercises if e.id in keys]
+        return {e.id for e in every if self.journal.holds(submission, exercises[e.id], keys[e.id], e)}
+
+    def _dated(self, submission: Submission, result: Result) -> Result:
+        dated = result.model_copy(update={"handed_in": self.handed_in.get(submission)})
+        return with_not_readable(dated, self.not_readable.get(submission, ()))

@@ -1,0 +1,122 @@
+"""Whether a check that passed got answers: without answers a check does not pass.
+
+Some checks ask for what an attempt without any answer also does: leave an argument unchanged, or refuse an input. So
+every function and class that the check called must have returned what the reference returns, a tensor or a number, at
+least once, and never anything else. A refusal counts only if an allowed input was answered too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import cycle
+
+from ..box.worker.answers import Output
+from ..box.worker.form import OPAQUE
+from ..box.worker.messages import Build, Call
+from ..checks.answer import Answer, answers_of
+from ..checks.asserts import NONE, assert_finite
+from ..checks.implementation import Runner
+from ..checks.outcome import AttemptRaised, CheckFailed
+from ..checks.sanitize import kind_name
+from ..checks.transcript import Exchange, target_of
+
+
+class AsksNothingError(Exception):
+    """A check that an attempt cannot fail by not answering. That is a fault of the check."""
+
+
+Kinds = tuple[frozenset[str], ...]  # what a function returns ("tensor", "float"), for each leaf of what it returns
+
+
+def kinds_of(calls: Iterable[Call], reference: Runner) -> Kinds | None:
+    """Return what the reference returns to these calls of one function; None where it returns nothing to any.
+
+    A part may be None in one call and a tensor in another; of a function with one output the first one says it.
+    """
+    found: list[set[str]] = []
+    for call in calls:
+        outputs = reference.execute(call).outputs
+        if not outputs:  # a call that only builds has no form of several parts
+            continue
+        if call.form.is_leaf:
+            return (frozenset({outputs[0].kind}),)
+        found = found or [set() for _ in range(call.form.count)]
+        for kinds, output in zip(cycle(found), outputs, strict=False):
+            kinds.add(output.kind)
+    return tuple(map(frozenset, found)) if any(found) else None
+
+
+def unanswered(
+    exchanges: Sequence[Exchange], kinds: Mapping[str, Kinds], reference: Runner
+) -> CheckFailed | AsksNothingError | None:
+    """Return why a check that passed does not count; None if it counts.
+
+    Args:
+        exchanges: the calls of this check, with their replies.
+        kinds: what the reference returns, by the name of the function or class.
+        reference: of whose finite answers an attempt's must be finite, too.
+    """
+    if not exchanges:
+        return AsksNothingError("it asks the attempt nothing")
+    for target in dict.fromkeys(target_of(exchange.call) for exchange in exchanges):
+        if target not in kinds:
+            return AsksNothingError(
+                f"it asks {target} for nothing that the reference answers: let it ask an allowed input, too"
+            )
+    for exchange in exchanges:
+        if failed := _of_another_kind(exchange, kinds[target_of(exchange.call)]):
+            return failed
+    answered = {target_of(exchange.call) for exchange in exchanges if exchange.reply.outputs}
+    for exchange in exchanges:
+        if target_of(exchange.call) not in answered:
+            raised = exchange.reply.raised
+            return CheckFailed("a module is built, and never answers") if raised is None else AttemptRaised(raised)
+    return next(filter(None, (_not_finite(exchange, reference) for exchange in exchanges)), None)
+
+
+def _of_another_kind(exchange: Exchange, wanted: Kinds) -> CheckFailed | None:
+    """Say which output is of another kind than the reference's."""
+    call, outputs = exchange.call, exchange.reply.outputs
+    try:
+        if outputs:
+            Answer(call, exchange.reply).must_return()
+    except CheckFailed as failed:
+        return failed
+    for out, due, answer in zip(outputs, cycle(wanted), answers_of(call, exchange.reply), strict=False):
+        if not _is_answer(out, due, is_part=not call.form.is_leaf):
+            where = f" as {answer.label}" if answer.path or call.then else ""
+            return CheckFailed(f"{_name(due)} was expected{where}; yours returned {kind_name(out.kind)}")
+    return None
+
+
+def _not_finite(exchange: Exchange, reference: Runner) -> CheckFailed | None:
+    """Say where an answer is NaN, or infinite, and nothing in the reference's is so. In training chance may bring it about."""
+    call, outputs = exchange.call, exchange.reply.outputs
+    in_training = isinstance(call.subject, Build) and call.subject.training
+    if in_training or all(out.tensor is None or bool(out.tensor.isfinite().all()) for out in outputs):
+        return None
+    rights = reference.execute(call).outputs
+    for mine, right, answer in zip(outputs, rights, answers_of(call, exchange.reply), strict=False):
+        if mine.tensor is None or right.tensor is None or bool(right.tensor.isnan().any()):
+            continue
+        # Where the reference masks with infinities, an attempt may mask elsewhere, or may mask what others call False.
+        masks = not right.tensor.is_floating_point() or not bool(right.tensor.isfinite().all())
+        numbers = mine.tensor.masked_fill(mine.tensor.isinf(), 0.0) if masks else mine.tensor
+        try:
+            assert_finite(numbers, answer.label)
+        except CheckFailed as failed:
+            return failed
+    return None
+
+
+def _name(due: Set[str]) -> str:
+    return "None" if due == {NONE} else kind_name(min(due - {NONE}))
+
+
+def _is_answer(out: Output, due: Set[str], is_part: bool) -> bool:
+    """Return whether this is a tensor if one is due, or a number if one is due; a part may be None, or opaque."""
+    if out.kind in due and (out.kind in ("tensor", OPAQUE) or is_part):
+        return True
+    if due <= {"tensor", NONE, OPAQUE}:
+        return False
+    return out.tensor is not None and out.tensor.dim() == 0

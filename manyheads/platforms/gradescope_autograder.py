@@ -1,0 +1,204 @@
+"""Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from pydantic import AwareDatetime, BaseModel, ValidationError
+
+from ..box.names import BoxUnavailable, Level
+from ..course import Assignment, Course, load_course
+from ..course.decisions import Decisions
+from ..course.final import final
+from ..course.named import assignment_named
+from ..course.secret import FOLDER, course_secret
+from ..judge.judge_process import Graded, GradePlan, SteadyJudge
+from ..report.exports import gradescope_result
+from ..report.labels import labels_of
+from ..result import HandedIn, Result
+from ..submission import ENDINGS, Submission, shown
+from ..submission.collect_downloads import Collected
+from ..submission.found_files import Found, own_name
+from ..submission.lay_out import Candidate, Memory, Origin, State, digest_of, lay_out
+from ..submission.read_download import Reader
+from ..submission.which_exercise import Exercises, NotPlaced, Reading, place_of
+from ..whole import write_whole
+
+# What one student handed in, as a folder or an archive, laid out for grading: of whom it is, is known.
+
+
+def collect_one(course: Course, handed_in: Path, out: Path, student: str) -> Collected:
+    """Lay out every script and notebook in a folder, however deep, also in archives. Raises CourseFault.
+
+    A file that has the exercise's own name, in its own folder at that, comes before others of the same exercise.
+    """
+    reader, done, exercises, reading = Reader(), Collected(), Exercises(course), Reading()
+    candidates: dict[str, list[Candidate]] = defaultdict(list)
+    found = reader.read(handed_in)
+    done.not_taken += [f"{_path(each)} {each.closed}" for each in found if each.closed]
+    found = [each for each in found if not each.closed]
+    for file in (each for each in found if _ending(each) in ENDINGS):
+        try:
+            candidate = _candidate(file, exercises, student, reading)
+        except NotPlaced as reason:
+            done.not_taken.append(f"{_path(file)} {reason}")
+        else:
+            candidates[candidate.stem].append(candidate)
+    done.not_taken += [f"{'/'.join(map(shown, each.path))} {each.reason}" for each in reader.refused]
+    memory = Memory()
+    for each in sorted(candidates):
+        done.laid += lay_out(candidates[each], out, memory)
+    done.not_taken += [
+        f"{each.origin.path} is not graded: another file is of the same exercise"
+        for each in done.laid
+        if each.state is State.OLDER
+    ]
+    if others := sum(_ending(each) not in ENDINGS for each in found):
+        done.said.append(f"{others} other {'file is' if others == 1 else 'files are'} no script and no notebook")
+    return done
+
+
+def _candidate(file: Found, exercises: Exercises, student: str, reading: Reading) -> Candidate:
+    """Raise NotPlaced."""
+    ending, content = _ending(file), file.content or b""
+    assignment, stem = place_of(exercises.of(own_name(file.name), content, reading))
+    own = file.name == f"{stem}{ending}"
+    in_place = own and file.path[-2:-1] == (assignment.id,)
+    origin = Origin(
+        platform="",
+        order=own + in_place,
+        modified=file.modified,
+        digest=digest_of(content),
+        download="",
+        path=_path(file),
+    )
+    return Candidate(student, assignment, stem, ending, content, origin)
+
+
+def _ending(file: Found) -> str:
+    return PurePath(own_name(file.name)).suffix.lower()
+
+
+def _path(file: Found) -> str:
+    return "/".join(map(shown, file.path))
+
+
+# Grade inside Gradescope's container: /autograder/submission becomes /autograder/results/results.json.
+#
+# The files and their form: https://gradescope-autograders.readthedocs.io/en/latest/specs/ and …/submission_metadata/.
+
+STUDENT = "student"  # results.json names nobody
+MOST_SAID = 20  # sentences on files that are not graded
+_SAYS = {
+    Level.NAMESPACES: "Your code ran in a box of its own: without network, and with nothing of the grader to read.",
+    Level.USER: "Your code ran as a user of its own, which can neither read the grader's files nor write this result.",
+}
+_FAILED = "Nothing was graded. The grader itself failed; your code is not the reason. Tell your instructor."
+
+
+class _Metadata(BaseModel):
+    """What is read of submission_metadata.json."""
+
+    created_at: AwareDatetime | None = None
+
+
+@dataclass(frozen=True)
+class Places:
+    """Gradescope's folders. root: /autograder, but for tests."""
+
+    root: Path
+
+    @property
+    def course(self) -> Path:
+        """The course, which the autograder's zip brings."""
+        return self.root / "source" / "course"
+
+    @property
+    def results(self) -> Path:
+        """The file that Gradescope reads."""
+        return self.root / "results" / "results.json"
+
+
+def grade_for_gradescope(places: Places, assignment: str) -> Result:
+    """Grade what was handed in, and write results.json. Raises CourseFault; then the file says that nothing is graded."""
+    started = time.monotonic()
+    try:
+        _close(places)
+        course = load_course(places.course)
+        result, content = _graded(course, assignment_named(course, assignment), places.root)
+    except BaseException:
+        # Without a score, Gradescope says that the autograder failed, and enters no points.
+        _write(places, {"output": _FAILED, "output_format": "text"}, started)
+        raise
+    _write(places, content, started)
+    return result
+
+
+def _graded(course: Course, assignment: Assignment, root: Path) -> tuple[Result, dict[str, object]]:
+    with tempfile.TemporaryDirectory(prefix="course-gradescope-") as made:
+        submitted = Path(made)
+        collected = collect_one(course, root / "submission", submitted, STUDENT)
+        folder = submitted / STUDENT / assignment.id
+        folder.mkdir(parents=True, exist_ok=True)
+        graded, level = _judged(course, Submission(STUDENT, assignment, folder))
+    for fault in graded.faults:
+        print(f"course: a fault of the grader's own: {fault}. Next: course verify")
+    found = graded.result.model_copy(update={"handed_in": _handed_in(root)})
+    result = final(found, Decisions.of_course(course))
+    content = gradescope_result(result, labels_of(course))
+    not_taken = [f"not graded: {each}" for each in collected.not_taken]
+    if len(not_taken) > MOST_SAID:
+        not_taken[MOST_SAID:] = [f"and {len(not_taken) - MOST_SAID} more files"]
+    content["output"] = "\n".join((*not_taken, *collected.said, str(content["output"]), _SAYS[level]))
+    return result, content
+
+
+def _judged(course: Course, submission: Submission) -> tuple[Graded, Level]:
+    """Grade it at the strongest level that is proved here. Raises BoxUnavailable where none is."""
+    reasons = []
+    for level in _SAYS:
+        with closing(SteadyJudge(GradePlan(course.root, course_secret(course.root), level))) as judge:
+            try:
+                return judge.grade(submission), level
+            except BoxUnavailable as error:
+                print(f"level {level}: {error}")
+                reasons.append(str(error).partition(" Next: ")[0].rstrip("."))
+    raise BoxUnavailable(f"{'; '.join(reasons)}. Next: docs/gradescope.md says what the container has to allow")
+
+
+def _close(places: Places) -> None:
+    """Let nobody but this user into what others must not read or write, whatever unpacking the zip has made of it."""
+    for folder in (places.root / "source", places.results.parent, places.course / FOLDER):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    for secret in (places.course / FOLDER).iterdir():
+        secret.chmod(0o600)
+
+
+def _handed_in(root: Path) -> HandedIn | None:
+    """Return when Gradescope says it was handed in; None where it says nothing that can be read."""
+    try:
+        created = _Metadata.model_validate_json((root / "submission_metadata.json").read_bytes()).created_at
+    except (OSError, ValidationError) as error:
+        print(f"no time from submission_metadata.json: {type(error).__name__}")
+        return None
+    return None if created is None else HandedIn(source="Gradescope", time=created)
+
+
+def _write(places: Places, content: dict[str, object], started: float) -> None:
+    """Students see results.json alone: what is printed stays with the instructor, and there is no leaderboard."""
+    whole = {
+        **content,
+        "execution_time": round(time.monotonic() - started, 1),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+    }
+    write_whole(places.results, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
+    os.chmod(places.results, 0o600)

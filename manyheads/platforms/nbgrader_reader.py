@@ -1,0 +1,133 @@
+"""Read results from nbgrader's database, with what was given by hand there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nbgrader.api import SubmittedAssignment, SubmittedNotebook
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..course import Assignment, Course, Exercise
+from ..course.overrides_file import Override
+from ..result import CheckResult, ExerciseResult, Result, total_of
+from .nbgrader_database import GradebookError, demand_file, demand_points, open_gradebook, reason
+from .nbgrader_writer import notebook_cells
+
+# Read results from nbgrader's database, with manual scores and late penalties.
+
+UNKNOWN = "not in the gradebook"
+
+
+def read_gradebook(course: Course, url: str) -> list[Result]:
+    """Return a result for every submission of the course's assignments, ordered by student.
+
+    A notebook of which a cell still needs a grade by hand is not graded. Each autograded cell becomes a check, whose evidence is the notebook's comment. Raises GradebookError.
+    """
+    demand_file(url)
+    book = open_gradebook(url)
+    try:
+        results = [
+            _result(assignment, submission)
+            for assignment in course.assignments
+            for submission in book.assignment_submissions(assignment.id)
+        ]
+        if not results:
+            raise GradebookError("the gradebook holds no submission. Next: course grade SUBMITTED --gradebook URL")
+        return sorted(results, key=lambda r: (r.student, r.assignment))
+    except SQLAlchemyError as error:
+        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
+    finally:
+        book.close()
+
+
+def _result(assignment: Assignment, submission: SubmittedAssignment) -> Result:
+    notebooks = {notebook.name: notebook for notebook in submission.notebooks}
+    for notebook in notebooks.values():
+        for grade in notebook.grades:
+            demand_points(submission.student_id, notebook.name, grade)
+    stems = {exercise.stem: exercise.id for exercise in assignment.exercises}
+    exercises = tuple(_exercise(id_, notebooks[stem]) for stem, id_ in stems.items() if stem in notebooks)
+    return Result(
+        student=submission.student_id,
+        assignment=assignment.id,
+        score=total_of(e.score for e in exercises),
+        max_score=sum(e.max_score for e in exercises),
+        device=UNKNOWN,
+        isolation=UNKNOWN,
+        seed=0,
+        versions={},
+        exercises=exercises,
+    )
+
+
+def _exercise(id_: str, notebook: SubmittedNotebook) -> ExerciseResult:
+    comments = sorted(notebook.comments, key=lambda c: c.name)
+    said = "\n".join(c.comment.strip() for c in comments if c.comment)
+    checks = tuple(
+        CheckResult(
+            id=grade.name,
+            title=grade.name,
+            outcome="passed" if grade.score >= grade.max_score else "failed",
+            score=max(0.0, grade.score),
+            max_score=grade.max_score,
+            evidence="" if grade.score >= grade.max_score else said,
+        )
+        for grade in sorted(notebook.grades, key=lambda g: g.name)
+        if grade.max_score
+    )
+    penalty = notebook.late_submission_penalty or 0.0
+    waits = any(grade.needs_manual_grade and grade.manual_score is None for grade in notebook.grades)
+    return ExerciseResult(
+        id=id_,
+        score=None if waits else max(0.0, notebook.score - penalty),
+        max_score=notebook.max_score,
+        checks=checks,
+        note=f"late: −{penalty:g}" if penalty else "",
+    )
+
+
+# What was given by hand in nbgrader, as rows of overrides.yaml: scores, extra credit, comments.
+
+BY = "nbgrader"
+
+
+def given_by_hand(course: Course, url: str) -> list[Override]:
+    """Return a row for each, ordered by exercise and student. Raises GradebookError."""
+    demand_file(url)
+    book = open_gradebook(url)
+    try:
+        found: list[Override] = []
+        for assignment in course.assignments:
+            stems = {exercise.stem: exercise for exercise in assignment.exercises}
+            for submission in sorted(book.assignment_submissions(assignment.id), key=lambda each: each.student_id):
+                for notebook in submission.notebooks:
+                    if notebook.name in stems:
+                        found += _rows(submission.student_id, stems[notebook.name], notebook)
+        return found
+    except SQLAlchemyError as error:
+        raise GradebookError(f"the gradebook cannot be read ({reason(error)}). Next: nbgrader db upgrade") from None
+    finally:
+        book.close()
+
+
+def _rows(student: str, exercise: Exercise, notebook: SubmittedNotebook) -> Iterator[Override]:
+    """Scores cell by cell: those of its checks together. What is more than a cell's points is extra credit."""
+    grades = {grade.name: grade for grade in notebook.grades}
+    extra = 0.0
+    for cell in notebook_cells(exercise).graded:
+        grade = grades.get(cell.grade_id)
+        if grade is None:
+            continue
+        demand_points(student, notebook.name, grade)
+        extra += grade.extra_credit or 0.0
+        if grade.manual_score is None:
+            continue
+        extra += max(0.0, grade.manual_score - cell.points)
+        if cell.checks:
+            score = min(max(0.0, grade.manual_score), cell.points)
+            yield Override(student=student, exercise=exercise.id, check=cell.checks, score=score, by=BY)
+    if extra > 0:
+        yield Override(student=student, exercise=exercise.id, extra_credit=extra, by=BY)
+    for comment in sorted(notebook.comments, key=lambda each: each.name):
+        if (comment.manual_comment or "").strip():
+            yield Override(student=student, exercise=exercise.id, comment=comment.manual_comment.strip(), by=BY)

@@ -1,0 +1,196 @@
+"""Name the sizes of a call: (2, 5, 12) is (B, T, C) if B = 2, T = 5 and C = 12."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from torch import Tensor
+
+from ..box.worker.form import Path
+from ..box.worker.messages import Build, Call, StandIn
+from ..course.shapes import Axis, Parameter, Signature
+
+SAME = 100  # the ambiguity of two axes with the same size
+Signatures = Mapping[str, Sequence[Signature]]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The size of each named axis.
+
+    neighbours: pairs of axes that are adjacent in some tensor. packed: axes in which q, k and v may be packed.
+    """
+
+    sizes: Mapping[str, int]
+    neighbours: frozenset[tuple[str, str]] = frozenset()
+    packed: frozenset[str] = frozenset()
+
+    def name(self, size: int) -> str:
+        """Return the name of an axis of this size: T, a product such as nh·hd or 3·C, or the number if it has no name."""
+        return self._names.get(size, str(size))
+
+    def shape(self, shape: Sequence[int]) -> str:
+        """Return (B, T, C) for (2, 5, 12)."""
+        return f"({', '.join(self.name(size) for size in shape)})"
+
+    def number(self, value: float) -> str:
+        """Return a number among the arguments, with its name if it has one: 2.646 (√hd)."""
+        shown = f"{value:.4g}"
+        sizes = {name: size for name, size in self.sizes.items() if size > 1}
+        roots = {f"√{name}": math.sqrt(size) for name, size in sizes.items()}
+        inverse = {f"1/{name}": 1 / known for name, known in {**roots, **sizes}.items()}
+        for title, known in (*roots.items(), *sizes.items(), *inverse.items()):
+            if math.isclose(value, known, rel_tol=1e-5):
+                return f"{shown} ({title})"
+        return shown
+
+    @property
+    def ambiguity(self) -> int:
+        """How many sizes could be two different axes. The fewer, the better a call serves as an example."""
+        sizes = list(self.sizes.values())
+        several = [size for name, size in self._packed + self._joined if name != "nh·hd"]  # this is C itself
+        several += [*sizes, *(_LITERALS if self.packed else ())]
+        return SAME * (sizes.count(1) + len(sizes) - len(set(sizes))) + len(several) - len(set(several))
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """The names by size: single axes take precedence, then three packed into one, then two joined."""
+        found: dict[int, str] = {}
+        for named in (list(self.sizes.items()), self._packed, self._joined):
+            free = [(name, size) for name, size in named if size > 1 and size not in found]
+            counted = Counter(size for _, size in free)
+            found |= {size: name for name, size in free if counted[size] == 1}
+        return found
+
+    @property
+    def _packed(self) -> list[tuple[str, int]]:
+        """Axes in which q, k and v are packed: 3·C."""
+        return [(f"3·{name}", 3 * self.sizes[name]) for name in sorted(self.packed)]
+
+    @property
+    def _joined(self) -> list[tuple[str, int]]:
+        """Adjacent axes that a view may join: B·T, B·nh, nh·hd, T·hd."""
+        pairs = {*self.neighbours, *pairwise(name for name in _HEADS if name in self.sizes)}
+        return [(f"{a}·{b}", self.sizes[a] * self.sizes[b]) for a, b in sorted(pairs)]
+
+
+_LITERALS = (3,)  # the size of an axis over q, k and v
+_HEADS = ("B", "nh", "T", "hd")
+
+
+def axes_of(
+    signature: Signature,
+    call: Call,
+    returned: Sequence[int],
+    others: Signatures,
+    parts: Mapping[Path, Sequence[int]] | None = None,
+) -> Axes | None:
+    """Return the axes of a recorded call that returned a tensor of this shape; None if the signature does not fit the call.
+
+    parts: where it returned several, the shape of each. Of a call with several steps, what is said is of the first.
+    """
+    solver = _Solver(others)
+    if signature.build is not None:
+        if not isinstance(call.subject, Build):
+            return None
+        solver.module(signature.build, call.subject)
+    solver.arguments(signature.call, call.args, call.kwargs)
+    if signature.form is None:
+        solver.shape(signature.returns, returned)
+    for path, shape in signature.shapes:
+        if parts is not None and path in parts:
+            solver.shape(shape, parts[path])
+    return solver.solved()
+
+
+class _Solver:
+    """Solves equations `product of axes = number`, one unknown at a time."""
+
+    def __init__(self, others: Signatures) -> None:
+        self._others = others
+        self._equations: list[tuple[Axis, int]] = []
+        self._channels: set[str] = set()
+        self._neighbours: set[tuple[str, str]] = set()
+        self._fits, self._has_weights = True, False
+
+    def arguments(self, parameters: Sequence[Parameter], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
+        for position, parameter in enumerate(parameters):
+            there = position < len(args) or parameter.name in kwargs
+            value = args[position] if position < len(args) else kwargs.get(parameter.name)
+            if there and not (parameter.may_lack and value is None):
+                self._argument(parameter, value)
+            else:
+                self._fits &= parameter.may_lack
+
+    def module(self, parameters: Sequence[Parameter], build: Build) -> None:
+        self._has_weights = True
+        self.arguments(parameters, build.args, build.kwargs)
+
+    def shape(self, axes: Sequence[Axis], shape: Sequence[int]) -> None:
+        self._fits &= len(axes) == len(shape)
+        self._equations += zip(axes, shape, strict=False)
+        self._side_by_side([factor for axis in axes for factor in axis.factors])
+
+    def solved(self) -> Axes | None:
+        if not self._fits:
+            return None
+        sizes: dict[str, int] = {}
+        waiting = self._equations
+        while waiting:
+            later = [each for each in waiting if not _solve(*each, sizes)]
+            if len(later) == len(waiting):
+                return None
+            waiting = later
+        consistent = all(
+            math.prod(sizes[f] if isinstance(f, str) else f for f in axis.factors) == size
+            for axis, size in self._equations
+        )
+        return (
+            Axes(sizes, frozenset(self._neighbours), frozenset(self._channels if self._has_weights else ()))
+            if consistent
+            else None
+        )
+
+    def _argument(self, parameter: Parameter, value: object) -> None:
+        self._has_weights |= isinstance(value, StandIn)
+        if parameter.shape is not None:
+            self.shape(parameter.shape, value.shape if isinstance(value, Tensor) else ())
+        elif parameter.attributes:
+            for name, axis in parameter.attributes:
+                size = value.attributes.get(name) if isinstance(value, StandIn) else None
+                self._number(axis, size)
+        elif isinstance(value, Build):
+            (made,) = self._others.get(str(parameter.axis.factors[0]) if parameter.axis else "", (None,))
+            if made is not None and made.build is not None:
+                self.module(made.build, value)
+        elif parameter.axis is not None:
+            self._number(parameter.axis, value)
+
+    def _side_by_side(self, factors: Sequence[str | int]) -> None:
+        names = [factor for factor in factors if isinstance(factor, str)]
+        self._channels |= set(names[-1:])
+        self._neighbours |= {pair for pair in pairwise(names) if pair[0] != pair[1]}
+
+    def _number(self, axis: Axis, value: object) -> None:
+        if isinstance(value, int):
+            self._equations.append((axis, value))
+            if len(axis.factors) > 1:
+                self._side_by_side(axis.factors)
+        else:
+            self._fits = False
+
+
+def _solve(axis: Axis, size: int, sizes: dict[str, int]) -> bool:
+    """Compute the unknown of this equation, if it has only one. Returns whether no unknown is left."""
+    unknown = [f for f in axis.factors if isinstance(f, str) and f not in sizes]
+    if len(unknown) > 1:
+        return False
+    if unknown:
+        known = math.prod(sizes[f] if isinstance(f, str) else f for f in axis.factors if f != unknown[0])
+        sizes[unknown[0]] = size // max(known, 1)
+    return True

@@ -1,0 +1,183 @@
+"""`course check`: an attempt's answers on public inputs, held against recorded ones."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from ..box.connection import AttemptEnded, End
+from ..checks.local import LocalRecordingRunner
+from ..checks.outcome import AttemptRaised, CheckFailed
+from ..checks.sanitize import sanitize
+from ..checks.transcript import target_of
+from ..course import Exercise
+from ..diagnosis.aspects import compare
+from ..diagnosis.compared import Compared, compared
+from ..diagnosis.diagnose_recorded import diagnose_from_recordings, named
+from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.dropout_extremes import settled
+from ..diagnosis.recording import Content, Fingerprints, PublicCheck
+from ..judge.attempt_runner import AttemptRunner
+from ..judge.locate import with_start
+from ..result import CheckResult, ExerciseResult, Outcome
+from ..submission.unwritten import UNTOUCHED, is_unwritten
+from .function_results import describe_exception, functions_of
+
+
+def check_attempt(
+    fingerprints: Fingerprints,
+    attempt: AttemptRunner | LocalRecordingRunner,
+    source: str | None = None,
+    exercise: Exercise | None = None,
+) -> ExerciseResult:
+    """Return the result of an attempt's visible checks, with the misconceptions that its answers show, or that its text is empty.
+
+    source: its text; None where that is not at hand.
+    exercise: its row of course.yaml; None where only the recorded checks are known.
+    """
+    is_empty = source is not None and is_unwritten(source)
+    source = source or ""
+    content = fingerprints.content
+    seen: dict[int, Compared] = {}
+    checks = list(_checks(fingerprints, attempt, seen))
+    passed = all(result.outcome == "passed" for result in checks)
+    if is_empty and not any(result.outcome == "passed" for result in checks):
+        diagnosis = Diagnosis((named(fingerprints, UNTOUCHED),))
+    elif passed:
+        diagnosis = Diagnosis()
+    else:
+        _ask_the_rest(fingerprints, attempt, seen)
+        diagnosis = diagnose_from_recordings(fingerprints, seen, source)
+    results = tuple(sorted(checks, key=lambda c: c.outcome == "passed"))
+    found = functions_of(fingerprints, seen, results, diagnosis, source)
+    result = ExerciseResult(
+        id=content.exercise,
+        score=0,
+        max_score=0,
+        checks=found.checks,
+        diagnosis=found.diagnosis.named,
+        also=found.diagnosis.also,
+        functions=found.functions,
+    )
+    return told_of(fingerprints, result, exercise)
+
+
+def told_of(fingerprints: Fingerprints, result: ExerciseResult, exercise: Exercise | None = None) -> ExerciseResult:
+    """Return the result out of all the points of the exercise, with what only grading sees, and the exercise's hint for a start."""
+    checks = fingerprints.content.checks
+    shown = {check.id for check in result.checks}
+    visible = sum(check.max_score for check in result.checks)
+    whole = max(visible, sum(check.points for check in checks) if exercise is None else exercise.points)
+    hint = exercise.hint if exercise else ""
+    return result.model_copy(
+        update={
+            "score": sum(check.score for check in result.checks),
+            "max_score": whole,
+            "unseen": round(whole - visible, 9),
+            "unseen_checks": tuple(
+                check.title
+                for check in checks
+                if check.id not in shown and not _is_seen_otherwise(fingerprints.content, check.id, result)
+            ),
+            "diagnosis": with_start(result.diagnosis, hint),
+        }
+    )
+
+
+def _is_seen_otherwise(content: Content, check: str, result: ExerciseResult) -> bool:
+    """Return whether a named misconception fails this check, whichever mutant of it is meant: then it is no news to a student."""
+    if check not in content.hidden:
+        return False
+    place = content.hidden.index(check)
+    rows = list(zip(content.mutants, content.kills, strict=True))
+    fails = ({row[place] for mutant, row in rows if mutant.id == each.id} for each in result.diagnosis)
+    return {"1"} in list(fails)
+
+
+def _checks(
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Compared]
+) -> Iterator[CheckResult]:
+    """Yield the results of the visible checks; of those that are asked last only where all before them pass."""
+    visible, passed = fingerprints.content.visible, True
+    first, last = ([c for c in visible if c.is_last is is_last] for is_last in (False, True))
+    for check in (*sorted(first, key=lambda c: c.layer), *last):
+        if passed or not check.is_last:
+            result = _check(fingerprints, check, attempt, seen)
+            passed = passed and result.outcome == "passed"
+            yield result
+
+
+def visible_results(fingerprints: Fingerprints, attempt: AttemptRunner, ids: Sequence[str]) -> Iterator[CheckResult]:
+    """Yield the results of the visible checks with these ids, one after the other; of all where there are none."""
+    seen: dict[int, Compared] = {}
+    for check in sorted(fingerprints.content.visible, key=lambda c: c.layer):
+        if not ids or check.id in ids:
+            yield _check(fingerprints, check, attempt, seen)
+
+
+def unloadable(fingerprints: Fingerprints, outcome: Outcome, sentence: str, misconception: str = "") -> ExerciseResult:
+    """Return the result of an attempt that cannot be imported."""
+    checks = tuple(_result(check, outcome, sentence) for check in fingerprints.content.visible)
+    diagnosis = (named(fingerprints, misconception),) if misconception else ()
+    result = ExerciseResult(id=fingerprints.content.exercise, score=0, max_score=0, checks=checks, diagnosis=diagnosis)
+    return told_of(fingerprints, result)
+
+
+def _check(
+    fingerprints: Fingerprints,
+    check: PublicCheck,
+    attempt: AttemptRunner | LocalRecordingRunner,
+    seen: dict[int, Compared],
+) -> CheckResult:
+    """Return one visible check, aspect by aspect."""
+    attempt.check = check.id
+    targets = list(dict.fromkeys(target_of(fingerprints.calls[index]) for index in check.calls))
+    place = ""
+    try:
+        asked = {}
+        for index in check.asked:
+            place = target_of(fingerprints.calls[index])
+            asked[index] = seen[index] = _see(fingerprints, index, attempt)
+        for ask in check.asks:
+            for group in ask.calls:
+                place = target_of(fingerprints.calls[group[-1]])  # of which the others are only what it is held against
+                compare(ask.aspect, [asked[index] for index in group])
+    except AttemptEnded as ended:
+        call = attempt.ended.get(check.id) if isinstance(attempt, AttemptRunner) else None
+        place = target_of(call) if call else ""
+        return _result(check, "timeout" if ended.end is End.TIMEOUT else "crashed", str(ended), place)
+    except AttemptRaised as error:
+        return _result(check, "error", describe_exception(error.raised), place)
+    except CheckFailed as error:
+        return _result(check, "failed", str(error), place)
+    return _result(check, "passed", "", targets[0] if len(targets) == 1 else "")
+
+
+def _ask_the_rest(
+    fingerprints: Fingerprints, attempt: AttemptRunner | LocalRecordingRunner, seen: dict[int, Compared]
+) -> None:
+    """Put the calls that decide no visible check: a diagnosis has more to go by."""
+    with contextlib.suppress(AttemptEnded):
+        for check in fingerprints.content.checks:
+            for index in check.calls:
+                if index not in seen:
+                    seen[index] = _see(fingerprints, index, attempt)
+
+
+def _see(fingerprints: Fingerprints, index: int, attempt: AttemptRunner | LocalRecordingRunner) -> Compared:
+    call, right = fingerprints.calls[index], fingerprints.content.right(index)
+    return compared(call, right, fingerprints.expected[index], settled(call, attempt.execute(call)))
+
+
+def _result(check: PublicCheck, outcome: Outcome, evidence: str, function: str = "") -> CheckResult:
+    passed = outcome == "passed"
+    return CheckResult(
+        id=check.id,
+        title=check.title,
+        outcome=outcome,
+        score=check.points if passed else 0.0,
+        max_score=check.points,
+        evidence=sanitize(evidence),
+        hint="" if passed else check.hint,
+        function=function,
+    )

@@ -1,0 +1,155 @@
+"""Choose examples among the recorded calls: for each function the call that is easiest to understand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar, cast
+
+from torch import Tensor
+
+from ..box.worker.answers import Reply
+from ..box.worker.messages import Build, Call
+from ..checks.answer import answers_of
+from ..checks.marks import Layer
+from ..checks.transcript import target_of
+from ..course import Exercise
+from ..course.shapes import Axis, Signature
+from ..diagnosis.compared import Expected
+from ..diagnosis.recording import Fingerprints, returns_several
+from ..diagnosis.resize import asks_again
+from .axes import SAME, Axes, axes_of
+from .example import Example
+from .growing_tables import chunks_of, grid_of
+
+_LARGE = 6.0
+INSTEAD = 8  # how many substitutes an example has
+AnyValue = TypeVar("AnyValue")
+
+
+def examples(exercise: Exercise, fingerprints: Fingerprints, *, by_head: bool = False) -> list[Example]:
+    """Return an example for each function and each setting of a module, in the order of course.yaml.
+
+    by_head: prefer calls in which heads are an axis, for pictures; else calls whose sizes are easiest to distinguish.
+    """
+    found: dict[tuple[str, str], dict[int, tuple[tuple[int, ...], Example]]] = {}
+    for index, example in _all(exercise, fingerprints):
+        layers = {check.layer for check in fingerprints.content.checks if index in check.calls}
+        rank, best = _rank(example, layers, by_head), found.setdefault((example.target, _setting(example.call)), {})
+        if index not in best or rank < best[index][0]:
+            best[index] = (rank, example)
+    order = list(exercise.shapes) or [target for target, _ in found]
+    return [
+        _easiest(list(best.values()))
+        for _, best in sorted(found.items(), key=lambda each: (order.index(each[0][0]), each[0][1]))
+    ]
+
+
+def _easiest(ranked: Sequence[tuple[tuple[int, ...], Example]]) -> Example:
+    """Return the one of the lowest rank, with the next ones as its substitutes."""
+    first, *others = (example for _, example in sorted(ranked, key=lambda each: each[0]))
+    return replace(first, instead=tuple(others[:INSTEAD]))
+
+
+def _rank(example: Example, layers: set[int], by_head: bool) -> tuple[int, ...]:
+    """Return the rank of an example: lower is better. Calls with zeros, extremes and the like are for checks, not for display."""
+    ambiguity, unusual = example.axes.ambiguity, Layer.VALUES not in layers
+    heads = example.signature is not None and Axis(("nh",)) in example.signature.returns
+    names = (ambiguity >= SAME, unusual or _is_extreme(example.call), ambiguity) if by_head else (ambiguity, unusual)
+    last = (_left_out(example), _elements(example.call))
+    shows = grid_of(example) + (chunks_of(example) if by_head else ())
+    dull = (by_head and not heads, Layer.FINITE in layers, *shows)
+    return (not example.compares_values, *dull, *names, *last)
+
+
+def _left_out(example: Example) -> int:
+    """Return how many tensors the signature names that the call does not give: what is done with those cannot be seen in it."""
+    named = [p.name for p in example.signature.call if p.shape is not None] if example.signature else []
+    return sum(example.arguments.get(name) is None for name in named)
+
+
+def _is_extreme(call: Call) -> bool:
+    """Return whether the call contains numbers that a normal distribution would not give."""
+    state = call.subject.state if isinstance(call.subject, Build) else None
+    given = (*call.given, *(state or {}).values())
+    return any(bool((value.double().abs() > _LARGE).any()) for value in given if isinstance(value, Tensor))
+
+
+def _all(exercise: Exercise, fingerprints: Fingerprints) -> Iterator[tuple[int, Example]]:
+    signatures = {name: exercise.signatures(name) for name in exercise.shapes}
+    content = fingerprints.content
+    for index, (call, expected) in enumerate(zip(fingerprints.calls, fingerprints.expected, strict=True)):
+        build = call.subject if isinstance(call.subject, Build) else None
+        plain = call.runs == 1 and call.cotangent is None and not call.only_build and not (build and build.training)
+        plain = plain and (not asks_again(call))  # else the same instance is asked again, to compare
+        first = next((each for each in expected if each is not None), None)
+        if not plain or first is None or content.right(index).raised is not None:
+            continue
+        compares_values = not call.random and any(index in check.calls for check in content.checks)
+        if not signatures:
+            yield index, _example(call, expected, compares_values, None, Axes({}))
+        of_first_step = zip((path for path, _ in call.form.leaves()), expected, strict=False)
+        parts = {path: each.shape for path, each in of_first_step if each is not None}
+        for signature in signatures.get(target_of(call), ()):
+            axes = axes_of(signature, call, first.shape, signatures, parts)
+            if axes is not None:
+                example = _example(_bare(call), expected, compares_values, signature, axes)
+                turned, tiled = exercise.turned(example.target), exercise.tiled(example.target)
+                example = replace(example, turned=turned, tiled=tiled)
+                yield from ((index, smaller) for smaller in _smaller(example))
+
+
+def _example(call: Call, expected: Expected, compares_values: bool, signature: Signature | None, axes: Axes) -> Example:
+    """Return the example of a call, with those of its other outputs."""
+    several = returns_several(call)
+    found = [
+        Example(call, each, compares_values, signature, axes, place=answer.place, label=answer.label if several else "")
+        for each, answer in zip(expected, answers_of(call, Reply()), strict=False)
+        if each is not None
+    ]
+    return replace(found[0], others=tuple(found[1:]))
+
+
+def _smaller(example: Example) -> Iterator[Example]:
+    """Yield the example with 2, 3, … sequences of its batch: another size may be easier to distinguish from the others."""
+    signature, batch = example.signature, Axis(("B",))
+    if signature is None or "B" not in example.axes.sizes or returns_several(example.call):
+        yield example
+        return
+    shapes = {p.name: p.shape for p in signature.call if p.shape and batch in p.shape}
+    names = [p.name for p in signature.call]
+    for count in range(2, example.axes.sizes["B"] + 1):
+
+        def cut(name: str, value: object, count: int = count) -> object:
+            shape = shapes.get(name) if isinstance(value, Tensor) else None  # an optional argument may be None
+            return value if shape is None else cast(Tensor, value).narrow(shape.index(batch), 0, count)
+
+        args = tuple(cut(name, value) for name, value in zip(names, example.call.args, strict=False))
+        kwargs = {name: cut(name, value) for name, value in example.call.kwargs.items()}
+        expected = example.expected
+        if batch in signature.returns:
+            expected = expected.narrow(signature.returns.index(batch), 0, count)
+        axes = replace(example.axes, sizes={**example.axes.sizes, "B": count})
+        yield replace(example, call=replace(example.call, args=args, kwargs=kwargs), expected=expected, axes=axes)
+
+
+def _bare(call: Call) -> Call:
+    """Return the call without the values that a check adds to a module's output."""
+
+    def bare(value: AnyValue) -> AnyValue:
+        return replace(value, added={}) if isinstance(value, Build) else value
+
+    return replace(call.map(bare), subject=bare(call.subject))
+
+
+def _setting(call: Call) -> str:
+    """Return the attributes that the call sets on its module, for example flash=True.
+
+    Each setting gets an example, and so do several calls of one instance.
+    """
+    attributes = call.subject.attributes.items() if isinstance(call.subject, Build) else ()
+    return ", ".join([*(f"{k}={v}" for k, v in attributes), *(["then"] if call.then else [])])
+
+
+def _elements(call: Call) -> int:
+    return sum(value.numel() for value in call.given if isinstance(value, Tensor))

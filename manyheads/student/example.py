@@ -1,0 +1,167 @@
+"""Show a recorded call as an example: what it asks, what the reference answers, what its sizes are called, how it is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from torch import Tensor
+
+from ..box.worker.messages import Build, Call, TraceCall
+from ..checks.cast import cast
+from ..checks.transcript import target_of
+from ..course import Exercise
+from ..course.plot_and_bench import Tiled
+from ..course.shapes import Axis, Signature
+from .axes import Axes
+from .heads import Heads, Recorded, Tiles, key_of, read
+
+# A recorded call as an example: what it asks, what the reference answers, and what its sizes are called.
+
+SHOWN = 3  # how many calls of a sequence a title names
+
+
+@dataclass(frozen=True)
+class Example:
+    """A recorded call, the reference's answer, and the names of its sizes.
+
+    compares_values: whether an attempt must have these values; otherwise only the shape is compared.
+    heads: the attention weights of the reference's heads, if they are recorded.
+    others: of a call that returns several outputs, what is expected of all but the first.
+    place: which output of the reply it is. label: what a student calls it; "" for the only one.
+    instead: other calls of the same function and setting, the next easiest first.
+    turned: the argument whose pairs of channels the function turns; "" if it turns none.
+    tiled: what its tiles are made of, if it has tiles. tiles: the reference's, if they are recorded.
+    """
+
+    call: Call
+    expected: Tensor
+    compares_values: bool
+    signature: Signature | None
+    axes: Axes
+    heads: Heads | None = field(default=None, kw_only=True)
+    others: tuple[Example, ...] = field(default=(), kw_only=True)
+    place: int = field(default=0, kw_only=True)
+    label: str = field(default="", kw_only=True)
+    instead: tuple[Example, ...] = field(default=(), kw_only=True)
+    turned: str = field(default="", kw_only=True)
+    tiled: Tiled | None = field(default=None, kw_only=True)
+    tiles: Tiles | None = field(default=None, kw_only=True)
+
+    @property
+    def every(self) -> tuple[Example, ...]:
+        """This example, and those of the other outputs of its call."""
+        return (self, *self.others)
+
+    @property
+    def returns(self) -> tuple[Axis, ...]:
+        """The named axes of this output; empty where none are known."""
+        paths = [path for path, _ in self.call.form.leaves()]
+        return () if self.signature is None else self.signature.shape_at(paths[self.place % len(paths)]) or ()
+
+    @property
+    def before_turning(self) -> Tensor | None:
+        """The argument whose pairs of channels the function turns."""
+        given = self.arguments.get(self.turned)
+        return given if isinstance(given, Tensor) else None
+
+    @property
+    def names(self) -> list[str]:
+        """What the signature calls the arguments, in their order; empty if there is none."""
+        return [p.name for p in self.signature.call] if self.signature else []
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What the first call is given, by name."""
+        return by_name(self.names, self.call.args, self.call.kwargs)
+
+    @property
+    def target(self) -> str:
+        """The name of the function or class."""
+        return target_of(self.call)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the call is to a module with attention, so that its heads can be shown."""
+        return bool(self.axes.packed) and self.expected.dim() > 0
+
+    @property
+    def title(self) -> str:
+        """The call as a student would write it: CausalAttention(d_in=8, d_out=4, context_length=9)(x)."""
+        build = self.call.subject if isinstance(self.call.subject, Build) else None
+        called = [_arguments(step.args, step.kwargs, self.names) for step in self.call.steps]
+        what = self.target
+        if build is not None:
+            names = [p.name for p in self.signature.build or ()] if self.signature else []
+            what += f"({_arguments(build.args, {**build.kwargs, **build.attributes}, names)})"
+        then = [f"then ({each})" for each in called[1:SHOWN]] + ["…"] * (len(called) > SHOWN)
+        return ", ".join([f"{what}({called[0]})", *then])
+
+
+def by_name(names: Sequence[str], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments of a call by the names of its parameters; those that have none are left out."""
+    return dict(zip(names, args, strict=False)) | dict(kwargs)
+
+
+def _arguments(args: tuple[object, ...], kwargs: Mapping[str, object], names: list[str]) -> str:
+    named = by_name(names, args, kwargs)
+    ordered = sorted(named.items(), key=lambda item: names.index(item[0]) if item[0] in names else len(names))
+    unnamed = [_argument("", value) for value in args[len(names) :]]
+    return ", ".join([*unnamed, *(_argument(name, value) for name, value in ordered)])
+
+
+def _argument(name: str, value: object) -> str:
+    if isinstance(value, bool | int | float | str):
+        return f"{name}={value!r}" if name else repr(value)
+    return name or "…"
+
+
+# Examples with what is recorded of the reference's attention in them.
+
+AnyExample = TypeVar("AnyExample", bound=Example)
+
+
+def with_recorded(chosen: Sequence[AnyExample], exercise: Exercise) -> list[AnyExample]:
+    """Return the same examples, and those in their place, each with what is recorded of it. Raises CourseError."""
+    recorded = read(exercise.heads)
+    return [with_heads(example, recorded) for example in chosen]
+
+
+def with_heads(example: AnyExample, recorded: Recorded) -> AnyExample:
+    """Return the same example with the reference's heads and tiles, where they are recorded."""
+    key = key_of(example.expected)
+    return replace(
+        example,
+        heads=recorded.heads.get(key),
+        tiles=recorded.tiles.get(key),
+        others=tuple(with_heads(each, recorded) for each in example.others),
+        instead=tuple(with_heads(each, recorded) for each in example.instead),
+    )
+
+
+# How much of each operation's output is requested: how many numbers along its last axes, and for how many runs.
+#
+# Imports nothing: the command line reads it, which starts without torch.
+
+CROP = (6, 8)  # enough to read
+HEADS, TOKENS = 8, 41  # TOKENS: the characters of the lesson's sentence
+# All heads of the first sequence, also if they are computed one after the other (TIMES).
+TABLES = (HEADS, TOKENS, TOKENS)
+TIMES = HEADS
+
+
+# The call with which an example is traced, and the corner of what comes back.
+
+
+def trace_call(example: Example, crop: tuple[int, ...] = (), times: int = 1) -> TraceCall:
+    """Return the call to trace, in float32. Tiles are found by their numbers, so more of these are requested where there are tiles."""
+    call = cast(example.call, "float32")
+    return TraceCall(call, crop, times) if example.tiled is None else TraceCall(call, TABLES, TIMES)
+
+
+def corner(table: Tensor, crop: tuple[int, ...]) -> Tensor:
+    """Return the first numbers along the last axes, at index 0 of the others."""
+    while table.dim() > len(crop):
+        table = table[0]
+    return table[tuple(slice(count) for count in crop[len(crop) - table.dim() :])]

@@ -1,0 +1,265 @@
+"""Explain a student's forward pass: what each line does to shapes and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from ..box.worker.answers import Step, TensorInfo, Traced
+from ..checks.answer import Answer
+from ..checks.outcome import CheckFailed
+from ..submission.source_text import printable
+from .axes import Axes
+from .example import Example, corner
+from .follow import Source, returned
+from .function_results import describe_exception
+from .origins import OriginPicture, origins
+from .tile_pictures import tile_lines
+
+# Fold loops: in a sequence of steps, replace repetitions by one round and a count.
+
+LONGEST = 60  # the most steps of one round
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop: its first round and the number of rounds. `alike`: whether every round is exactly like the first."""
+
+    body: tuple[Item, ...]
+    times: int
+    alike: bool
+
+    def steps(self) -> list[int]:
+        """Return the steps of the first round, inner loops unrolled once."""
+        return [step for item in self.body for step in (item.steps() if isinstance(item, Loop) else [item])]
+
+
+Item = int | Loop
+
+
+def fold(order: Sequence[int], key: Callable[[int], Hashable]) -> tuple[Item, ...]:
+    """Fold the loops in a sequence, shortest rounds first. Steps with the same key count as the same."""
+    items: list[Item] = list(order)
+    length = 1
+    while length <= min(LONGEST, len(items) // 2):
+        shorter = _rounds(items, [_loosely(item, key) for item in items], length)
+        length = (
+            1 if len(shorter) < len(items) else length + 1
+        )  # start again: a folded loop may be part of an outer loop's round
+        items = shorter
+    return tuple(items)
+
+
+def _loosely(item: Item, key: Callable[[int], Hashable]) -> Hashable:
+    """Return the key of an item regardless of its count: in a growing loop, the inner loop's first run is a single step."""
+    if isinstance(item, int):
+        return key(item)
+    body = tuple(_loosely(each, key) for each in item.body)
+    return body[0] if len(body) == 1 else body
+
+
+def _rounds(items: list[Item], keys: list[Hashable], length: int) -> list[Item]:
+    """Fold every sequence of rounds of this length."""
+    found: list[Item] = []
+    at = 0
+    while at < len(items):
+        times = 1
+        while keys[at : at + length] == keys[at + times * length : at + (times + 1) * length]:
+            times += 1
+        if times == 1:
+            found.append(items[at])
+            at += 1
+            continue
+        rounds = [tuple(items[at + n * length : at + (n + 1) * length]) for n in range(times)]
+        found.append(Loop(rounds[0], times, all(each == rounds[0] for each in rounds)))
+        at += times * length
+    return found
+
+
+# Warn about a view or reshape that mixes tokens, judging by its shapes.
+
+_READ_ANEW = frozenset("view reshape flatten unflatten reshape_as view_as".split())
+
+
+def view_warning(step: Step, axes: Axes) -> str:
+    """Return the warning, or "".
+
+    A view or reshape keeps the order of the numbers, so if it changes the stride of the token axis, that axis no longer
+    holds tokens.
+    """
+    if step.name not in _READ_ANEW or len(step.inputs) != 1 or len(step.outputs) != 1:
+        return ""
+    before, after = step.inputs[0].shape, step.outputs[0].shape
+    for name, size in axes.sizes.items():
+        was = [_stride(before, at) for at, other in enumerate(before) if other == size]
+        now = [_stride(after, at) for at, other in enumerate(after) if other == size]
+        if name[0] == "T" and size > 1 and was and now and not set(was) & set(now):
+            then, here = axes.name(was[0]), axes.name(now[0])
+            return f"{name} is no longer {name}: a step along it was {then} numbers, here it is {here}"
+    return ""
+
+
+def _stride(shape: Sequence[int], axis: int) -> int:
+    """Return the stride of the axis in a contiguous tensor of this shape."""
+    return math.prod(shape[axis + 1 :])
+
+
+_SIGNS = {"div": "/", "mul": "·", "add": "+", "sub": "−", "pow": "^", "mul_": "·", "div_": "/"}
+_PLAIN = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a line. `data`: how its output's memory relates to the inputs. `warning`: a probable mistake."""
+
+    name: str
+    takes: str
+    gives: str
+    data: str = ""
+    warning: str = ""
+    raised: bool = False
+    crop: Tensor | None = None
+    whole: tuple[int, ...] = ()  # the shape of the tensor that the crop is from
+
+
+@dataclass(frozen=True)
+class TraceLine:
+    """A line of the student's code, and the operations that it ran. `depth`: how many lines called it."""
+
+    depth: int
+    label: str
+    code: str
+    operations: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The lines from `first` to `last` ran `more` times more. `alike`: with the same shapes."""
+
+    depth: int
+    first: str
+    last: str
+    more: int
+    alike: bool
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One explained call.
+
+    returned, right: what it returned, and whether that is right. raised: the exception, if any. tiles: the tiles that it
+    visited, a line for each.
+    """
+
+    title: str
+    sizes: str
+    entries: tuple[TraceLine | Repeated, ...]
+    returned: str = ""
+    right: bool = False
+    raised: str = ""
+    dropped: int = 0
+    picture: OriginPicture | None = None
+    tiles: tuple[str, ...] = ()
+
+
+def explained(example: Example, traced: Traced, source: Source, crop: tuple[int, ...] = ()) -> Explained:
+    """Explain a traced example. crop: how many numbers of each output are shown."""
+    axes = example.axes
+    items = fold(traced.order, lambda place: (traced.steps[place].lines, traced.steps[place].sites))
+    entries = tuple(_entries(items, [_cropped(step, crop) for step in traced.steps], axes, source))
+    sizes, tiles = ", ".join(f"{k} = {v}" for k, v in axes.sizes.items()), tuple(tile_lines(example, traced))
+    found = Explained(example.title, sizes, entries, dropped=traced.dropped, tiles=tiles)
+    raised = traced.reply.raised
+    if raised is not None:
+        return replace(found, raised=f"It {describe_exception(raised).removesuffix('.')}.")
+    try:
+        Answer(example.call, traced.reply).must_return()
+    except CheckFailed as failed:
+        return replace(found, returned=f"returns something else: {failed}")
+    told = [returned(each, traced.reply.outputs[each.place]) for each in example.every]
+    said = "; ".join(f"{each.label} {one}".lstrip() for each, (one, _) in zip(example.every, told, strict=True))
+    first, right = traced.reply.outputs[example.place].tensor, all(right for _, right in told)
+    has_picture = first is not None and first.shape == example.expected.shape and example.compares_values
+    picture = origins(example, first) if first is not None and has_picture else None
+    return replace(found, returned=f"returns {said}", right=right, picture=picture)
+
+
+def _cropped(step: Step, crop: tuple[int, ...]) -> Step:
+    return replace(step, crops=tuple(corner(each, crop) for each in step.crops[:1]) if crop else ())
+
+
+def _entries(
+    items: Sequence[Item], steps: Sequence[Step], axes: Axes, source: Source
+) -> Iterator[TraceLine | Repeated]:
+    """Yield the lines in the order in which they ran, with the operations of one line together."""
+    last: tuple[int, ...] = ()
+    for line in _lines(items, steps):
+        if isinstance(line, Repeated):
+            yield replace(line, first=source.label(int(line.first)), last=source.label(int(line.last)))
+            last = ()
+            continue
+        lines, done = line
+        for depth, number in enumerate(lines[:-1]):
+            if lines[: depth + 1] != last[: depth + 1]:
+                yield TraceLine(depth, source.label(number), source.code(number))
+        yield TraceLine(
+            len(lines) - 1,
+            source.label(lines[-1]),
+            source.code(lines[-1]),
+            tuple(_operation(step, axes) for step in done),
+        )
+        last = lines
+
+
+def _lines(items: Sequence[Item], steps: Sequence[Step]) -> Iterator[tuple[tuple[int, ...], list[Step]] | Repeated]:
+    waiting: list[Step] = []
+    for item in items:
+        step = None if isinstance(item, Loop) else steps[item]
+        if waiting and (step is None or step.lines != waiting[0].lines):
+            yield waiting[0].lines, waiting
+            waiting = []
+        if isinstance(item, Loop):
+            yield from _lines(item.body, steps)
+            body = [steps[place] for place in item.steps()]
+            depth = min(len(each.lines) for each in body) - 1
+            numbers = [each.lines[depth] for each in body]
+            yield Repeated(depth, str(min(numbers)), str(max(numbers)), item.times - 1, item.alike)
+        elif step is not None:
+            waiting.append(step)
+    if waiting:
+        yield waiting[0].lines, waiting
+
+
+def _operation(step: Step, axes: Axes) -> Operation:
+    takes = _joined([_tensor(each, axes) for each in step.inputs], step.input_count)
+    if step.name in _SIGNS and len(step.inputs) == 1 and step.numbers:
+        takes = f"{takes} {_SIGNS[step.name]} {axes.number(step.numbers[0])}"
+    elif "masked_fill" in step.name and step.numbers:
+        takes = f"{takes}, {_shown(step.numbers[0])}"
+    gives = _joined([_tensor(each, axes) for each in step.outputs], step.output_count)
+    data = {"same": "the same tensor"}.get(step.storage, "" if step.storage == "new" else step.storage)
+    if step.outputs and not step.outputs[0].contiguous:
+        data = f"{data}, not contiguous" if data else "not contiguous"
+    crop = step.crops[0] if step.crops else None
+    whole = step.outputs[0].shape if step.outputs else ()
+    return Operation(printable(step.name), takes, gives, data, view_warning(step, axes), step.raised, crop, whole)
+
+
+def _tensor(seen: TensorInfo, axes: Axes) -> str:
+    if seen.value is not None and "(" in (number := axes.number(seen.value)):
+        return number
+    return axes.shape(seen.shape) if seen.dtype in _PLAIN else f"{printable(seen.dtype)} {axes.shape(seen.shape)}"
+
+
+def _joined(shapes: Sequence[str], count: int) -> str:
+    """3 × (B, T, C) for three equal shapes; "…" if there are more than are listed."""
+    if count > 1 and len(set(shapes)) == 1:
+        return f"{count} × {shapes[0]}"
+    return ", ".join(shapes) + (", …" if count > len(shapes) else "")
+
+
+def _shown(number: float) -> str:
+    return f"{number:g}".replace("-", "−") if math.isfinite(number) else str(number).replace("-", "−")

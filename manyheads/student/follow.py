@@ -1,0 +1,137 @@
+"""Run an attempt on examples in a process of its own, trace it, and say what it returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..box.connection import AttemptEnded
+from ..box.level import Box
+from ..box.loading import load
+from ..box.traces import read_traced
+from ..box.worker.answers import Output, Reply, Traced
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call
+from ..checks.answer import Answer
+from ..checks.cast import cast
+from ..checks.explain import explain, is_undefined
+from ..checks.outcome import CheckFailed
+from ..checks.sanitize import sanitize
+from ..diagnosis.fingerprint import tensor_fingerprint
+from ..judge.stopped_parts import stopped_parts
+from ..submission import AttemptSource
+from ..submission.source_text import printable
+from .example import Example, trace_call
+from .function_results import describe_exception
+
+# What an attempt returned for an example, in words, and whether it is right.
+
+
+def is_right(example: Example, reply: Reply) -> bool:
+    """Return whether the attempt returned what the example asks for, in every output."""
+    if reply.raised is not None:
+        return False
+    try:
+        Answer(example.call, reply).must_return()
+    except CheckFailed:
+        return False
+    return all(returned(each, reply.outputs[each.place])[1] for each in example.every)
+
+
+def returned(example: Example, output: Output) -> tuple[str, bool]:
+    """Return what is said of one output, and whether it is right."""
+    if output.tensor is None:
+        return f"{output.kind}, not a tensor", False
+    shape, wanted = (example.axes.shape(each.shape) for each in (output.tensor, example.expected))
+    if output.tensor.shape != example.expected.shape:
+        return f"{shape}; {wanted} is asked", False
+    what = shape if output.tensor.dim() else f"{float(output.tensor):.3g}"
+    if not example.compares_values:
+        return what, True
+    alike = output.tensor.is_floating_point() == example.expected.is_floating_point()
+    right = alike and tensor_fingerprint(output.tensor).agrees(tensor_fingerprint(example.expected))
+    return f"{what}: {'the right numbers' if right else 'the right shape, other numbers'}", right
+
+
+# Show the call that an attempt gets wrong: the easiest one to understand tells nothing where it happens to be right.
+
+
+def most_telling(example: Example, ask: Callable[[Call], Reply]) -> Example:
+    """Return the example, or the first of those in its place that the attempt does not get right.
+
+    ask: put a call to the attempt; here in float32.
+    """
+    if not example.instead:
+        return example
+    wrong = (each for each in (example, *example.instead) if not is_right(each, ask(cast(each.call, "float32"))))
+    return next(wrong, example)
+
+
+# Run an attempt on examples in a process of its own, and trace it.
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The traced calls, in their order, with the examples that were shown. `ended`: why the attempt ended early, if it did."""
+
+    shown: tuple[tuple[Example, Traced], ...]
+    ended: str = ""
+
+
+def follow(
+    box: Box,
+    limits: Limits,
+    source: AttemptSource,
+    wanted: Sequence[Example],
+    crop: tuple[int, ...] = (),
+    times: int = 1,
+) -> Followed:
+    """Trace each example in float32, or one in its place that the attempt gets wrong. `crop`, `times`: see TraceCall."""
+    shown: list[tuple[Example, Traced]] = []
+    at, connection = "while it was imported", None
+
+    def ask(call: Call) -> Reply:
+        assert connection is not None
+        return connection.ask(call, limits.seconds_per_call)
+
+    try:
+        loaded = load(box, limits, source.load())
+        connection = loaded.connection
+        if loaded.raised is not None:
+            own = sanitize(loaded.raised.message)
+            return Followed((), f"{source.name} cannot be imported: it {explain(loaded.raised)}. Python says: {own}")
+        for example in wanted:
+            at = f"in {example.target}"
+            telling = most_telling(example, ask)
+            message = trace_call(telling, crop, times)
+            traced = connection.ask_for(read_traced, message, limits.seconds_per_call)
+            raised = traced.reply.raised
+            if loaded.stopped and raised is not None and is_undefined(raised):
+                return Followed(tuple(shown), stopped_parts(source, loaded.stopped, describe_exception))
+            shown.append((telling, traced))
+    except AttemptEnded as ended:
+        return Followed(tuple(shown), f"{ended} That was {at}.")
+    finally:
+        if connection is not None:
+            connection.close()
+    return Followed(tuple(shown))
+
+
+# The lines of an attempt by number.
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a file. `labels`: what each line is called, if it is not called by its number."""
+
+    lines: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+
+    def code(self, number: int) -> str:
+        """Return the line without its indentation, safe to show; empty if there is no such line."""
+        line = self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
+        return printable(line)
+
+    def label(self, number: int) -> str:
+        """Return what this line is called."""
+        return self.labels[number - 1] if 0 < number <= len(self.labels) else str(number)

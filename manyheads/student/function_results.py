@@ -1,0 +1,233 @@
+"""What recorded calls show of each function that an exercise asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..box.worker.answers import Raised
+from ..box.worker.messages import Build
+from ..checks.explain import explain, is_undefined, kind_of, says_unwritten
+from ..checks.outcome import AttemptRaised, CheckFailed
+from ..checks.sanitize import sanitize
+from ..checks.transcript import target_of
+from ..diagnosis.aspects import compare
+from ..diagnosis.compared import Compared
+from ..diagnosis.diagnosis import Diagnosis
+from ..diagnosis.proofs import proven_by_answer
+from ..diagnosis.recording import Fingerprints, PublicCheck, RecordedMutant, differs, facets_of
+from ..judge.function_states import Seen, function_results, with_own_mistake, written_and_wrong
+from ..judge.locate import Ways, located, with_titles
+from ..result import CheckResult, FunctionResult
+
+# Describe an exception of a student's code to the student, on the student's own machine.
+
+
+def describe_exception(raised: Raised) -> str:
+    """Return one sentence with the exception's message. On a student's own machine the message reveals nothing hidden."""
+    says_nothing = says_unwritten(raised) or raised.type == "SystemExit"  # whose message is a number, or None
+    own = "" if says_nothing else sanitize(raised.message)
+    return f"{explain(raised)}. Python says: {own}" if own else explain(raised)
+
+
+@dataclass(frozen=True)
+class FunctionFailure:
+    """Why a function fails a check: what was seen, in which calls, and the exception, if there was one.
+
+    means: the misconception that what was seen means.
+    """
+
+    check: str
+    title: str
+    evidence: str
+    raised: Raised | None = None
+    calls: tuple[int, ...] = ()
+    means: str = ""
+
+
+@dataclass(frozen=True)
+class Functions:
+    """What is known of each function; the checks and the misconceptions, each with the function that it belongs to."""
+
+    functions: tuple[FunctionResult, ...]
+    checks: tuple[CheckResult, ...]
+    diagnosis: Diagnosis
+
+
+def functions_of(
+    fingerprints: Fingerprints,
+    seen: Mapping[int, Compared],
+    checks: Sequence[CheckResult],
+    diagnosis: Diagnosis,
+    source: str,
+) -> Functions:
+    """Return a visible check stops at the first function that fails it. Its calls were all made, so that the others are known."""
+    names = dict.fromkeys(map(target_of, fingerprints.calls))  # in the order of their definitions
+    failures = {name: _failures(fingerprints, seen, checks, name) for name in names}
+    ways = _ways(fingerprints, seen)
+    # A misconception may show itself in a function that passes what is visible, and break those that use it.
+    shown = {next((name for name in names if ways.is_seen(each.id, name)), "") for each in diagnosis.named}
+    found = [_seen(name, seen, is_wrong=bool(failures[name]) or name in shown) for name in names]
+    later, first = _asked_later(fingerprints, checks), next((each.name for each in found if each.is_wrong), "")
+    found = [replace(each, stopped_at=first if each.name in later else "") for each in found]
+    wrong, proven = written_and_wrong(found, source), _proven(fingerprints, seen)
+    own = with_own_mistake(wrong, source)
+    titles = {id_: each.title for id_, each in fingerprints.content.words.items()}
+    placed = diagnosis.changed(lambda those: with_titles(located(those, wrong, own, proven, ways), titles))
+    shows = partial(_shows, fingerprints, seen, ways)
+    found = [_told(each, _to_tell(failures[each.name], _of(each.name, placed), shows)) for each in found]
+    functions = function_results(found, source, {each.function for each in placed.every})
+    wrong = [each.name for each in functions if each.state == "wrong"]
+    return Functions(functions, tuple(_with_cause(check, wrong, failures) for check in checks), placed)
+
+
+def _asked_later(fingerprints: Fingerprints, checks: Sequence[CheckResult]) -> set[str]:
+    """Return the functions of which checks ask more that are put only where all before them pass."""
+    told = {check.id for check in checks}
+    groups = (g for c in fingerprints.content.visible if c.id not in told for ask in c.asks for g in ask.calls)
+    return {target_of(fingerprints.calls[group[-1]]) for group in groups}
+
+
+def _of(name: str, diagnosis: Diagnosis) -> list[str]:
+    """Return the ids of the misconceptions that are named in a function, in their order."""
+    return [each.id for each in diagnosis.named if name in (each.function, *each.also_in)]
+
+
+def _to_tell(
+    failures: Sequence[FunctionFailure], named: Sequence[str], shows: Callable[[FunctionFailure, str], bool]
+) -> FunctionFailure | None:
+    """Return what is told of a function: what shows its first misconception; else what shows none of the others; else the first.
+
+    A student reads it between that misconception's name and its hint.
+    """
+    if not failures or not failures[0].calls:  # what ended the process comes first
+        return next(iter(failures), None)
+
+    def place(failure: FunctionFailure) -> int:
+        shown = [name for name in named if shows(failure, name)]
+        return 1 if not shown else 2 * (named[0] not in shown)
+
+    return min(failures, key=place)
+
+
+def _shows(
+    fingerprints: Fingerprints,
+    seen: Mapping[int, Compared],
+    ways: Ways[RecordedMutant, int],
+    failure: FunctionFailure,
+    name: str,
+) -> bool:
+    """Return whether a misconception alone would be seen so, as far as is known."""
+    return (
+        name == failure.means
+        or any(name in _proven_by(fingerprints, i, seen[i]) for i in failure.calls)
+        or any(ways.alike(m, i) for m in ways.mutants(name) for i in failure.calls)
+    )
+
+
+def _seen(name: str, seen: Mapping[int, Compared], *, is_wrong: bool) -> Seen:
+    asked = [e for e in seen.values() if target_of(e.call) == name]
+    raised = [e.reply.raised for e in asked]
+    return Seen(
+        name,
+        is_class=any(isinstance(e.call.subject, Build) for e in asked),
+        is_asked=bool(raised),
+        is_undefined=any(r and is_undefined(r) and r.message.startswith(f"{name} ") for r in raised),
+        is_empty=bool(raised) and all(map(says_unwritten, raised)),
+        is_wrong=is_wrong,
+    )
+
+
+def _told(seen: Seen, failure: FunctionFailure | None) -> Seen:
+    if failure is None:
+        return seen
+    return replace(seen, check=failure.title, evidence=failure.evidence, raised=failure.raised)
+
+
+def _failures(
+    fingerprints: Fingerprints, seen: Mapping[int, Compared], checks: Sequence[CheckResult], name: str
+) -> list[FunctionFailure]:
+    """Return the checks that the function fails, in the order of their layers."""
+    told = {check.id: check for check in checks}
+    visible = sorted((c for c in fingerprints.content.visible if c.id in told), key=lambda c: c.layer)
+    return [each for check in visible if (each := _failure(check, told[check.id], seen, name))]
+
+
+def _failure(
+    check: PublicCheck, result: CheckResult, seen: Mapping[int, Compared], name: str
+) -> FunctionFailure | None:
+    if result.function == name and result.outcome in ("timeout", "crashed"):
+        return FunctionFailure(check.id, check.title, result.evidence)
+    groups = [(ask, group) for ask in check.asks for group in ask.calls if all(i in seen for i in group)]
+    own = [(ask, group) for ask, group in groups if target_of(seen[group[-1]].call) == name]
+    # That a method is not written yet is no news: what is wrong beside it goes before it.
+    for ask, group in sorted(own, key=lambda each: any(_is_unwritten(seen[i]) for i in each[1])):
+        try:
+            compare(ask.aspect, [seen[i] for i in group])
+        except AttemptRaised as error:
+            told = describe_exception(error.raised)
+            return FunctionFailure(check.id, check.title, told, error.raised, group, ask.means)
+        except CheckFailed as error:
+            return FunctionFailure(check.id, check.title, str(error), calls=group, means=ask.means)
+    return None
+
+
+def _is_unwritten(each: Compared) -> bool:
+    return each.reply.raised is not None and says_unwritten(each.reply.raised)
+
+
+def _with_cause(
+    check: CheckResult, wrong: Sequence[str], failures: Mapping[str, Sequence[FunctionFailure]]
+) -> CheckResult:
+    """Return the check with the first function that is wrong and fails it, in place of one that only waits for it."""
+    if check.outcome not in ("failed", "error") or check.function in wrong:
+        return check
+    for name in wrong:
+        for failure in failures[name]:
+            if failure.check == check.id:
+                return check.model_copy(update={"function": name, "evidence": failure.evidence})
+    return check
+
+
+def _proven(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> dict[str, set[str]]:
+    """By the id of each misconception that exceptions or answers prove by themselves, the functions that were called."""
+    found: dict[str, set[str]] = {}
+    for index, each in seen.items():
+        for name in _proven_by(fingerprints, index, each):
+            found.setdefault(name, set()).add(target_of(each.call))
+    return found
+
+
+def _proven_by(fingerprints: Fingerprints, index: int, each: Compared) -> Iterator[str]:
+    kind = kind_of(each.reply.raised) if each.reply.raised and each.right.raised is None else None
+    yield from filter(None, (kind.misconception if kind else "", proven_by_answer(fingerprints, index, each)))
+
+
+def _ways(fingerprints: Fingerprints, seen: Mapping[int, Compared]) -> Ways[RecordedMutant, int]:
+    """Return how the recorded mutants show themselves in functions. Calls are told by their numbers."""
+    content = fingerprints.content
+    calls: dict[tuple[str, bool], list[int]] = {}
+    for i, each in seen.items():
+        if i in fingerprints.facets:
+            calls.setdefault((target_of(each.call), not differs(fingerprints, i, each.found)), []).append(i)
+
+    def is_wrong(mutant: RecordedMutant, call: int) -> bool:
+        answer = content.answer(mutant, call) if call in fingerprints.facets else None  # else mutants are not compared
+        return answer is not None and not answer.agrees(content.right(call), facets_of(fingerprints, call))
+
+    def alike(mutant: RecordedMutant, call: int) -> bool:
+        answer = content.answer(mutant, call)
+        return (
+            answer is not None
+            and is_wrong(mutant, call)
+            and answer.agrees(seen[call].found, facets_of(fingerprints, call))
+        )
+
+    return Ways(
+        mutants=lambda id_: [mutant for mutant in content.mutants if mutant.id == id_],
+        wrong=lambda function: calls.get((function, False), []),
+        right=lambda function: calls.get((function, True), []),
+        alike=alike,
+        differs=is_wrong,
+    )

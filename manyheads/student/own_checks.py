@@ -1,0 +1,142 @@
+"""A file's own visible checks: what stands below `if __name__ == "__main__":`, run as `python FILE` runs it.
+
+Each such block is run by itself, so that one that fails does not stop those below it. What it prints is shown, too. It
+costs no point, and nothing is said of a block that takes longer than a student waits.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..box.connection import AttemptEnded
+from ..box.level import Box
+from ..box.worker.answers import Raised
+from ..box.worker.limits import Limits
+from ..checks.sanitize import sanitize
+from ..result import ExerciseResult, FunctionResult
+from ..submission import AttemptSource
+from ..submission.notebook import CODE_LIMIT
+from ..submission.read import proved_line
+from ..submission.source_text import lines_of
+
+SECONDS = 3.0  # for all of them: a student waits
+LINES, WIDTH = 20, 200  # of what was printed
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Block:
+    """One visible check of the file: its lines, and the names in it. test: where the condition stands, on its first line."""
+
+    first: int
+    last: int
+    names: frozenset[str]
+    said: frozenset[str]  # the texts that the block itself prints
+    test: tuple[int, int]
+
+
+def with_own_checks(result: ExerciseResult, source: AttemptSource, box: Box, limits: Limits) -> ExerciseResult:
+    """Return the result, with what the file's own checks say of each function, and with what the file printed."""
+    definitions, blocks = _parts(source.source)
+    if (not blocks and not source.cells) or len(result.unwritten) == len(result.functions):
+        return result
+    stopped, printed = _run(_text(source, blocks), box, limits)
+    if any(raised.type == "BdbQuit" for raised in stopped):
+        printed = ""  # what the debugger says to nobody
+    said: dict[str, str] = {}
+    for raised in stopped:
+        block = next((b for b in blocks if b.first <= (raised.line or 0) <= b.last), None)
+        if block is not None and raised.type == "AssertionError" and raised.message:
+            place = proved_line(source, raised.line or 1).place
+            says = (
+                f"the {'notebook' if source.cells else 'file'}'s own check on {place} says: {sanitize(raised.message)}"
+            )
+            said.setdefault(_about(block, definitions, result.functions), says)
+    functions = tuple(
+        f.model_copy(update={"own_check": said.get(f.name, "")}) if f.state in ("right", "wrong") else f
+        for f in result.functions
+    )
+    own = frozenset[str]().union(*(block.said for block in blocks))
+    return result.model_copy(update={"functions": functions, "printed": printed_lines(printed, own)})
+
+
+def _parts(source: str) -> tuple[dict[str, int], list[Block]]:
+    """Return the line of each definition, and the blocks."""
+    if len(source) > CODE_LIMIT:
+        return {}, []
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}, []
+    return {each.name: each.lineno for each in body if isinstance(each, _DEFINITIONS)}, list(_blocks(body))
+
+
+def _blocks(body: Sequence[ast.stmt]) -> Iterator[Block]:
+    for each in body:
+        match each:
+            case ast.If(body=[ast.Try(handlers=[ast.ExceptHandler(type=ast.Name("NotImplementedError")), *_])]):
+                continue  # the answer to a prediction: for who runs the file, after having guessed
+            case ast.If(test=ast.Compare(left=ast.Name("__name__"), ops=[ast.Eq()]) as test, orelse=[]):
+                if test.end_lineno != each.lineno or test.end_col_offset is None:
+                    continue
+                nodes = [node for part in each.body for node in ast.walk(part)]
+                yield Block(
+                    first=each.lineno,
+                    last=each.end_lineno or each.lineno,
+                    names=frozenset(node.id for node in nodes if isinstance(node, ast.Name)),
+                    said=frozenset(_constants(nodes)),
+                    test=(test.col_offset, test.end_col_offset),
+                )
+
+
+def _constants(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Name("print"), args=[ast.Constant(value=str(text))]):
+                yield text
+
+
+def _text(source: AttemptSource, blocks: Sequence[Block]) -> AttemptSource:
+    """Return the same lines, in which the blocks run."""
+    lines = lines_of(source.source)
+    for block in blocks:
+        line = lines[block.first - 1].encode()  # Python counts columns in bytes
+        start, end = block.test
+        lines[block.first - 1] = (line[:start] + b"True" + line[end:]).decode()
+    return replace(source, source="\n".join(lines) + "\n")
+
+
+def _run(source: AttemptSource, box: Box, limits: Limits) -> tuple[tuple[Raised, ...], str]:
+    """Return the exceptions of the blocks that stopped, and what was printed."""
+    connection = box.attempt(limits)
+    try:
+        reply = connection.ask(source.load(prints=True), SECONDS + box.start_seconds)
+    except AttemptEnded:
+        return (), ""
+    finally:
+        connection.close()
+    return reply.stopped, reply.printed
+
+
+def _about(block: Block, definitions: dict[str, int], asked: Sequence[FunctionResult]) -> str:
+    """Return the function that a block is about: of those that it names, the last one before it; of wrong ones, the first."""
+    named = {
+        f.name: f.state for f in asked if f.name in block.names and definitions.get(f.name, block.last) < block.first
+    }
+    wrong = [name for name, state in named.items() if state == "wrong"]
+    return wrong[0] if wrong else max(named, key=lambda name: definitions[name], default="")
+
+
+def printed_lines(printed: str, own: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the first lines that a student's code printed, as they were: a tensor's rows below each other.
+
+    What is printed at every call is shown once: each line with those below it that are indented. own: lines of the checks
+    themselves, which are left out.
+    """
+    once = dict.fromkeys(re.split(r"\n+(?=\S)", printed.rstrip()))
+    lines = [line for part in once for line in part.splitlines() if line.strip() and line not in own]
+    shown = (sanitize(line, WIDTH, keeps_blanks=True) for line in lines[:LINES])
+    return (*shown, *(["… and more"] if len(lines) > LINES else []))

@@ -1,0 +1,140 @@
+"""Run one attempt's visible checks in a box, and find the line of a call that does not come back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..box.connection import AttemptEnded, End
+from ..box.level import Box
+from ..box.worker.limits import Limits
+from ..box.worker.messages import Call
+from ..checks.cast import cast
+from ..course import Exercise
+from ..diagnosis.edit_search import Bounds
+from ..diagnosis.recording import Fingerprints
+from ..judge.attempt_runner import AttemptRunner
+from ..judge.stopped_parts import are_the_cause, as_note, stopped_parts
+from ..result import ExerciseResult, Outcome
+from ..submission import AttemptSource
+from ..submission.standing import told_of_file
+from .check_attempt import check_attempt, told_of, unloadable
+from .function_results import describe_exception
+from .own_checks import with_own_checks
+from .prove_own_line import WAITED_FOR, prove_own_lines
+
+# On which line a call that did not come back was: it is made once more, with an alarm in the attempt's own process.
+#
+# For a student's own machine alone, where nothing is hidden from the attempt and no points depend on it.
+
+ALARM = 1.0  # seconds: a call needs a few milliseconds
+WAITED = 2.0  # seconds more, for an attempt that does not hear the alarm
+_NAME = "NoAnswerInTime"
+_ALARM = f"""
+import signal
+class {_NAME}(BaseException): pass
+def ring(*_): raise {_NAME}
+if hasattr(signal, "setitimer"):
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, {ALARM})
+"""  # some systems have no such alarm
+# In no file of the student's, so that its own line is not the innermost.
+_PRELUDE = f'exec(compile({_ALARM!r}, "<alarm>", "exec"), {{}})\n'
+
+
+def with_endless_line(
+    result: ExerciseResult, source: AttemptSource, ended: Mapping[str, Call], box: Box, limits: Limits, dtype: str
+) -> ExerciseResult:
+    """Return the result; where a call did not come back, the evidence names the line of its loop, as far as it can be found.
+
+    ended: the calls that ended the attempt's process, by the id of the check.
+    """
+    late = [check for check in result.checks if check.outcome == "timeout" and check.id in ended]
+    if not late:
+        return result
+    line = _line(source, ended[late[0].id], box, limits, dtype)
+    if not line:
+        return result
+    said = dict.fromkeys((check.evidence for check in late), _sentence(source.source, line))
+    checks = tuple(c.model_copy(update={"evidence": said[c.evidence]}) if c in late else c for c in result.checks)
+    functions = tuple(f.model_copy(update={"evidence": said.get(f.evidence, f.evidence)}) for f in result.functions)
+    return result.model_copy(update={"checks": checks, "functions": functions})
+
+
+def _line(source: AttemptSource, call: Call, box: Box, limits: Limits, dtype: str) -> int:
+    """Return the student's line at which the alarm reached the call, 0 where it did not."""
+    below = source.source.count("\n") + 2  # the alarm is the last line
+    cells = (*source.cells, below) if source.cells else ()
+    armed = replace(source, source=f"{source.source}\n{_PRELUDE}", cells=cells)
+    connection = box.attempt(limits)
+    try:
+        connection.ask(armed.load(), limits.seconds_per_call + box.start_seconds)
+        raised = connection.ask(cast(call, call.dtype or dtype), ALARM + WAITED).raised
+    except AttemptEnded:
+        return 0
+    finally:
+        connection.close()
+    return raised.line or 0 if raised is not None and raised.type == _NAME else 0
+
+
+def _sentence(source: str, line: int) -> str:
+    """Return the first line of the innermost loop that contains this line; the line itself where none does."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = []
+    loops = [n for n in nodes if isinstance(n, ast.While | ast.For) and n.lineno <= line <= (n.end_lineno or 0)]
+    if not loops:
+        return f"It did not come back from line {line}."
+    # A slow loop may have an end.
+    return f"It was still in the loop on line {max(loop.lineno for loop in loops)} when its time was up: does it end?"
+
+
+# Run one attempt's visible checks in a box, from its source to the result.
+
+
+def check_source(
+    fingerprints: Fingerprints,
+    source: AttemptSource,
+    box: Box,
+    limits: Limits,
+    bounds: Bounds = WAITED_FOR,
+    exercise: Exercise | None = None,
+) -> ExerciseResult:
+    """Return the result of the visible checks. Nothing that the attempt does makes this raise.
+
+    bounds: of the search for its line. exercise: its row of course.yaml.
+    """
+    result = _checked(fingerprints, source, box, limits, bounds)
+    return told_of_file(told_of(fingerprints, result, exercise), source)
+
+
+def _checked(
+    fingerprints: Fingerprints, source: AttemptSource, box: Box, limits: Limits, bounds: Bounds
+) -> ExerciseResult:
+    if source.missing:
+        return unloadable(fingerprints, "missing", f"{source.name} is not here.")
+    if source.problem:
+        return unloadable(fingerprints, "error", source.problem, "load_error")
+    attempt = AttemptRunner(box, source, limits)
+    try:
+        raised = attempt.load()
+        if raised is not None:
+            sentence = f"The file cannot be imported: it {describe_exception(raised)}."
+            return unloadable(fingerprints, "error", sentence, "load_error")
+        source = attempt.source
+        note = stopped_parts(source, attempt.stopped, describe_exception)
+        result = check_attempt(fingerprints, attempt, source.source)
+        if are_the_cause(source, attempt.stopped, attempt.transcript):
+            return unloadable(fingerprints, "error", note, "load_error")
+        attempt.close()
+        result = with_endless_line(result, source, attempt.ended, box, limits, attempt.dtype)
+        result = with_own_checks(result, source, box, limits)
+        lines = prove_own_lines(fingerprints, source, attempt, result, box, limits, bounds)
+        return result.model_copy(update={"lines": lines, "note": " ".join(filter(None, (as_note(note), result.note)))})
+    except AttemptEnded as ended:
+        outcome: Outcome = "timeout" if ended.end is End.TIMEOUT else "crashed"
+        return unloadable(fingerprints, outcome, f"While the file was imported: {ended}")
+    finally:
+        attempt.close()

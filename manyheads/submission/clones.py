@@ -1,0 +1,216 @@
+"""Read clones of students' repositories, and when their files were last committed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..course import Course
+from . import ENDINGS, Unreadable, read_text
+from .found_files import Found
+from .platform import Contents, Download, HandedIn, Person, unwrapped
+
+# Clones of students' repositories: <assignment>-<username>/, as GitHub Classroom names them, mostly with exercises/ in
+# them.
+#
+# `gh classroom clone student-repos` puts them into <assignment>-submissions/ (github/gh-classroom): then that says
+# what stands before the user's name. Else it is what all the repositories have in common. The assignment's name there
+# need not be one of the course's. GitHub's zip of a repository has its branch behind its name, and so has the folder
+# in it.
+
+FOLDER = "exercises"
+_ALL = "-submissions"
+_BRANCHES = ("-main", "-master")
+
+
+class Clones:
+    """Repositories."""
+
+    name = "clones"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return what stands below exercises/<assignment>/ of each repository, and nothing else of it.
+
+        Of those that Classroom put into one folder, and that have no exercises/, every script and notebook.
+        """
+        ids = {assignment.id for assignment in course.assignments}
+        found: list[tuple[str, Found]] = []
+        repositories: set[tuple[str, ...]] = set()
+        for file in files:
+            at = _exercises_at(file, download, ids)
+            if at is not None:
+                repositories.add(file.path[:at])
+                if file.closed or file.name.lower().endswith(ENDINGS):
+                    name = file.path[min(at - 1, download.parting)] if at else download.name
+                    found.append((_repository(name), file))
+        loose = [(_below_all(file, download), file) for file in files if not _is_of(file, repositories)]
+        for at, file in ((at, file) for at, file in loose if at is not None):
+            repositories.add(file.path[: at + 1])
+            if file.closed or file.name.lower().endswith(ENDINGS):
+                found.append((_repository(file.path[at]), file))
+        prefix = _prefix([repository for repository, _ in found], ids, _names_of_all(download))
+        handed_in = [HandedIn(_person(name, prefix), file, file.name) for name, file in found]
+        return Contents(handed_in, nobodys=[file for file in files if _is_of(file, repositories)])
+
+
+def _exercises_at(file: Found, download: Download, ids: set[str]) -> int | None:
+    """Return where exercises/ stands, directly in a repository, or in the one folder of GitHub's zip of it."""
+    last = min(len(file.path) - 2, download.parting + 3)
+    at = next((i for i in range(last) if file.path[i] == FOLDER and file.path[i + 1] in ids), None)
+    if at is None or at <= download.parting + 1:
+        return at
+    archive = file.path[download.parting]
+    return at if unwrapped(archive) != archive and file.path[at - 1] == unwrapped(archive) else None
+
+
+def _below_all(file: Found, download: Download) -> int | None:
+    """Return where the repository stands that this file is in, if it and the folder around it have the names that Classroom gives."""
+    around = (download.name, *file.path)
+    for at in range(min(len(file.path) - 1, download.parting + 1)):
+        before = around[at].removesuffix(_ALL)
+        if before != around[at] and file.path[at].startswith(f"{before}-"):
+            return at
+    return None
+
+
+def _names_of_all(download: Download) -> list[str]:
+    """Return what may stand before the user's name: what a folder of all repositories says."""
+    shared = download.files[0].path[: download.parting] if download.files else ()
+    return [f"{name.removesuffix(_ALL)}-" for name in (download.name, *shared) if name.endswith(_ALL)]
+
+
+def _repository(name: str) -> str:
+    """Return the repository's name, without an archive's ending and the branch that GitHub puts before that."""
+    plain = unwrapped(name)
+    branch = next((each for each in _BRANCHES if plain != name and plain.endswith(each)), "")
+    return plain.removesuffix(branch)
+
+
+def _is_of(file: Found, repositories: set[tuple[str, ...]]) -> bool:
+    """Return whether the file is in one of these repositories: what the class repository itself holds is nobody's."""
+    return any(file.path[:i] in repositories for i in range(len(file.path)))
+
+
+def _prefix(repositories: Sequence[str], ids: set[str], before: Sequence[str]) -> str:
+    """Return what stands before the user's name: what the folder of all says, an assignment's id, or what all have in common; else nothing."""
+    names = sorted(set(repositories))
+    slugs = [slug for id_ in sorted(ids, key=len, reverse=True) for slug in (f"{id_}-", f"{id_.replace('_', '-')}-")]
+    for slug in (*before, *slugs):
+        if all(name.lower().startswith(slug.lower()) and len(name) > len(slug) for name in names):
+            return slug
+    if len(names) < 2:
+        return ""
+    first, last = names[0], names[-1]  # of sorted names these differ first
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[: first.rfind("-", 0, same) + 1]
+
+
+def _person(repository: str, prefix: str) -> Person:
+    user = repository[len(prefix) :]
+    return Person(folder=user, key=f"repository {user.casefold()}", github=user)
+
+
+# When a clone's files were last committed. A clone may be a student's own: git reads nothing of it but objects.
+#
+# A repository's configuration can name programs for git to start. git works here in an empty repository of ours, and
+# is told to look for objects in the clone. The time is what the student's git wrote: it can be set at will, as
+# docs/decisions.md says.
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_REF = re.compile(r"refs/heads/(?!.*\.\.)[\w./@+-]+")
+SECONDS = 20  # for one clone, however many folders it has: of a thousand with a long history each takes as long
+
+
+@dataclass
+class _Patience:
+    """How many seconds more git may take in one clone."""
+
+    left: float = SECONDS
+
+
+def commit_time(download: Path, path: tuple[str, ...]) -> str:
+    """Return the time, in ISO 8601, of the last commit of this file's folder; "" where no clone in the download says."""
+    folders = [download.joinpath(*path[:i]) for i in range(len(path))]
+    clone = next((each for each in reversed(folders) if (each / ".git").is_dir() and not each.is_symlink()), None)
+    if clone is None or (clone / ".git").is_symlink():
+        return ""
+    return _last_commit(clone, "/".join(path[len(clone.relative_to(download).parts) : -1]) or ".")
+
+
+@cache
+def _last_commit(clone: Path, folder: str) -> str:
+    commit, git, patience = _head(clone / ".git"), shutil.which("git"), _patience(clone)
+    if not commit or git is None or patience.left <= 0:
+        return ""
+    started = time.monotonic()
+    with _empty_repository(git, clone / ".git") as environment:
+        command = [git, "log", "-1", "--format=%cI", "--end-of-options", commit, "--", folder]
+        found = _run(command, environment, patience.left)
+    patience.left -= time.monotonic() - started
+    return found
+
+
+@cache
+def _patience(clone: Path) -> _Patience:
+    return _Patience()
+
+
+@contextmanager
+def _empty_repository(git: str, theirs: Path) -> Iterator[dict[str, str]]:
+    with TemporaryDirectory() as own:
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": own,
+            "GIT_DIR": own,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+        }
+        _run([git, "init", "--quiet", "--bare", "--template="], environment)
+        shallow = theirs / "shallow"  # of a clone without its whole history: where that ends
+        more = {"GIT_SHALLOW_FILE": str(shallow.resolve())} if shallow.is_file() else {}
+        yield {**environment, **more, "GIT_OBJECT_DIRECTORY": str((theirs / "objects").resolve())}
+
+
+def _run(command: list[str], environment: dict[str, str], seconds: float = SECONDS) -> str:
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _head(git: Path) -> str:
+    """Return the commit that is checked out; "" where that cannot be read."""
+    said = _line(git / "HEAD")
+    name = said.removeprefix("ref: ")
+    if name == said:
+        return said if _COMMIT.fullmatch(said) else ""
+    if not _REF.fullmatch(name):
+        return ""
+    own = _line(git / name)
+    if _COMMIT.fullmatch(own):
+        return own
+    packed = (line.split(" ") for line in _text(git / "packed-refs").splitlines())
+    return next((line[0] for line in packed if line[1:] == [name] and _COMMIT.fullmatch(line[0])), "")
+
+
+def _line(path: Path) -> str:
+    return _text(path).strip()
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, 1024)
+    except Unreadable:
+        return ""

@@ -1,0 +1,252 @@
+"""From downloads to submitted/<student>/<assignment>/NN_name.py."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from ..course import Assignment, Course
+from ..errors import CourseFault
+from . import ENDINGS, shown
+from .clones import Clones, commit_time
+from .downloads_by_folder import Ilias, Moodle, OpenOlat, Sakai, Schoology, Teams
+from .downloads_by_name import Blackboard, Brightspace, Canvas, Google
+from .folders import Folders as StudentFolders
+from .folders import is_of_one
+from .found_files import Found, Limits, Refused, own_name
+from .gradescope import Gradescope
+from .identify import Folders, NoFolder
+from .lay_out import Candidate, Laid, Origin, digest_of, lay_out, read_memory
+from .not_readable import Unread
+from .notebook import without_outputs
+from .platform import Contents, Download, HandedIn, Platform, unwrapped
+from .read import largest
+from .read_download import Reader
+from .rivals import paths_of, tell_apart, thrown_together
+from .roster import Roster
+from .which_exercise import Exercises, NotAsked, NotPlaced, Reading, place_of
+from .zips import WESTERN
+
+# Folders take what no other knows.
+PLATFORMS: tuple[Platform, ...] = (
+    *(Gradescope(), Moodle(), Canvas(), Brightspace(), Blackboard(), Teams(), Google()),
+    *(Sakai(), OpenOlat(), Schoology(), Clones(), Ilias()),
+    StudentFolders(),
+)
+
+
+_LOOK_WRONG = "where they look wrong, unpack it by hand, then course collect that folder"
+
+
+@dataclass
+class Collected:
+    """What became of everything. not_taken, said: sentences, each with what to do next."""
+
+    laid: list[Laid] = field(default_factory=list)
+    not_taken: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    platforms: dict[str, list[str]] = field(default_factory=dict)  # by download
+
+
+def collect(
+    course: Course,
+    downloads: Sequence[Path],
+    out: Path,
+    roster: Roster | None = None,
+    limits: Limits | None = None,
+    only: Assignment | None = None,
+) -> Collected:
+    """Lay out the downloads. only: of which assignment files are taken. Run again it changes nothing. Raises CourseFault; nothing is written before all is read."""
+    _refuse_out(out, downloads)
+    memory, done = read_memory(out), Collected()
+    reader, folders = Reader(limits or Limits()), Folders(roster, dict(memory.folders))
+    exercises, left_out = Exercises(course, only), 0
+    unread = Unread(exercises, out)
+    readings: dict[str, Reading] = defaultdict(Reading)
+    candidates: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    for download, read in _read_all(downloads, course, folders, reader, done):
+        found: list[Candidate] = []
+        closed: list[tuple[str, HandedIn]] = []
+        for platform, contents in _read_as(read, course).items():
+            done.platforms.setdefault(download.name, []).append(platform.name)
+            _tell(done, download, contents.others)
+            _tell(done, download, contents.closed_of_nobody)
+            done.said += _returned(download, contents.feedback)
+            closed += _closed(contents.handed_in, platform.name, download, folders, done)
+            for each in (each for each in contents.handed_in if not each.file.closed):
+                try:
+                    reading = readings[f"{platform.name} {each.person.key}"]
+                    candidate = _candidate(each, platform.name, download, folders, exercises, reading)
+                except NotAsked:
+                    left_out += 1
+                except (NotPlaced, NoFolder) as error:
+                    _tell(done, download, [Refused(each.file.path, str(error))])
+                else:
+                    found.append(candidate)
+                    _tell_size(done, download, each, candidate, largest(candidate.ending, course.limits.source_kib))
+        for candidate in _told_apart(done, found):
+            candidates[candidate.student, candidate.stem].append(candidate)
+        left_out += unread.add(closed, shown(download.name), {each.assignment for each in found}, memory)
+    students = sorted({student for student, _ in (*candidates, *unread.names)})
+    _require_known(students, roster, folders)
+    try:
+        for key in sorted(candidates):
+            told = tell_apart(candidates[key], out, memory, readings[key[0]])
+            done.laid += told.laid + (lay_out(told.clear, out, memory) if told.clear else [])
+            done.not_taken += told.said
+        unread.record(memory, {(key[0], found[0].assignment.id) for key, found in candidates.items()})
+    finally:
+        memory.folders = folders.taken
+        if students:
+            memory.write(out)
+    done.not_taken += unread.not_taken
+    done.said += unread.said
+    done.said += [f"{shown(student)}: {sentence}" for student, sentence in sorted(folders.said.items())]
+    done.said += [f"of other assignments, and left out: {left_out}"] * bool(left_out)
+    return done
+
+
+def _closed(
+    handed_in: Iterable[HandedIn], platform: str, download: Path, folders: Folders, done: Collected
+) -> Iterator[tuple[str, HandedIn]]:
+    """Yield what cannot be read, with the folder of the student who handed it in."""
+    for each in handed_in:
+        if each.file.closed:
+            try:
+                yield folders.of(platform, each.person), each
+            except NoFolder as error:
+                _tell(done, download, [Refused(each.file.path, str(error))])
+
+
+def _require_known(students: Sequence[str], roster: Roster | None, folders: Folders) -> None:
+    """Raise CourseFault where there are students and the roster knows none of them."""
+    if roster is not None and students and not folders.found:
+        said = "Next: give --roster a file that has their ids, e-mails or names"
+        raise CourseFault(f"{roster.knows_nobody(students)}. Nothing is laid out. {said}")
+
+
+def _read_all(
+    downloads: Sequence[Path], course: Course, folders: Folders, reader: Reader, done: Collected
+) -> list[tuple[Path, Download]]:
+    """Read all downloads before any is understood: an archive may be one of several students'. Raises CourseFault."""
+    read = []
+    for download in downloads:
+        files = tuple(reader.read(download))
+        if [each.path for each in files if each.closed] == [(download.name,)] and not _is_known(folders, download):
+            reader.refused += [Refused(each.path, each.closed) for each in files]  # it may be of a whole class
+            files = ()
+        read.append((download, Download(download.resolve().name, files, is_known=folders.is_known)))
+        _tell(done, download, reader.refused)
+        reader.refused.clear()
+        done.said += _pages(download, reader)
+    if sum(is_of_one(each, course) for _, each in read) < 2:
+        return read
+    return [(path, replace(each, is_of_one=is_of_one(each, course))) for path, each in read]
+
+
+def _is_known(folders: Folders, download: Path) -> bool:
+    return folders.is_known(unwrapped(download.name))
+
+
+def _read_as(download: Download, course: Course) -> dict[Platform, Contents]:
+    """Return what each platform makes of the download; each sees what those before it left."""
+    found, left = {}, list(download.files)
+    for platform in PLATFORMS:
+        contents = platform.read(left, download, course) if left else Contents()
+        if paths := contents.paths:
+            found[platform] = contents
+            left = [file for file in left if file.path not in paths]
+    return found
+
+
+def _candidate(
+    each: HandedIn, platform: str, download: Path, folders: Folders, exercises: Exercises, reading: Reading
+) -> Candidate:
+    """Return the file as it may be laid out. Raises NotPlaced, NoFolder."""
+    name = own_name(each.name)
+    ending = PurePath(name).suffix.lower()
+    content = each.file.content
+    if ending not in ENDINGS or content is None:
+        raise NotPlaced("is no script and no notebook. Next: ask for it as .py or .ipynb, if it was to be graded")
+    if len(content) > largest(name, exercises.course.limits.source_kib) * 1024 and ending == ".ipynb":
+        content = without_outputs(content)
+    assignment, stem = place_of(exercises.of(name, content, reading))
+    origin = Origin(
+        platform=platform,
+        order=each.order,
+        modified=each.file.modified,
+        digest=digest_of(content),
+        download=shown(download.name),
+        path="/".join(map(shown, each.file.path)),
+        handed_in=each.time or (commit_time(download, each.file.path) if platform == Clones.name else ""),
+        late=each.late,
+        named=each.named,
+    )
+    named, plain = exercises.named(name) is not None, exercises.is_plain(name)
+    in_place = plain and each.file.path[-3:-1] == assignment.exercises_folder.relative_to(assignment.root).parts
+    student = folders.of(platform, each.person)
+    person = each.person.key if each.named else ""
+    archive = shown(str(download)) if each.archive == download.name else shown(each.archive)
+    return Candidate(
+        student, assignment, stem, ending, content, origin, each.late, named, plain, in_place, person, archive
+    )
+
+
+def _told_apart(done: Collected, found: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Return those of a download that are surely of the students they seem to be; a sentence for the others."""
+    if len({each.student for each in found}) != 1 or any(each.origin.platform != StudentFolders.name for each in found):
+        return found
+    mixed = thrown_together(found)
+    said = "are of the same exercise, and may be of several students"
+    for group in mixed.values():
+        where = group[0].origin.download
+        done.not_taken.append(f"{where}: {paths_of(group)} {said}. Next: give each student a folder, there")
+    left_out = [each for group in mixed.values() for each in group]
+    return [each for each in found if each not in left_out]
+
+
+def _pages(download: Path, reader: Reader) -> list[str]:
+    """Return which code pages names were taken for, other than those that read most of Europe's and America's."""
+    found = [f"{page} (archives: {count})" for page, count in sorted(reader.pages.items()) if page not in WESTERN]
+    reader.pages.clear()
+    said = f"names in it do not say how they are written, and are read as {', '.join(found)}"
+    return [f"{shown(download.name)}: {said}. Next: {_LOOK_WRONG}"] * bool(found)
+
+
+def _returned(download: Path, feedback: Sequence[Found]) -> list[str]:
+    """Return what of a download went back to students, and is left out: each script and notebook, and how many files more."""
+    attempts = [file for file in feedback if file.content is not None]
+    said = "went back to the student as feedback, and is left out"
+    each = [f"{shown(download.name)}: {'/'.join(map(shown, file.path))} {said}" for file in attempts]
+    more = len(feedback) - len(attempts)
+    return each + [f"{shown(download.name)}: other files that went back to students, and are left out: {more}"] * bool(
+        more
+    )
+
+
+def _tell_size(done: Collected, download: Path, each: HandedIn, candidate: Candidate, most: int) -> None:
+    """Say where outputs were left out, and what is too large to be graded. most: KiB."""
+    path, before = "/".join(map(shown, each.file.path)), len(each.file.content or b"")
+    if len(candidate.content) > most * 1024:
+        reason = f"is laid out and will earn nothing: it has {before // 1024:,} KiB, and at most {most:,} are read"
+        _tell(done, download, [Refused(each.file.path, f"{reason}. Next: ask for a smaller file")])
+    elif len(candidate.content) < before:
+        said = f"{path} has {before // 1024:,} KiB, and at most {most:,} are read: its outputs are left out"
+        done.said.append(f"{shown(download.name)}: {said}")
+
+
+def _tell(done: Collected, download: Path, refused: Iterable[Refused]) -> None:
+    where = shown(download.name)
+    done.not_taken += [f"{where}: {'/'.join(map(shown, each.path))} {each.reason}" for each in refused]
+
+
+def _refuse_out(out: Path, downloads: Sequence[Path]) -> None:
+    """Raise CourseFault where the folder to fill is no folder, or is read at the same time."""
+    if out.is_symlink() or (out.exists() and not out.is_dir()):
+        raise CourseFault(f"{out} is no folder. Next: give --out another name")
+    target = out.resolve()
+    for download in downloads:
+        if target == download.resolve() or target.is_relative_to(download.resolve()):
+            raise CourseFault(f"{out} is in {download}, which is read. Next: give --out a folder elsewhere")

@@ -1,0 +1,282 @@
+"""Downloads in which a folder says whose the files are: Moodle, ILIAS, OpenOLAT, Sakai, Schoology, Teams."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..course import Course
+from .found_files import Found, Refused
+from .platform import Contents, Download, HandedIn, Person, unwrapped
+
+# Moodle: "Download all submissions" gives a zip of folders, such as "Ada Lovelace_123456_assignsubmission_file_/".
+#
+# Without "Download submissions in folders" the same stands before each file's own name (moodle,
+# mod/assign/classes/downloader.php). The number is the participant's in this one assignment; a group has its name and
+# number, blind marking "Participant".
+
+_PART = re.compile(
+    r"(?P<name>[^_]+)(?:_(?P<number>\d{1,18}))?_assign(?P<kind>submission|feedback)_(?P<plugin>[a-z]+)(?:_(?P<file>.*))?",
+    re.DOTALL,
+)
+
+
+class Moodle:
+    """Moodle."""
+
+    name = "Moodle"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by their folders' names, or their own."""
+        contents = Contents()
+        for file in files:
+            match = next(filter(None, map(_PART.fullmatch, download.trusted(file))), None)
+            if match is not None and match["kind"] == "feedback":
+                contents.feedback.append(file)
+            elif match is not None and match["plugin"] == "onlinetext":
+                said = "is text typed into Moodle, and no file. Next: ask for the file"
+                contents.others.append(Refused(file.path, said))
+            elif match is not None:
+                contents.handed_in.append(_moodle_handed_in(file, match))
+        return contents
+
+
+def _moodle_handed_in(file: Found, match: re.Match[str]) -> HandedIn:
+    name, number = match["name"], match["number"]
+    folder = f"{name}_{number}" if number else name
+    own = (match["file"] or file.name) if match.string == file.name else file.name
+    named = match.string[: match.start("file")] if match["file"] else match.string  # without the file's own name
+    return HandedIn(Person(folder=folder, key=f"participant {folder}", name=name), file, own, named=named)
+
+
+# ILIAS: "HW1/Submissions/Lovelace_Ada_alovelace_123/04_reshape_dance (2).py", beside a table, "HW1/HW1.xlsx".
+#
+# Where a student uploads a name again, ILIAS keeps both, and counts from 2; before a late file's name it puts words.
+
+_ILIAS_WHO = re.compile(r"(?P<name>.+_.+)_(?P<login>[^_]+)_\d{1,18}", re.DOTALL)
+_LATE = re.compile(
+    r"(?:Late Submission|Verspaetete Abgabe|Versp.tete Abgabe) - (?P<file>.+)", re.DOTALL | re.IGNORECASE
+)
+_AGAIN = re.compile(r".* \((?P<number>\d{1,4})\)(?:\.[^.]*)?", re.DOTALL)
+_TABLES = (".xlsx", ".xls", ".csv")
+
+
+class Ilias:
+    """ILIAS. Teams are folders of their own, and are read as folders."""
+
+    name = "ILIAS"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by their students' folders: where the paths part ways, for names like these are not ILIAS' alone."""
+        contents = Contents()
+        # The table lies beside the folder of all submissions, and says nothing of where students part ways.
+        at = Download(download.name, tuple(f for f in download.files if not f.name.endswith(_TABLES))).parting
+        for file in files:
+            if len(file.path) > at + 1 and (match := _ILIAS_WHO.fullmatch(file.path[at])):
+                contents.handed_in.append(_ilias_handed_in(file, file.path[at], match))
+        if contents.handed_in:
+            contents.nobodys = [file for file in files if len(file.path) <= at + 1 and file.name.endswith(_TABLES)]
+        return contents
+
+
+def _ilias_handed_in(file: Found, folder: str, match: re.Match[str]) -> HandedIn:
+    late = _LATE.fullmatch(file.name)
+    again = _AGAIN.fullmatch(file.name)
+    name = match["name"].replace("_", " ")
+    person = Person(folder=folder, key=f"user {folder}", name=name, login=match["login"])
+    own = late["file"] if late else file.name
+    return HandedIn(person, file, own, order=float(again["number"]) if again else 0.0, late=bool(late))
+
+
+# OpenOLAT: a folder for each student, and in it one for each step: 1_task, 2_submissions, 3_corrections,
+# 4_revisions_1, …
+#
+# Older ones give two folders for each student: "ada_drop" is what was handed in, "ada_return" what went back.
+
+_STEP = re.compile(r"(?P<number>\d{1,3})_(?P<step>task|submissions|corrections|revisions|solutions?)(?:_.*)?")
+_HANDED_IN = ("submissions", "revisions")
+_BOX = re.compile(r"(?P<who>.+)_(?P<box>drop|return)(?:box)?", re.DOTALL)
+
+
+class OpenOlat:
+    """OpenOLAT."""
+
+    name = "OpenOLAT"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by the folders of their steps, or by their boxes; none where nothing was handed in by such a name."""
+        for read in (_by_step, _by_box):
+            contents = Contents()
+            for file in files:
+                read(file, download, contents)
+            if contents.handed_in:
+                return contents
+        return Contents()
+
+
+def _by_step(file: Found, download: Download, contents: Contents) -> None:
+    for at in range(min(len(file.path) - 1, download.parting + 2)):
+        if match := _STEP.fullmatch(file.path[at]):
+            if match["step"] in _HANDED_IN:
+                who = file.path[at - 1] if at else download.name
+                contents.handed_in.append(
+                    HandedIn(_openolat_person(who), file, file.name, order=float(match["number"]))
+                )
+            elif match["step"] == "corrections":
+                contents.feedback.append(file)
+            else:
+                contents.nobodys.append(file)
+            return
+
+
+def _by_box(file: Found, download: Download, contents: Contents) -> None:
+    """Where students' folders part ways the box's name says whose it is; below, the folder above it does."""
+    for at in range(min(len(file.path) - 1, download.parting + 2)):
+        if match := _BOX.fullmatch(file.path[at]):
+            who = match["who"] if at <= download.parting else file.path[at - 1]
+            if match["box"] == "drop":
+                contents.handed_in.append(HandedIn(_openolat_person(who), file, file.name))
+            else:
+                contents.feedback.append(file)
+            return
+
+
+def _openolat_person(who: str) -> Person:
+    return Person(folder=who, key=f"user {who}", name=who.replace("_", " "))
+
+
+# Sakai: "Download All" gives "HW 1/Lovelace, Ada(al1)/Submission attachment(s)/04_reshape_dance.py"; flat, with "_"
+# between the last three.
+#
+# Beside the attachments stand what the student typed, and what went back: a comment, a text, "Feedback
+# Attachment(s)/".
+
+ATTACHMENTS, FEEDBACK_ATTACHMENTS = "submission attachment(s)", "feedback attachment(s)"
+_FLAT = re.compile(rf"(?P<who>.+\([^()]+\))_{re.escape(ATTACHMENTS)}_(?P<file>.+)", re.DOTALL | re.IGNORECASE)
+_SAKAI_WHO = re.compile(r"(?P<name>.+?) ?\((?P<id>[^()]+)\)", re.DOTALL)
+_TEXT = "_submissiontext.html"
+_OWN = ("comments.txt", "feedbacktext.html", "grades.csv", "grades.xls", "grades.xlsx", "timestamp.txt")
+
+
+class Sakai:
+    """Sakai."""
+
+    name = "Sakai"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by the folder above their attachments' folder, or by their own names."""
+        contents, typed = Contents(), list[tuple[str, Found]]()
+        for file in files:
+            if flat := _FLAT.fullmatch(download.trusted(file)[-1]):
+                own = flat["file"] if flat.string == file.name else file.name
+                contents.handed_in.append(HandedIn(_sakai_person(flat["who"]), file, own))
+            elif at := download.below_trusted(file, (ATTACHMENTS, FEEDBACK_ATTACHMENTS)):
+                if file.path[at].casefold() == ATTACHMENTS:
+                    contents.handed_in.append(HandedIn(_sakai_person(file.path[at - 1]), file, file.name))
+                else:
+                    contents.feedback.append(file)
+        if not contents.handed_in and not contents.feedback:
+            return contents
+        for file in files:
+            if file.name.casefold().endswith(_TEXT):
+                typed.append((file.path[-2] if len(file.path) > 1 else "", file))
+            elif file.name.casefold() in _OWN and len(file.path) - 2 <= download.parting:
+                contents.nobodys.append(file)
+        have_handed_in = {each.person.key for each in contents.handed_in}
+        contents.nobodys += [file for who, file in typed if _sakai_person(who).key in have_handed_in]
+        said = "is text typed into Sakai, and no file. Next: ask for the file"
+        contents.others = [
+            Refused(file.path, said) for who, file in typed if _sakai_person(who).key not in have_handed_in
+        ]
+        return contents
+
+
+def _sakai_person(who: str) -> Person:
+    match = _SAKAI_WHO.fullmatch(who)
+    folder, name = (match["id"], match["name"]) if match else (who, who)
+    return Person(folder=folder, key=f"user {folder}", name=name, email=folder if "@" in folder else "")
+
+
+# Schoology: "HW1/Lovelace, Ada - s100/Revision 2 - Late/04_reshape_dance.py". Each time that somebody hands in is a
+# revision.
+
+_REVISION = re.compile(r"Revision (?P<number>\d{1,9})(?: ?- ?(?P<status>.*))?", re.IGNORECASE | re.DOTALL)
+_SCHOOLOGY_WHO = re.compile(r"(?P<name>.*\S) - (?P<id>\S+)", re.DOTALL)  # a school that gives no ids has the name alone
+
+
+class Schoology:
+    """Schoology."""
+
+    name = "Schoology"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by the folder above their revision's."""
+        contents = Contents()
+        for file in files:
+            for at in range(1, min(len(file.path) - 1, download.parting + 2)):
+                if match := _REVISION.fullmatch(file.path[at]):
+                    late = (match["status"] or "").strip().casefold() == "late"
+                    person, order = _schoology_person(file.path[at - 1]), float(match["number"])
+                    contents.handed_in.append(HandedIn(person, file, file.name, order, late))
+                    break
+        return contents
+
+
+def _schoology_person(folder: str) -> Person:
+    match = _SCHOOLOGY_WHO.fullmatch(folder)
+    folder, name = (match["id"], match["name"]) if match else (folder, folder)
+    return Person(folder=folder, key=f"user {folder}", name=name, sis_id=folder if match else "")
+
+
+# Microsoft Teams: an assignment's files lie in "Submitted files/Ada Lovelace/HW1/Version 2/", beside "Working files/".
+#
+# Both are folders of the library that Teams makes for a class. Working files are drafts: a student who handed in has
+# both.
+
+SUBMITTED, DRAFTS = "Submitted files", "Working files"
+_BESIDE = f"stands beside {SUBMITTED}, and was not handed in. Next: move it there, if it is to be graded"
+_VERSION = re.compile(r"Version (\d{1,9})")
+
+
+class Teams:
+    """Microsoft Teams."""
+
+    name = "Teams"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by the folder that stands in one of these two."""
+        contents, drafts = Contents(), list[tuple[str, Found]]()
+        parents = _parents_of_submitted(files, download)
+        for file in files:
+            above = download.trusted(file)[: len(file.path) - 1]
+            place = next((i for i, folder in enumerate(above) if folder in (SUBMITTED, DRAFTS)), None)
+            if place is None:
+                if any(file.path[: len(parent)] == parent for parent in parents):
+                    contents.others.append(Refused(file.path, _BESIDE))
+                continue
+            if len(file.path) < place + 3:
+                continue
+            student = unwrapped(file.path[place + 1])
+            if file.path[place] == DRAFTS:
+                drafts.append((student, file))
+            else:
+                versions = [int(match[1]) for match in map(_VERSION.fullmatch, file.path[place + 2 : -1]) if match]
+                person = Person(folder=student, key=f"user {student}", name=student)
+                contents.handed_in.append(HandedIn(person, file, file.name, order=float(max(versions, default=0))))
+        have_handed_in = {each.person.name for each in contents.handed_in}
+        contents.nobodys = [file for student, file in drafts if student in have_handed_in]
+        reason = (
+            f"is a draft of somebody who has handed in nothing. Next: move it to {SUBMITTED}, if it is to be graded"
+        )
+        contents.others += [Refused(file.path, reason) for student, file in drafts if student not in have_handed_in]
+        return contents
+
+
+def _parents_of_submitted(files: Sequence[Found], download: Download) -> set[tuple[str, ...]]:
+    """Return the folders that hold a folder of submitted files: whatever else is in them is Teams' or the teacher's."""
+    found = set()
+    for file in files:
+        above = download.trusted(file)[: len(file.path) - 1]
+        if SUBMITTED in above:
+            found.add(file.path[: above.index(SUBMITTED)])
+    return found

@@ -1,0 +1,182 @@
+"""Downloads in which a file's own name says whose it is: Canvas, Blackboard, Brightspace, Google Classroom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from ..course import Course
+from .found_files import Found, Refused, own_name
+from .platform import Contents, Download, HandedIn, Person, unwrapped
+
+# Canvas: "Download Submissions" gives one zip of flat names, such as
+# lovelaceada_LATE_12345_678901_04_reshape_dance-2.py.
+#
+# The name, whether it was late, the user's id, the attachment's id, and the file's own name. Canvas takes digits
+# between underscores out of names, so that the first two numbers are the ids (canvas-lms, lib/content_zipper.rb).
+
+_ANONYMOUS = r"(?P<anonymous_late>LATE_)?anon_(?P<anonymous>(?=\d{0,4}[A-Za-z])[A-Za-z0-9]{5})"
+_NAMED = r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d{1,18})"
+_FILE = re.compile(rf"(?:{_ANONYMOUS}|{_NAMED})_(?P<attachment>\d{{1,18}})_(?P<file>.+)")
+_TEXT = re.compile(rf"(?:{_ANONYMOUS}|{_NAMED})_(?P<kind>text|link)\.html")
+_SAID = {"text": "text typed into Canvas", "link": "a link handed in to Canvas"}
+
+
+class Canvas:
+    """Canvas."""
+
+    name = "Canvas"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by their names, or by the name of the archive that they are in."""
+        contents = Contents()
+        for file in files:
+            match = next(filter(None, map(_FILE.fullmatch, download.trusted(file))), None)
+            if match is not None:
+                contents.handed_in.append(_canvas_handed_in(file, match))
+            elif text := _TEXT.fullmatch(download.trusted(file)[-1]):
+                said = f"is {_SAID[text['kind']]}, and no file. Next: ask for the file"
+                contents.others.append(Refused(file.path, said))
+        return contents
+
+
+def _canvas_handed_in(file: Found, match: re.Match[str]) -> HandedIn:
+    own = match["file"] if match.string == file.name else file.name  # else the archive has that name, and this is in it
+    late = bool(match["late"] or match["anonymous_late"])
+    if anonymous := match["anonymous"]:
+        person = Person(folder=f"anon_{anonymous}", key=f"anonymous {anonymous}")
+    else:
+        user, name = match["user"], match["name"]
+        person = Person(folder=f"{name}_{user}", key=f"user {user}", name=name, canvas_id=user)
+    return HandedIn(person, file, own, float(match["attachment"]), late, named=match.string)
+
+
+# Blackboard: names such as HW1_ada_attempt_2026-11-20-10-11-12_04_reshape_dance.py, of files or of folders.
+#
+# What comes before the user's name is the assignment's: it is what all the names of a download have in common, up to
+# the last underscore. Of a single name nobody can tell the two apart, and it stays whole. Beside each attempt's files
+# stands a note on it, the same name with ".txt".
+
+_BLACKBOARD_PART = re.compile(
+    r"(?P<who>.+?)_attempt_(?P<time>\d{4}(?:-\d{2}){5})(?:_(?P<file>.+)|(?P<note>\.txt))?", re.DOTALL
+)
+
+
+class Blackboard:
+    """Blackboard."""
+
+    name = "Blackboard"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by their own names, or by those of their folders."""
+        parts = ((file, map(_BLACKBOARD_PART.fullmatch, map(unwrapped, download.trusted(file)))) for file in files)
+        found = [(file, match) for file, matches in parts if (match := next(filter(None, matches), None))]
+        prefix = _prefix({match["who"] for _, match in found})
+        handed_in = [_blackboard_handed_in(file, match, prefix) for file, match in found if not match["note"]]
+        have_handed_in = {each.person.key for each in handed_in}
+        notes = [
+            (file, _blackboard_handed_in(file, match, prefix).person.key) for file, match in found if match["note"]
+        ]
+        said = "is Blackboard's note on an attempt without a file. Next: read it, and ask for the file"
+        return Contents(
+            handed_in,
+            others=[Refused(file.path, said) for file, key in notes if key not in have_handed_in],
+            nobodys=[file for file, key in notes if key in have_handed_in],
+        )
+
+
+def _prefix(names: set[str]) -> str:
+    if len(names) < 2:
+        return ""
+    first, last = min(names), max(names)  # of sorted names these differ first
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    return first[: first.rfind("_", 0, same) + 1]
+
+
+def _blackboard_handed_in(file: Found, match: re.Match[str], prefix: str) -> HandedIn:
+    user = match["who"].removeprefix(prefix)
+    own = match["file"] if match["file"] and match.string == file.name else file.name
+    person = Person(folder=user, key=f"user {user}", name=user)
+    return HandedIn(person, file, own, order=float(match["time"].replace("-", "")))
+
+
+# Brightspace: "12345-678 - Ada Lovelace - Nov 20, 2026 1102 AM - 04_reshape_dance.py", of files or of folders.
+#
+# The numbers are kept whole: what they count is not documented, and two students of one name stay two.
+
+_TIME = r"(?:\d{1,2}\.? \w+|\w+ \d{1,2}),? \d{4} \d{1,2}:?\d{2}(?: ?[AaPp]\.?[Mm]\.?)?"
+_BRIGHTSPACE_PART = re.compile(
+    rf"(?P<number>\d{{1,18}}-\d{{1,18}}) ?- (?P<name>.+?) ?- (?P<time>{_TIME})(?: ?- (?P<file>.+))?", re.DOTALL
+)
+_LIST = "index.html"  # Brightspace's own, of what was handed in
+_FORMS = ("%b %d %Y %I%M %p", "%B %d %Y %I%M %p", "%d %B %Y %I%M %p", "%d %b %Y %I%M %p", "%d %B %Y %H%M")
+
+
+class Brightspace:
+    """Brightspace."""
+
+    name = "Brightspace"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by their own names, or by those of their folders."""
+        contents = Contents()
+        for file in files:
+            match = next(filter(None, map(_BRIGHTSPACE_PART.fullmatch, map(unwrapped, download.trusted(file)))), None)
+            if match is not None:
+                contents.handed_in.append(_brightspace_handed_in(file, match))
+        if contents.handed_in:
+            contents.nobodys = [file for file in files if file.name == _LIST and len(file.path) - 1 <= download.parting]
+        return contents
+
+
+def _brightspace_handed_in(file: Found, match: re.Match[str]) -> HandedIn:
+    folder = f"{match['name']}_{match['number']}"
+    own = match["file"] if match["file"] and match.string == file.name else file.name
+    person = Person(folder=folder, key=f"user {folder}", name=match["name"])
+    return HandedIn(person, file, own, order=_seconds(match["time"]))
+
+
+def _seconds(time: str) -> float:
+    """For the order alone; 0 where the platform writes months in another language."""
+    text = re.sub(r"[,.:]", "", time)
+    if re.search(r" \d{3}(?: |$)", text):  # 902 PM
+        text = re.sub(r" (\d{3})(?= |$)", r" 0\1", text)
+    for form in _FORMS:
+        with suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
+    return 0.0
+
+
+# Google Classroom: a copy for each student has the student's name before its own, "Ada Lovelace -
+# 04_reshape_dance.ipynb".
+#
+# All copies lie in one folder of the teacher's drive. Only where they are of several students does a name say whose a
+# file is.
+
+_NAME = re.compile(r"(?P<who>[^/]+?) - (?P<file>.+\.(?:py|ipynb))", re.DOTALL | re.IGNORECASE)
+
+
+class Google:
+    """Google Classroom."""
+
+    name = "Google Classroom"
+
+    def read(self, files: Sequence[Found], download: Download, course: Course) -> Contents:
+        """Return the files by what stands before an exercise's name."""
+        parts = ((file, _NAME.fullmatch(own_name(file.name))) for file in files if download.trusted(file) == file.path)
+        known = [name for exercise in course.exercises for name in (exercise.id, exercise.stem)]
+        found = [(file, match) for file, match in parts if match and _names_one(match, known)]
+        if len({match["who"] for _, match in found}) < 2:
+            return Contents()
+        return Contents([HandedIn(_person(match["who"]), file, match["file"]) for file, match in found])
+
+
+def _names_one(match: re.Match[str], known: Sequence[str]) -> bool:
+    """Return whether an exercise's name stands after the student's, and none before."""
+    return any(name in match["file"] for name in known) and not any(name in match["who"] for name in known)
+
+
+def _person(who: str) -> Person:
+    return Person(folder=who, key=f"user {who}", name=who)

@@ -1,0 +1,108 @@
+"""When submissions were handed in: from a CSV file, nbgrader's timestamp.txt, or what `course collect` remembers.
+
+A file's own time is never taken: copying, unpacking and mending change it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..course import Course
+from ..course.dates import moment
+from ..course.named import UnknownAssignment, assignment_named
+from ..errors import CourseFault
+from ..result import HandedIn
+from . import Submission, Unreadable, read_text
+from .lay_out import Memory, read_memory
+
+TIMESTAMP = "timestamp.txt"
+LARGEST = 8 * 1024 * 1024  # bytes of a CSV file
+_FORM = "Its first line names its columns: student, handed_in, and assignment where there are several"
+
+Times = Mapping[tuple[str, str], HandedIn]  # by the student's folder and the assignment; "" for any
+
+
+def handed_in(
+    course: Course, submitted: Path, submissions: Sequence[Submission], times: Times | None = None
+) -> dict[Submission, HandedIn]:
+    """Return when each was handed in; who is not in it, nobody knows of. times: in place of course.yaml's. Raises CourseFault."""
+    memory, found, listed = read_memory(submitted), {}, times or {}
+    if times is None and (path := course.beside(course.file.times)):
+        listed = read_times(course, path)
+    zone = course.file.time_zone or "UTC"
+    for each in submissions:
+        key, student = each.assignment.id, each.folder.parent.name
+        time = (
+            listed.get((student, key)) or listed.get((student, "")) or _stamped(each, zone) or _remembered(each, memory)
+        )
+        if time is not None:
+            found[each] = time
+    return found
+
+
+def read_times(course: Course, path: Path) -> Times:
+    """Return the CSV file. Raises CourseFault, which names the line."""
+    again = f"Next: mend {path}, then the same command again"
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST).decode("utf-8-sig")
+    except OSError as error:
+        raise CourseFault(f"{path} cannot be read ({error.strerror}). Next: give --times another file") from None
+    except UnicodeDecodeError:
+        raise CourseFault(f"{path} is not UTF-8. Next: save it as CSV in UTF-8") from None
+    try:
+        return dict(_rows(course, text, path, again))
+    except csv.Error as error:
+        raise CourseFault(f"{path} is not CSV ({error}). {again}") from None
+
+
+def _rows(course: Course, text: str, path: Path, again: str) -> Iterator[tuple[tuple[str, str], HandedIn]]:
+    first = text.partition("\n")[0]
+    rows = csv.DictReader(io.StringIO(text), delimiter=";" if first.count(";") > first.count(",") else ",")
+    rows.fieldnames = [name.strip().casefold().replace(" ", "_") for name in rows.fieldnames or ()]
+    if not {"student", "handed_in"} <= set(rows.fieldnames):
+        raise CourseFault(f"{path} has no columns `student` and `handed_in`. {_FORM}. {again}")
+    for row in rows:
+        student, time, assignment = ((row.get(name) or "").strip() for name in ("student", "handed_in", "assignment"))
+        where = f"{path}:{rows.line_num}"
+        if assignment or student:
+            try:
+                named = assignment_named(course, assignment).id
+            except UnknownAssignment as error:
+                form = "" if assignment else f" {_FORM}."
+                raise CourseFault(f"{where}: {error}{form} {again}") from None
+            assignment = named if assignment else ""
+        try:
+            when = moment(time, course.file.time_zone or "") if time else None
+        except ValueError as error:
+            raise CourseFault(f"{where}: {error}. {again}") from None
+        if when is not None:
+            yield (student, assignment), HandedIn(source=path.name, time=when)
+
+
+def _stamped(submission: Submission, zone: str) -> HandedIn | None:
+    """Read nbgrader's own file, which means UTC without a zone. None where it is missing or says no time."""
+    path = submission.folder / TIMESTAMP
+    if not os.path.isfile(path) or path.is_symlink():  # False in a folder that may not be entered
+        return None
+    try:
+        return HandedIn(source=TIMESTAMP, time=moment(read_text(path, 1).strip(), "UTC"))
+    except (Unreadable, ValueError, OverflowError):
+        return None
+
+
+def _remembered(submission: Submission, memory: Memory) -> HandedIn | None:
+    """Return the latest time of the files that were collected; None where of one no time is known, and nothing says late."""
+    start = f"{submission.folder.parent.name}/{submission.assignment.id}/"
+    origins = [origin for path, origin in memory.files.items() if path.startswith(start)]
+    late = next((origin for origin in origins if origin.late), None)
+    times = [origin.handed_in for origin in origins]
+    if origins and all(times):
+        when = max(datetime.fromisoformat(time).astimezone(UTC) for time in times)
+        return HandedIn(source=origins[0].platform, time=when)
+    return None if late is None else HandedIn(source=late.platform, late=True)

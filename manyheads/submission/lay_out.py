@@ -1,0 +1,212 @@
+"""Write files to OUT/<student>/<assignment>/, and remember in that folder where each came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..course import Assignment
+from ..errors import CourseFault
+from ..whole import write_whole
+from . import ENDINGS
+
+# What `course collect` remembers in the folder that it fills: where each file came from, and whose each folder is.
+
+NAME = ".collected.json"
+
+
+class Origin(BaseModel):
+    """Where a file came from. order: as its platform orders attempts.
+
+    handed_in: when, in ISO 8601, where the platform says. late: whether it says late.
+    named: what the platform called it, for feedback that goes back.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    platform: str
+    order: float
+    modified: float
+    digest: str
+    download: str
+    path: str
+    handed_in: str = ""
+    late: bool = False
+    named: str = ""
+
+    def is_newer_than(self, other: Origin) -> bool:
+        """Return whether this is a later attempt: by the platform's order where both are of one platform, else by time."""
+        if self.platform == other.platform and self.order != other.order:
+            return self.order > other.order
+        return self.modified > other.modified
+
+
+class Memory(BaseModel):
+    """The whole of it. files: by path. folders: whose each is.
+
+    not_readable: names of what was handed in and cannot be read, by student and assignment.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    files: dict[str, Origin] = {}
+    folders: dict[str, str] = {}
+    not_readable: dict[str, dict[str, list[str]]] = {}
+
+    def write(self, out: Path) -> None:
+        """Write it, if it has changed."""
+        content = f"{self.model_dump_json(indent=1)}\n".encode()
+        path = out / NAME
+        if not path.is_file() or path.read_bytes() != content:
+            write_whole(path, content)
+
+
+def read_memory(out: Path) -> Memory:
+    """Return what is remembered; nothing in a new folder. Raises CourseFault."""
+    path = out / NAME
+    if path.is_symlink():
+        raise CourseFault(f"{path} is a link. Next: give --out another folder")
+    try:
+        return Memory.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return Memory()
+    except (OSError, ValidationError):
+        raise CourseFault(f"{path} cannot be read. Next: give --out another folder") from None
+
+
+# Write files to OUT/<student>/<assignment>/: what is newer replaces what was collected, and nothing else is touched.
+
+
+class State(StrEnum):
+    """What became of a file."""
+
+    NEW = "new"
+    SAME = "as before"
+    REPLACED = "replaced, for it is newer"
+    OLDER = "not taken: not the newest attempt"
+    BY_HAND = "not taken: what is there was not collected, or was changed since"
+    OTHER = "not taken: another file of the same exercise counts"
+    SUPERSEDED = "removed: a newer attempt is of the other kind"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file that may be laid out.
+
+    person: whose it is on the platform, where its files say that by a number; "" elsewhere.
+    archive: the archive whose own name says whose it is; "" where nothing but a folder does.
+    is_named: its name says of which exercise it is. is_plain: it says that and nothing else. is_in_place: it lies where the
+    course's repository has it.
+    """
+
+    student: str
+    assignment: Assignment
+    stem: str
+    ending: str
+    content: bytes
+    origin: Origin
+    late: bool = False
+    is_named: bool = True
+    is_plain: bool = True
+    is_in_place: bool = False
+    person: str = ""
+    archive: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where it goes, within OUT."""
+        return f"{self.student}/{self.assignment.id}/{self.stem}{self.ending}"
+
+
+@dataclass(frozen=True)
+class Laid:
+    """What became of one file."""
+
+    path: str
+    student: str
+    origin: Origin
+    state: State
+    late: bool = False
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest by which a file is known again."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def lay_out(candidates: Sequence[Candidate], out: Path, memory: Memory) -> list[Laid]:
+    """Lay out one student's attempts at one exercise, and remember them. Raises CourseFault.
+
+    The newest attempt wins. Of a script and a notebook both stay where they are of one download; else the newer alone.
+    """
+    ordered = sorted(candidates, key=lambda c: (c.origin.order, c.origin.modified, c.origin.path))
+    newest = {each.ending: each for each in ordered}
+    done = [
+        Laid(each.path, each.student, each.origin, State.OLDER, each.late)
+        for each in ordered
+        if each is not newest[each.ending] and each.origin.digest != newest[each.ending].origin.digest
+    ]
+    latest = ordered[-1]
+    for each in newest.values():
+        if each.origin.download != latest.origin.download and latest.origin.is_newer_than(each.origin):
+            done.append(Laid(each.path, each.student, each.origin, State.OLDER, each.late))
+        else:
+            done.append(_one(each, out, memory))
+    return [*done, *_superseded(latest, out, memory, {each.path for each in newest.values()})]
+
+
+def _one(each: Candidate, out: Path, memory: Memory) -> Laid:
+    target, known = out / each.path, memory.files.get(each.path)
+    refuse_links(out, target)
+    state = State.NEW
+    others = [memory.files[path] for path in _beside(each) if path in memory.files and path != each.path]
+    if any(other.download != each.origin.download and other.is_newer_than(each.origin) for other in others):
+        return Laid(each.path, each.student, each.origin, State.OLDER, each.late)
+    if target.exists():
+        there = digest_of(target.read_bytes()) if target.is_file() else ""
+        if there == each.origin.digest:
+            state = State.SAME
+        elif known is None or known.digest != there:
+            state = State.BY_HAND
+        else:
+            state = State.REPLACED if each.origin.is_newer_than(known) else State.OLDER
+    if state in (State.NEW, State.REPLACED):
+        write_whole(target, each.content)
+    knows_less = known is not None and known.path == each.origin.path and not known.named  # an earlier version's
+    if state in (State.NEW, State.REPLACED) or (state is State.SAME and (known is None or knows_less)):
+        memory.files[each.path] = each.origin
+    return Laid(each.path, each.student, each.origin, state, each.late)
+
+
+def _superseded(latest: Candidate, out: Path, memory: Memory, kept: set[str]) -> list[Laid]:
+    """Remove a script that was collected before, where a notebook of a later download counts; and the other way round."""
+    removed = []
+    for path in _beside(latest):
+        known, target = memory.files.get(path), out / path
+        if path in kept or known is None or known.download == latest.origin.download:
+            continue
+        refuse_links(out, target)
+        unchanged = target.is_file() and digest_of(target.read_bytes()) == known.digest
+        if unchanged and latest.origin.is_newer_than(known):
+            target.unlink()
+            del memory.files[path]
+            removed.append(Laid(path, latest.student, known, State.SUPERSEDED))
+    return removed
+
+
+def _beside(each: Candidate) -> list[str]:
+    folder = f"{each.student}/{each.assignment.id}/{each.stem}"
+    return [folder + ending for ending in ENDINGS]
+
+
+def refuse_links(out: Path, target: Path) -> None:
+    """Raise CourseFault where a link stands on the way to this file: it could lead anywhere."""
+    on_the_way = [target, *(path for path in target.parents if path.is_relative_to(out) and path != out)]
+    for path in on_the_way:
+        if path.is_symlink():
+            raise CourseFault(f"{path} is a link, and nothing is written through it. Next: give --out another folder")

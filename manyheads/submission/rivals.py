@@ -1,0 +1,151 @@
+"""Several files of one student, of one exercise: which counts, where a rule says so; else none of them, and a sentence.
+
+The platform's order is such a rule, and so is the time where files were not written at once: what unpacks or copies them writes them all
+in the same minute. Of the rest, what has nothing written in it does not count, nor does a file without the exercise's name beside one
+that has it, nor a copy beside the file in exercises/ of a whole repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import ENDINGS
+from .lay_out import Candidate, Laid, Memory, State, digest_of
+from .unwritten import is_unwritten
+from .which_exercise import Reading
+
+MOST_PATHS = 4  # in one sentence
+APART = 60  # seconds: files whose times are nearer were copied or unpacked together
+
+
+@dataclass
+class Told:
+    """What can be laid out, what became of others already, and sentences on those that nothing tells apart."""
+
+    clear: list[Candidate] = field(default_factory=list)
+    laid: list[Laid] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+
+def tell_apart(candidates: Sequence[Candidate], out: Path, memory: Memory, reading: Reading) -> Told:
+    """Return one student's files of one exercise, scripts and notebooks each for themselves. reading: of that student's files."""
+    told = Told()
+    if len(several := _of_several(candidates)) > 1:
+        told.said.append(_claimed(several))
+        return told
+    for ending in ENDINGS:
+        ordered = sorted((c for c in candidates if c.ending == ending), key=_age)
+        rivals = _rivals(ordered)
+        if len(_contents(rivals)) < 2:
+            told.clear += ordered
+            continue
+        left = _kept(rivals, lambda c: _is_written(c, reading))
+        left = _kept(left, lambda c: c.is_named)
+        left = _kept(left, lambda c: c.is_in_place)
+        if len(_contents(left)) == 1:
+            told.clear += [c for c in ordered if c not in rivals or c is left[-1]]
+            told.laid += [_laid(c, State.OTHER) for c in rivals if c is not left[-1]]
+        elif chosen := _chosen_by_hand(rivals, out, memory):
+            told.laid += [_laid(c, State.SAME if c is chosen else State.OTHER) for c in ordered]
+        else:
+            told.said.append(_unclear(rivals, out))
+    return told
+
+
+def thrown_together(candidates: Iterable[Candidate]) -> dict[tuple[str, ...], list[Candidate]]:
+    """Of a download that seems to be one student's: files of one exercise that may be of several, by the folder they lie in.
+
+    They lie in one folder, and not all of their names are the exercise's own: other words in them may be students' names.
+    """
+    groups: dict[tuple[str, ...], list[Candidate]] = {}
+    for each in candidates:
+        folder, _, _ = each.origin.path.rpartition("/")
+        groups.setdefault((folder, each.assignment.id, each.stem, each.ending), []).append(each)
+    return {
+        key: group
+        for key, group in groups.items()
+        if len(_contents(group)) > 1 and not all(each.is_plain for each in group)
+    }
+
+
+def paths_of(candidates: Sequence[Candidate]) -> str:
+    """Return where they come from, for a sentence: of several downloads, with the archive."""
+    several = len({(each.origin.download, each.archive) for each in candidates}) > 1
+    paths = [_with_archive(each) if several else each.origin.path for each in candidates[:MOST_PATHS]]
+    return " and ".join([*paths, f"{len(candidates) - MOST_PATHS} more"][: len(candidates)])
+
+
+def _with_archive(each: Candidate) -> str:
+    path = each.origin.path
+    return path if path.startswith(each.archive) else f"{each.archive}/{path}"
+
+
+def _of_several(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return a file of each person of a download, where these are several: they have one name, which is all that the roster knows.
+
+    Students may choose their names: the newest file would take the place of somebody else's.
+    """
+    first: dict[str, dict[str, Candidate]] = {}
+    for each in candidates:
+        if each.person:
+            first.setdefault(each.origin.download, {}).setdefault(each.person, each)
+    return next(([*found.values()] for found in first.values() if len(found) > 1), [])
+
+
+def _claimed(several: Sequence[Candidate]) -> str:
+    first = several[0]
+    said = f"{paths_of(several)} are of several persons, and the roster takes each of them for {first.student!a}"
+    return f"{first.origin.download}: {said}. Next: give --roster a file that tells them apart"
+
+
+def _age(each: Candidate) -> tuple[float, float, str]:
+    return (each.origin.order, each.origin.modified, each.origin.path)
+
+
+def _rivals(ordered: Sequence[Candidate]) -> list[Candidate]:
+    """Return the newest, and those that nothing says to be older; all of them where several archives claim to be the student's."""
+    newest = ordered[-1:]
+    if len({each.archive for each in ordered if each.archive}) > 1:
+        return [*ordered]
+    return [
+        each
+        for each in ordered
+        for last in newest
+        if (each.origin.platform, each.origin.order) == (last.origin.platform, last.origin.order)
+        and last.origin.modified - each.origin.modified < APART
+    ]
+
+
+def _contents(candidates: Sequence[Candidate]) -> set[str]:
+    return {each.origin.digest for each in candidates}
+
+
+def _kept(candidates: Sequence[Candidate], counts: Callable[[Candidate], bool]) -> Sequence[Candidate]:
+    return [each for each in candidates if counts(each)] or candidates
+
+
+def _is_written(each: Candidate, reading: Reading) -> bool:
+    source = reading.source(each.ending, each.content)
+    return source is None or not is_unwritten(source)
+
+
+def _chosen_by_hand(rivals: Sequence[Candidate], out: Path, memory: Memory) -> Candidate | None:
+    """Return the one that a person has put where it goes. What an earlier run put there was chosen by nobody."""
+    target = out / rivals[0].path
+    if target.is_symlink() or not target.is_file() or rivals[0].path in memory.files:
+        return None
+    there = digest_of(target.read_bytes())
+    return next((each for each in rivals if each.origin.digest == there), None)
+
+
+def _laid(each: Candidate, state: State) -> Laid:
+    return Laid(each.path, each.student, each.origin, state, each.late)
+
+
+def _unclear(rivals: Sequence[Candidate], out: Path) -> str:
+    first = rivals[0]
+    where = "" if len({each.archive for each in rivals}) > 1 else f"{first.origin.download}: "
+    said = f"{paths_of(rivals)} are of the same exercise, and nothing says which of them counts"
+    return f"{where}{said}. Next: copy that one to {out / first.path}, then the same command again"

@@ -1,0 +1,97 @@
+"""The engine as one wheel: whole, the same bytes every time, without a course's content, and refused where it was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from manyheads.authoring.packages import HASH_FILE, engine_wheel
+from tests.authoring.test_class_repository import WHEEL
+
+REPOSITORY = Path(__file__).parents[2]
+CONTENT = ("grader/", "solutions/", "exercises/", "tests/", "examples/", ".course/")
+
+
+def names_in(wheel: bytes) -> list[str]:
+    with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
+        return archive.namelist()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The wheel that pip builds from this repository, as setuptools makes it."""
+    copy = tmp_path_factory.mktemp("repository")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True).stdout
+    for name in filter(None, listed.decode().split("\0")):
+        if (REPOSITORY / name).exists() and not name.startswith(("tests/", "exercises/")):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, copy / name)
+    assert (copy / "grader" / "checks").is_dir()
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", "out", "."]
+    subprocess.run(command, cwd=copy, check=True)
+    return (copy / "out" / WHEEL).read_bytes()
+
+
+def test_a_built_wheel_holds_the_engine_and_nothing_of_the_course(built: bytes) -> None:
+    names = names_in(built)
+    assert "manyheads/cli/check.py" in names
+    assert {name.split("/")[0] for name in names} == {
+        "manyheads",
+        WHEEL.removesuffix("-py3-none-any.whl") + ".dist-info",
+    }
+
+
+def test_the_wheel_that_is_packed_again_holds_what_pip_builds(built: bytes) -> None:
+    packed = names_in(engine_wheel(templates=True)[WHEEL])
+    about = {name for name in names_in(built) if ".dist-info/" in name}
+    assert set(packed) - about == set(names_in(built)) - about
+    assert {Path(name).name for name in about} - {Path(name).name for name in packed} == {"top_level.txt"}
+
+
+def test_what_students_get_has_no_templates_and_is_the_same_bytes_every_time() -> None:
+    files = engine_wheel()
+    assert files == engine_wheel()
+    names = names_in(files[WHEEL])
+    assert not [name for name in names if "/templates/" in name and not name.endswith("templates/__init__.py")]
+    assert not [name for name in names if name.startswith(CONTENT)]
+
+
+def install(folder: Path) -> subprocess.CompletedProcess[str]:
+    script = REPOSITORY / "tools" / "install-engine"
+    command = ["sh", str(script), sys.executable, "", "--target", "here"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_pip_installs_it_and_refuses_one_that_was_changed(tmp_path: Path) -> None:
+    for name, content in engine_wheel().items():
+        (tmp_path / name).write_bytes(content)
+    done = install(tmp_path)
+    assert done.returncode == 0, done.stderr
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path / "here")}
+    where = [sys.executable, "-c", "import manyheads; print(manyheads.__file__)"]
+    assert subprocess.run(where, cwd="/", env=environment, capture_output=True, text=True).stdout.startswith(
+        str(tmp_path)
+    )
+    shutil.rmtree(tmp_path / "here")
+    digest, rest = (tmp_path / HASH_FILE).read_text().split(" ", 1)
+    (tmp_path / HASH_FILE).write_text(f"{hashlib.sha256(digest.encode()).hexdigest()} {rest}")
+    refused = install(tmp_path)
+    assert refused.returncode != 0
+    assert "THESE PACKAGES DO NOT MATCH THE HASHES" in refused.stderr
+    assert not (tmp_path / "here").exists()
+
+
+def test_the_workflow_of_this_repository_is_the_template() -> None:
+    """Links do not do there: the service reads no workflow through one."""
+    template = (
+        REPOSITORY / "manyheads" / "authoring" / "templates" / "shared" / "dot_github" / "workflows" / "grade.yml"
+    )
+    assert (REPOSITORY / ".github" / "workflows" / "grade.yml").read_bytes() == template.read_bytes()

@@ -1,0 +1,144 @@
+"""exercises/ from solutions/: the same bytes every time, nothing else, and the script agrees with its notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from manyheads.authoring.release_exercises import released_files, stray_files, write_release
+from manyheads.authoring.stub import SourceError, stub_of
+from manyheads.course import CourseError, load_course
+from manyheads.errors import CourseFault
+from manyheads.judge.catalogue import Catalogue
+
+pytestmark = pytest.mark.recorded
+
+
+def release(folder: Path) -> list[str]:
+    course = load_course(folder)
+    catalogue = Catalogue(course)
+    return [str(path.relative_to(folder)) for path in write_release(course, catalogue).files]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+FILES = [
+    "exercises/averages/01_running_mean.py",
+    "exercises/averages/01_running_mean.ipynb",
+    "exercises/averages/fingerprints/01_running_mean.safetensors",
+]
+
+
+def test_it_writes_the_same_bytes_as_before_and_no_other_file(tiny_copy: Path) -> None:
+    before = content(tiny_copy / "exercises")
+    assert release(tiny_copy) == FILES
+    assert content(tiny_copy / "exercises") == before
+
+
+def test_what_is_released_does_not_depend_on_what_was_there(tiny_copy: Path) -> None:
+    before = content(tiny_copy / "exercises")
+    for path in (tiny_copy / "exercises").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"something else")
+    release(tiny_copy)
+    assert content(tiny_copy / "exercises") == before
+
+
+def test_it_takes_away_what_has_no_source(tiny_copy: Path) -> None:
+    stray = tiny_copy / "exercises" / "averages" / "02_median.py"
+    stray.write_text("left over\n")
+    release(tiny_copy)
+    assert not stray.exists()
+
+
+def test_stray_files_are_found_and_caches_are_not(tiny_copy: Path) -> None:
+    course = load_course(tiny_copy)
+    folder = tiny_copy / "exercises" / "averages"
+    (folder / "__pycache__").mkdir()
+    for name in ("__pycache__/01_running_mean.cpython-311.pyc", "notes.md", "fingerprints/02.safetensors"):
+        (folder / name).touch()
+    catalogue = Catalogue(course)
+    strays = stray_files(course, [file.path for file in released_files(course, catalogue)])
+    assert {str(path.relative_to(folder)) for path in strays} == {"notes.md", "fingerprints/02.safetensors"}
+
+
+def test_one_exercise_can_be_released_alone(with_median: Path) -> None:
+    release(with_median)
+    stray = with_median / "exercises" / "averages" / "03_mode.py"
+    stray.write_text("not written yet\n")
+    for name in FILES[0], FILES[0].replace("01_running_mean", "02_median"):
+        (with_median / name).write_text("edited\n")
+    course = load_course(with_median)
+    first, _ = course.exercises
+    catalogue = Catalogue(course)
+    written = write_release(course, catalogue, [first])
+    assert [str(path.relative_to(with_median)) for path in written.files] == FILES
+    assert "YOUR CODE HERE" in (with_median / FILES[0]).read_text()
+    assert (with_median / "exercises/averages/02_median.py").read_text() == "edited\n"
+    assert stray.exists()
+    page = (with_median / "docs" / "misconceptions.md").read_text()
+    assert "## running_mean" in page
+    assert "## median" in page
+
+
+def test_script_and_notebook_agree_through_jupytext(tiny_copy: Path) -> None:
+    script, notebook = (jupytext.read(tiny_copy / name) for name in FILES[:2])
+    cells = [(c.cell_type, c.source) for c in notebook.cells if not c.metadata.get("nbgrader", {}).get("grade")]
+    assert cells[1:] == [(c.cell_type, c.source) for c in script.cells]  # the first loads the magics
+
+
+def test_the_graded_cells_points_are_the_exercises(tiny_copy: Path) -> None:
+    cells = jupytext.read(tiny_copy / FILES[1]).cells
+    points = [c.metadata["nbgrader"].get("points", 0) for c in cells if "nbgrader" in c.metadata]
+    assert sum(points) == load_course(tiny_copy).assignments[0].points
+
+
+def test_a_missing_source_is_an_error(tiny_copy: Path) -> None:
+    (tiny_copy / "solutions" / "averages" / "01_running_mean.py").unlink()
+    with pytest.raises(CourseError, match=r"is missing, which course\.yaml requires\. Next: write it, or mend course"):
+        release(tiny_copy)
+
+
+def test_a_source_that_cannot_be_stripped_is_an_error_with_its_line(tiny_copy: Path) -> None:
+    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
+    path.write_text(path.read_text().replace("    ### END SOLUTION\n", ""))
+    course = load_course(tiny_copy)
+    with pytest.raises(SourceError, match=r"^solutions/averages/01_running_mean\.py:23: .* is never closed"):
+        stub_of(course.exercises[0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        pytest.param("x.cumsum(0) /", "x.cumsum(0) *", "the reference of running_mean fails values", id="wrong values"),
+        pytest.param("import torch\n", "import torhc\n", "ModuleNotFoundError", id="an import that fails"),
+    ],
+)
+def test_nothing_is_recorded_of_a_broken_reference(tiny_copy: Path, old: str, new: str, says: str) -> None:
+    path = tiny_copy / "solutions" / "averages" / "01_running_mean.py"
+    source = path.read_text()
+    assert source.count(old) == 1
+    path.write_text(source.replace(old, new))
+    before = content(tiny_copy / "exercises")
+    with pytest.raises(Exception, match=says) as error:
+        release(tiny_copy)
+    assert ". Next: " in str(error.value)
+    assert content(tiny_copy / "exercises") == before
+
+
+@pytest.mark.parametrize("text", ["", "MUTANTS = ()\n"], ids=["no file", "an empty tuple"])
+def test_without_a_mutant_it_is_said_that_one_is_needed(tiny_copy: Path, text: str) -> None:
+    (exercise,) = load_course(tiny_copy).exercises
+    exercise.misconceptions.unlink()
+    if text:
+        exercise.misconceptions.write_text(text, encoding="utf-8")
+    with pytest.raises(CourseFault) as told:
+        release(tiny_copy)
+    assert str(told.value) == (
+        f"{exercise.misconceptions} lists no mutant, so no mistake can be named. "
+        "Next: write one in MUTANTS, then course release running_mean"
+    )

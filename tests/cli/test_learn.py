@@ -1,0 +1,152 @@
+"""`course hint`, as a student at midnight asks it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+RIGHT = (TINY / "grader" / "right" / "running_mean" / "loop.py").read_text(encoding="utf-8")
+DIVIDES_BY_ALL = RIGHT.replace("x[: t + 1].mean()", "x[: t + 1].sum() / len(x)")
+SCRIPT = "exercises/averages/01_running_mean.py"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Ask = Callable[..., list[str]]
+
+
+@pytest.fixture
+def student_copy(student_copy: Path) -> Path:
+    """A folder as a student has it, with a mistake in it."""
+    (student_copy / SCRIPT).write_text(DIVIDES_BY_ALL, encoding="utf-8")
+    return student_copy
+
+
+@pytest.fixture
+def ask(run_course: Run, student_copy: Path) -> Ask:
+    def ask(*options: str) -> list[str]:
+        done = run_course("hint", "running_mean", *options, cwd=student_copy)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    return ask
+
+
+def test_the_next_step_each_time_it_is_asked(ask: Ask) -> None:
+    title = "You divided by the length of x everywhere."
+    first = "Hint 1 of 3: How many numbers are in the mean at position 0?"
+    assert ask() == [title, first, "Next: course hint running_mean"]
+    assert ask()[1] == "Hint 2 of 3: Look at the line that divides or adds."
+    assert ask("--again")[1] == first
+
+
+def test_where_nothing_can_be_kept_the_first_step_and_that_it_is_not_remembered(ask: Ask, student_copy: Path) -> None:
+    kept = student_copy / ".course"
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.write_text("a file in the way, for which root has no way round either")
+    for _ in range(2):
+        _, first, forgets, _ = ask()
+        assert first == "Hint 1 of 3: How many numbers are in the mean at position 0?"
+        assert forgets.startswith(f"The step is not remembered: {kept}/hints.json cannot be written (")
+
+
+@pytest.mark.parametrize("command", ["hint", "trace", "plot"])
+def test_without_a_name_and_a_check_it_is_asked_which_is_meant(
+    run_course: Run, student_copy: Path, command: str
+) -> None:
+    done = run_course(command, cwd=student_copy)
+    following = f"Next: course {command} running_mean, or another one"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"course: {command} which exercise? None was checked here yet. {following}\n"
+
+
+def test_without_a_name_it_is_of_what_was_checked_last(run_course: Run, student_copy: Path) -> None:
+    run_course("check", "running_mean", cwd=student_copy)
+    assert run_course("hint", cwd=student_copy).stdout.endswith("Next: course hint running_mean\n")
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    run_course("check", cwd=student_copy)
+    assert run_course("hint", cwd=student_copy).stdout.startswith("running_mean needs no hint")
+    assert "Next: course check running_mean" in run_course("trace", cwd=student_copy).stdout
+
+
+def test_a_mistake_without_a_name_gets_no_hint_about_another_one(ask: Ask, student_copy: Path) -> None:
+    (student_copy / SCRIPT).write_text(RIGHT.replace(".mean()", ".mean() * 0.731"), encoding="utf-8")
+    title, hint, _ = ask()
+    assert title.startswith("This does not hold yet: ")
+    assert hint.startswith("Hint 1 of 2: course trace running_mean shows what each line makes.")
+
+
+def test_an_untouched_stub_gets_the_exercises_hint_and_a_right_answer_none(ask: Ask, student_copy: Path) -> None:
+    shutil.copy(TINY / SCRIPT, student_copy / SCRIPT)
+    hint = next(line for line in (TINY / "course.yaml").read_text().splitlines() if "hint:" in line)
+    assert ask()[0] in hint
+    (student_copy / SCRIPT).write_text(RIGHT, encoding="utf-8")
+    assert ask() == ["running_mean needs no hint: every check passes.", "Next: course status"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said", "hint"),
+    [
+        ("import os\n    os._exit(0)", "process", "Hint 1 of 2: The whole process ended"),
+        (
+            "import time\n    while True: time.sleep(0.01)",
+            "It was still in the loop on line 3",
+            "Hint 1 of 2: Which loop has no end?",
+        ),
+    ],
+    ids=["ends the process", "has no end"],
+)
+def test_an_attempt_that_does_not_come_back_gets_a_hint_about_that(
+    ask: Ask, student_copy: Path, body: str, said: str, hint: str
+) -> None:
+    (student_copy / SCRIPT).write_text(f"def running_mean(x):\n    {body}\n", encoding="utf-8")
+    title, first, _ = ask()
+    assert said in title
+    assert first.startswith(hint)
+
+
+@pytest.mark.parametrize("command", ["hint", "check", "trace", "plot"])
+def test_a_file_that_is_gone_is_got_back_by_git(run_course: Run, student_copy: Path, command: str) -> None:
+    for file in (student_copy / SCRIPT).parent.glob("01_running_mean.*"):
+        file.unlink()
+    done = run_course(command, "running_mean", cwd=student_copy / "exercises")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "01_running_mean.py is not here.\nNext: git checkout averages/01_running_mean.py\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("01_running_mean (1).py", ["check", "1"]),
+        ("01_runningmean.py", ["check"]),
+        ("1_running_mean.py", ["hint", "1"]),
+        ("mean FINAL.py", ["check", "1"]),
+        ("Untitled.py", ["check"]),
+    ],
+)
+def test_a_file_under_another_name_is_to_be_renamed(
+    run_course: Run, student_copy: Path, name: str, command: list[str]
+) -> None:
+    (student_copy / SCRIPT).rename((student_copy / SCRIPT).with_name(name))  # the notebook beside it is untouched
+    done = run_course(*command, cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        f"01_running_mean.py is not here, and {name} is not read.\n"
+        "Next: rename it to 01_running_mean.py, then: course check running_mean\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["trace", "plot"])
+def test_a_notebook_that_was_saved_half_way_is_to_be_mended(run_course: Run, student_copy: Path, command: str) -> None:
+    (student_copy / SCRIPT).unlink()
+    notebook = (student_copy / SCRIPT).with_suffix(".ipynb")
+    notebook.write_bytes(notebook.read_bytes()[:700])
+    done = run_course(command, "running_mean", cwd=student_copy)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "This is not a notebook that can be read: save it again from Jupyter.\n"
+        f"Next: mend the file, then: course {command} running_mean\n"
+    )

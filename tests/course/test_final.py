@@ -1,0 +1,219 @@
+"""From what was found to what counts: each rule changes what it says, tells before and after, and leaves the finding alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from manyheads.course.decisions import Decisions
+from manyheads.course.final import final, of_the_absent
+from manyheads.report.adjustments import sentences
+from manyheads.result import CheckResult, ExerciseResult, FunctionResult, Result
+
+from .conftest import exercise, result
+
+Decide = Callable[..., Decisions]
+DUE = "2026-12-01T17:00Z"  # 18:00 in Berlin
+
+
+@pytest.mark.parametrize(
+    ("handed_in", "score", "says"),
+    [
+        pytest.param("2026-12-01T17:00Z", 9, "", id="on the minute"),
+        pytest.param("2026-12-01T17:30Z", 9, "", id="within the grace"),
+        pytest.param("2026-12-01T17:30:01Z", 8.1, "1 day late: −10% (10% a day, at most 50%) (9 → 8.1)", id="after the grace"),
+        pytest.param("2026-12-02T17:00Z", 8.1, "1 day late: −10% (10% a day, at most 50%) (9 → 8.1)", id="a day to the second"),
+        pytest.param("2026-12-02T17:00:01Z", 7.2, "2 days late: −20% (10% a day, at most 50%) (9 → 7.2)", id="a second day has begun"),
+        pytest.param("2027-02-01T00:00Z", 4.5, "62 days late: −50% (10% a day, at most 50%) (9 → 4.5)", id="at most"),
+    ],
+)  # fmt: skip
+def test_each_day_that_has_begun_costs_its_share(decide: Decide, handed_in: str, score: float, says: str) -> None:
+    counted = final(result(handed_in=handed_in), decide())
+    assert counted.score == score
+    assert [said.removeprefix("averages: ") for said in sentences(counted)] == ([says] if says else [])
+    assert sum(each.score for each in counted.exercises) == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        (False, "handed in at an unknown time: not counted as late"),
+        (True, "Canvas says late, and not by how much: nothing is taken off"),
+    ],
+)
+def test_an_unknown_time_is_said_and_costs_nothing(decide: Decide, late: bool, words: str) -> None:
+    counted = final(result(late=late), decide())
+    assert (counted.score, [each.words for each in counted.adjustments]) == (9, [words])
+
+
+def test_who_is_late_by_the_platforms_word_is_named_beside_what_is_decided(decide: Decide) -> None:
+    """Of those whom no time is known of there may be as many as students; these few an instructor wants to see."""
+    assert list(sentences(final(result(late=True), decide()))) == [
+        "averages: Canvas says late, and not by how much: nothing is taken off"
+    ]
+    assert not list(sentences(final(result(), decide())))
+
+
+LATE = result(handed_in="2026-12-03T12:00Z")  # on the second day
+
+
+@pytest.mark.parametrize(
+    ("row", "score", "most", "says"),
+    [
+        pytest.param("student: ada, assignment: averages, extension: 2026-12-03 18:00, by: Dr. X, comment: ill", 9, 10,
+                     ["averages: extension until 2026-12-03 18:00 Europe/Berlin by Dr. X: ill"], id="an extension"),
+        pytest.param("student: ada, assignment: averages, extension: 2026-12-02T12:00:00Z", 8.1, 10,
+                     ["averages: extension until 2026-12-02 13:00 Europe/Berlin",
+                      "averages: 1 day late: −10% (10% a day, at most 50%) (9 → 8.1)"], id="an extension that ends, too"),
+        pytest.param("student: ada, assignment: averages, handed_in: 2026-12-01 17:59, comment: by mail", 9, 10,
+                     ["averages: handed in 2026-12-01 17:59 Europe/Berlin: by mail"], id="a time by hand"),
+        pytest.param("exercise: mean, check: values, waived: true", 8, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (10 → 8)",
+                      "mean: the values: check waived for everybody (3 → 4)"], id="a check waived for everybody"),
+        pytest.param("student: ada, exercise: mean, check: values, score: 0.5", 6, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (7.5 → 6)",
+                      "mean: the values: score set to 0.5 (3 → 1.5)"], id="a check's score, before the policy"),
+        pytest.param("student: ada, exercise: mean, check: [shape, values], score: 4", 8, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (10 → 8)",
+                      "mean: the shape; the values: score set to 4 (3 → 4)"], id="the score of two checks together"),
+        pytest.param("student: ada, exercise: mean, score: 4, by: Dr. X, comment: a right idea", 8.8, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (10 → 8.8)",
+                      "mean: score set to 4 by Dr. X: a right idea (3 → 4)"], id="an exercise's score is the score"),
+        pytest.param("student: ada, exercise: mean, extra_credit: 2", 9.2, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (11 → 9.2)",
+                      "mean: extra credit of 2 (2.4 → 4.4)"], id="extra credit, after the policy"),
+        pytest.param("student: ada, exercise: mean, excused: true, comment: ill", 4.8, 6,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (6 → 4.8)",
+                      "mean: excused: counts for nothing: ill (2.4 → 0)"], id="an exercise is excused"),
+        pytest.param("student: ada, assignment: averages, excused: true", 0, 0,
+                     ["averages: excused: counts for nothing (7.2 → 0)",
+                      "averages: 2 days late"], id="everything is excused"),
+        pytest.param("student: ada, exercise: mean, comment: See me.", 7.2, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (9 → 7.2)", "mean: See me."], id="a comment"),
+        pytest.param("student: bela, exercise: mean, score: 4", 7.2, 10,
+                     ["averages: 2 days late: −20% (10% a day, at most 50%) (9 → 7.2)"], id="somebody else's"),
+    ],
+)  # fmt: skip
+def test_a_row_changes_what_it_says(decide: Decide, row: str, score: float, most: float, says: list[str]) -> None:
+    counted = final(LATE, decide(f"- {{{row}}}\n"))
+    assert (counted.score, counted.max_score) == (score, most)
+    assert [said for said in sentences(counted) if said] == says
+
+
+def test_what_is_not_decided_about_is_the_same_object(decide: Decide) -> None:
+    other = result().model_copy(update={"assignment": "spread"})
+    assert final(other, decide()) is other
+
+
+def test_what_was_found_stays_beside_what_counts(decide: Decide) -> None:
+    counted = final(LATE, decide("- {exercise: mean, check: values, waived: true}\n"))
+    values = counted.exercises[0].checks[1]
+    assert (values.outcome, values.score) == ("failed", 3)
+    assert LATE.exercises[0].checks[1].score == 2
+
+
+def test_a_pseudonym_gets_what_its_student_gets(decide: Decide) -> None:
+    rows = "- {student: ada, exercise: mean, score: 4}\n- {student: student-1, exercise: median, score: 1}\n"
+    known = Decisions(rows=decide(rows).rows, students={"student-1": "ada"})
+    assert final(result("student-1"), known).score == 5
+    assert list(known.of_nobody({"student-1"}, {"averages"})) == []
+
+
+def test_who_handed_in_nothing_gets_what_is_decided_and_nobody_else(decide: Decide) -> None:
+    known = decide(
+        "- {student: bela, exercise: mean, score: 3}\n- {student: chen, assignment: averages, excused: true}\n"
+    )
+    bela, chen = of_the_absent([result()], known, ["bela", "chen", "dara"])
+    assert (bela.student, bela.score, bela.max_score) == ("bela", 3, 10)
+    assert {check.outcome for each in bela.exercises for check in each.checks} == {"missing"}
+    assert (chen.student, chen.is_excused, chen.max_score) == ("chen", True, 0)
+
+
+def test_where_an_assignment_has_the_same_points_for_everybody_the_rest_stands_for_the_whole(decide: Decide) -> None:
+    counted = final(result(handed_in=DUE), decide("- {student: ada, exercise: median, excused: true}\n"))
+    assert (counted.score, counted.max_score, counted.possible, counted.scaled_score) == (3, 4, 10, 7.5)
+
+
+def test_without_a_policy_being_late_is_said_and_costs_nothing(course, decide: Decide) -> None:  # type: ignore[no-untyped-def]
+    text = (course / "course.yaml").read_text().replace("late: {grace: 30 min, per_day: 10%, at_most: 50%}\n", "")
+    (course / "course.yaml").write_text(text)
+    counted = final(LATE, decide())
+    assert (counted.score, list(sentences(counted))) == (9, ["averages: 2 days late"])
+
+
+def test_a_row_about_a_check_that_there_is_not_is_named_once_a_result_shows_it(decide: Decide) -> None:
+    known = decide(
+        "- {exercise: mean, check: value, waived: true}\n- {student: ada, exercise: mean, check: values, score: 9}\n"
+    )
+    first, second = known.unfit(result())
+    assert ":1: there is no check 'value' (is 'values' meant?); there are: shape, values. Next: mend that line" in first
+    assert ":2: score 9 is more than the 3 points there are. Next: mend that line, then course overrides" in second
+    assert final(result(handed_in=DUE), decide("- {exercise: mean, check: value, waived: true}\n")).score == 9
+
+
+def test_exercises_of_other_results_are_no_matter(decide: Decide) -> None:
+    alone: Result = result().model_copy(update={"exercises": (exercise("median", ("odd", 4, 4)),)})
+    assert list(decide("- {exercise: mean, check: value, waived: true}\n").unfit(alone)) == []
+
+
+def test_whoever_has_the_points_of_a_waived_check_hears_nothing_of_it(decide: Decide) -> None:
+    counted = final(result(handed_in=DUE), decide("- {exercise: median, check: odd, waived: true}\n"))
+    assert (counted.score, list(sentences(counted))) == (9, [])
+
+
+MISSING = exercise("mean", ("shape", 0, 1), ("values", 0, 3)).model_copy(
+    update={"checks": tuple(CheckResult(id=i, title=i, outcome="missing", score=0, max_score=m) for i, m in (("shape", 1), ("values", 3)))}
+)  # fmt: skip
+STUB = exercise("mean", ("shape", 0, 1), ("values", 0, 3)).model_copy(
+    update={"functions": (FunctionResult(name="mean", state="unwritten"),)}
+)
+WRITTEN = STUB.model_copy(update={"functions": (FunctionResult(name="mean", state="wrong"),)})
+
+
+@pytest.mark.parametrize(
+    ("handed_in", "score"),
+    [
+        pytest.param(MISSING, 0, id="nothing handed in"),
+        pytest.param(STUB, 0, id="the stub"),
+        pytest.param(WRITTEN, 3, id="wrong, but written"),
+    ],
+)
+def test_a_waived_check_pays_who_has_written_something(decide: Decide, handed_in: ExerciseResult, score: float) -> None:
+    known = decide("- {exercise: mean, check: values, waived: true}\n")
+    found = result(handed_in=DUE).model_copy(update={"exercises": (handed_in,), "score": 0})
+    assert final(found, known).score == score
+
+
+@pytest.mark.parametrize(
+    ("rows", "score", "parts", "says"),
+    [
+        pytest.param("", 5, [2, 3], ["averages: total set to 5 by Dr. X: orally (9 → 5)"], id="alone, late or not"),
+        pytest.param("- {student: ada, exercise: mean, score: 1}\n", 5, [2, 3],
+                     ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: score set to 1 (3 → 1)"], id="beside an exercise's"),
+        pytest.param("- {student: ada, exercise: mean, extra_credit: 1}\n", 6, [3, 3],
+                     ["averages: total set to 5 by Dr. X: orally (9 → 5)", "mean: extra credit of 1 (2 → 3)"], id="with extra credit"),
+    ],
+)  # fmt: skip
+def test_a_row_without_an_exercise_sets_the_total_which_exercises_share_by_their_points(
+    decide: Decide, rows: str, score: float, parts: list[float], says: list[str]
+) -> None:
+    known = decide(f"{rows}- {{student: ada, assignment: averages, score: 5, by: Dr. X, comment: orally}}\n")
+    counted = final(LATE, known)
+    assert (counted.score, [each.score for each in counted.exercises]) == (score, parts)
+    assert list(sentences(counted)) == says
+
+
+def test_a_late_hand_in_with_nothing_to_take_from_says_no_share(decide: Decide) -> None:
+    rows = "".join(f"- {{student: ada, exercise: {each}, score: 1}}\n" for each in ("mean", "median"))
+    counted = final(LATE, decide(rows))
+    assert (counted.score, next(sentences(counted))) == (2, "averages: 2 days late")
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_score_by_hand_goes_before_a_waiver_wherever_it_stands(decide: Decide, turn: int) -> None:
+    rows = [
+        "- {exercise: mean, check: values, waived: true}\n",
+        "- {student: ada, exercise: mean, check: values, score: 1}\n",
+    ]
+    assert final(result(handed_in=DUE), decide("".join(rows[::turn]))).score == 8

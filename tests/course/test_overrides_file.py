@@ -1,0 +1,98 @@
+"""overrides.yaml: what is right is read; what is wrong is one sentence with its line, and what to run next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.course.decisions import Decisions
+from manyheads.course.overrides_file import NAME, Override, OverridesError, add_overrides, read_overrides
+
+Decide = Callable[..., Decisions]
+GOOD = "- {student: ada, exercise: mean, score: 4}\n"
+FORMULAS = ["=1+2", "+1", "-1", "@x", "\t=1", "＝1", "  =1", "report", "CON", "Ada", "é", "é"]
+
+
+@pytest.mark.parametrize(
+    ("row", "line", "says"),
+    [
+        pytest.param("student: ada, exercise: meen, score: 1", 3, "there is no exercise 'meen'; did you mean mean?", id="an exercise"),
+        pytest.param("student: ada, assignment: average, excused: true", 3, "there is no assignment 'average'; did you mean averages?", id="an assignment"),
+        pytest.param("student: ada, assignment: spread, exercise: mean, score: 1", 3, "there is no exercise 'mean'; there are: variance", id="of another assignment"),
+        pytest.param("student: ada, excused: true", 3, "of which assignment? There are: averages, spread", id="no assignment"),
+        pytest.param("student: ada, exercise: mean, score: 40", 3, "score 40 is more than the 4 points of mean; more is extra_credit", id="too many points"),
+        pytest.param("student: ada, exercise: mean, score: -1", 3, "at least 0", id="fewer than none"),
+        pytest.param("student: ada, exercise: mean, score: .nan", 3, "finite number", id="no number"),
+        pytest.param("student: ada, exercise: mean, score: four", 3, "is no number", id="a word"),
+        pytest.param("student: ada, exercise: mean, scores: 4", 3, "is no key that is known here", id="a wrong key"),
+        pytest.param("student: ada, exercise: mean", 3, "nothing is decided; a row has one of waived, score", id="nothing"),
+        pytest.param("student: ada, exercise: mean, score: 1, excused: true", 3, "score and excused are two decisions", id="two decisions"),
+        pytest.param("exercise: mean, score: 1", 3, "whose? Name the student of this score", id="nobody's"),
+        pytest.param("student: 007, exercise: mean, score: 1", 3, "YAML reads this as 7: put it in quotes", id="a number as a name"),
+        pytest.param("student: no, exercise: mean, score: 1", 3, "YAML reads this as False: put it in quotes", id="no as a name"),
+        pytest.param("student: ada, exercise: mean, check: values, waived: true", 3, "a check is waived for everybody", id="waived for one"),
+        pytest.param("exercise: mean, waived: true", 3, "name its exercise and the check", id="waived without a check"),
+        pytest.param("student: ada, score: 1", 3, "of which assignment?", id="a score of nothing"),
+        pytest.param("student: ada, exercise: mean, extension: 2026-12-03 18:00", 3, "extension is of all exercises", id="an extension of one exercise"),
+        pytest.param("student: ada, assignment: averages, extension: tomorrow", 3, "'tomorrow' is no date and time such as 2026-12-01 18:00", id="no date"),
+        pytest.param("student: ada, assignment: averages, extension: 2026-12-03", 3, "2026-12-03 has no time of day", id="no time of day"),
+        pytest.param("student: ada, assignment: spread, extension: 2026-12-03 18:00", 3, "spread has no due date to extend", id="nothing to extend"),
+        pytest.param("student: ada, exercise: mean, score: 3", 3, "a second score of the same; the first is in line 2", id="twice"),
+        pytest.param("student: ada, exercise: mean, check: values, excused: true", 3, "can be waived or have a score", id="a check excused"),
+        pytest.param("student: ada, assignment: averages, score: 11", 3, "score 11 is more than the 10 points of averages", id="more than all"),
+        pytest.param("student: ada, extra_credit: 1", 3, "of which exercise? Name the exercise of this extra_credit", id="credit of nothing"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_sentence_with_its_line(decide: Decide, row: str, line: int, says: str) -> None:
+    with pytest.raises(OverridesError) as raised:
+        decide(f"# mine\n{GOOD}- {{{row}}}\n")
+    said = str(raised.value)
+    assert f"{NAME}:{line}: " in said
+    assert says in said
+    assert "Next: " in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("text", ["- [", "ada: 4\n", "\xff", "- 7\n", "- {extension: 2026-13-45}", "- &a [*a]"])
+def test_what_is_no_list_of_rows_is_one_sentence(decide: Decide, text: str) -> None:
+    with pytest.raises(OverridesError, match=r"Next: "):
+        decide(text)
+
+
+def test_without_a_file_nothing_is_decided(course: Path) -> None:
+    assert read_overrides(course / NAME) == []
+
+
+def test_an_unknown_student_is_named_with_the_line_and_what_may_be_meant(decide: Decide) -> None:
+    known = decide("- {student: adda, exercise: mean, score: 4}\n")
+    (said,) = known.of_nobody({"ada"}, {"averages"})
+    assert ":1: there is no student 'adda' (is 'ada' meant?). Next: mend that line, or give --roster" in said
+    assert known.of_nobody({"ada"}, {"spread"}) == []
+
+
+@pytest.mark.parametrize("student", FORMULAS)
+def test_rows_are_added_and_read_back_whatever_the_names_are(course: Path, decide: Decide, student: str) -> None:
+    decide(f"# why ada has 4\n{GOOD}")
+    rows = [
+        Override(student=student, exercise="mean", check=("values", "shape"), score=2.5, by="nbgrader"),
+        Override(student=student, exercise="mean", comment=f"{student}: see me\n- #1", by="nbgrader"),
+    ]
+    first = add_overrides(course / NAME, rows)
+    assert (first.new, first.changed, first.same) == (2, 0, 0)
+    assert [row.override for row in read_overrides(course / NAME)][1:] == rows
+    assert (course / NAME).read_text().startswith(f"# why ada has 4\n{GOOD}")
+    again = add_overrides(course / NAME, rows)
+    assert (again.new, again.changed, again.same) == (0, 0, 2)
+
+
+def test_a_row_that_says_something_else_now_is_replaced_and_the_others_stay(course: Path, decide: Decide) -> None:
+    decide(
+        "- student: ada  # first\n  exercise: mean\n  score: 4\n# between\n- {student: bela, exercise: mean, score: 1}\n"
+    )
+    added = add_overrides(course / NAME, [Override(student="ada", exercise="mean", score=2)])
+    assert (added.new, added.changed) == (0, 1)
+    text = (course / NAME).read_text()
+    assert text.startswith("# between\n- {student: bela")
+    assert {row.override.student: row.override.score for row in read_overrides(course / NAME)} == {"bela": 1, "ada": 2}

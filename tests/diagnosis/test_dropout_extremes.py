@@ -1,0 +1,81 @@
+"""Of many copies of one input, in training, the extremes of the answers are compared: chance does not decide them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from manyheads.box.worker.messages import Build, Call
+from manyheads.checks.implementation import LocalRunner
+from manyheads.diagnosis.dropout_extremes import is_of_copies, settled
+
+P = 0.25
+
+
+class Layer(nn.Module):
+    """Drops its input, so often and at this rate; whole: all channels of a token together."""
+
+    def __init__(self, times: int, rate: float = P, whole: bool = False) -> None:
+        super().__init__()
+        self.times, self.rate, self.whole = times, rate, whole
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.whole:
+            return x * F.dropout(torch.ones(len(x), 1, 1, dtype=x.dtype), self.rate, self.training)
+        for _ in range(self.times):
+            x = F.dropout(x, self.rate, self.training)
+        return x
+
+
+COPIES = torch.tensor([[[2.0, -1.0]]]).expand(512, 1, 2).contiguous()
+
+
+def asked(*args: object, seed: int = 0, **options: object) -> Tensor:
+    call = Call(Build("Layer", args, options, training=True), (COPIES,), random=True, seed=seed)
+    output = settled(call, LocalRunner({"Layer": Layer}).execute(call)).outputs[0].tensor
+    assert output is not None
+    return output
+
+
+def test_the_extremes_are_the_same_whatever_is_drawn() -> None:
+    kept = 1 / (1 - P)
+    for seed in (1, 2):
+        extremes = [0, -kept, 2 * kept, 0, 2 * kept, kept]
+        assert asked(1, seed=seed)[:, 0].flatten().tolist() == pytest.approx([*extremes, 1, 1])
+
+
+def test_numbers_that_are_dropped_together_are_told_from_single_ones() -> None:
+    assert asked(1)[3].tolist() == [[1, 1]]
+    assert asked(1, whole=True)[3].tolist() == [[0, 0]]
+
+
+def test_a_dropout_more_or_less_or_at_another_rate_shows() -> None:
+    once = asked(1)
+    for other in (asked(0), asked(2), asked(1, 0.5)):
+        assert not torch.allclose(once, other)
+
+
+def test_an_answer_without_numbers_is_left_alone() -> None:
+    call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
+    reply = LocalRunner({"Layer": Layer}).execute(call)
+    empty = torch.zeros(512, 1, 0)
+    none = dataclasses.replace(reply, outputs=(dataclasses.replace(reply.outputs[0], tensor=empty, shape=(512, 1, 0)),))
+    assert settled(call, none).outputs[0].tensor is empty
+
+
+def test_other_calls_are_left_alone() -> None:
+    call = Call(Build("Layer", (1,), training=True), (COPIES,), random=True)
+    assert is_of_copies(call)
+    different = torch.arange(1024.0).view(512, 1, 2)
+    for other in (
+        dataclasses.replace(call, random=False),
+        dataclasses.replace(call, args=(different,)),
+        dataclasses.replace(call, args=(COPIES[:8],)),
+        dataclasses.replace(call, subject="function"),
+        dataclasses.replace(call, subject=Build("Layer", (1,))),
+    ):
+        assert not is_of_copies(other)

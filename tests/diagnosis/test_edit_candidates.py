@@ -1,0 +1,176 @@
+"""Small edits of a student's own text: which are tried, what they are made of, and how many."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+import pytest
+
+from manyheads.diagnosis.edit_candidates import candidates
+from manyheads.diagnosis.edit_text import Edit
+
+MODULE = """\
+import torch
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.width = width
+        self.dropout = dropout
+        self.query = nn.Linear(width, width, bias=False)
+        self.key = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+{body}
+"""
+
+
+def edits(source: str, *targets: str) -> list[Edit]:
+    """What is tried, each a text that Python can parse."""
+    found = candidates(source, targets)
+    for edit in found:
+        ast.parse(edit.after)
+    return found
+
+
+def changed_to(source: str, *targets: str) -> set[str]:
+    """The lines that edits put in place of others."""
+    return {
+        new for edit in edits(source, *targets) for new in edit.after.split("\n") if new not in edit.before.split("\n")
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        pytest.param("return x.softmax(dim=1)", "return x.softmax(dim=-1)", id="an axis"),
+        pytest.param("return q / k", "return k / q", id="operands in the other order"),
+        pytest.param("return f(q, k)", "return f(k, q)", id="arguments in the other order"),
+        pytest.param("return q @ k", "return q @ k.transpose(-2, -1)", id="a factor that is not transposed"),
+        pytest.param("return q @ k.mT", "return q @ k", id="a factor that need not be transposed"),
+        pytest.param("return q.transpose(1, 2).view(2, 3)", "return q.transpose(1, 2).contiguous().view(2, 3)", id="a view of scattered memory"),
+        pytest.param("return q.view(2, 3)", "return q.reshape(2, 3)", id="a view that should be a reshape"),
+        pytest.param("return q.view(2, 3, 4, 5)", "return q.view(2, 4, 3, 5).transpose(1, 2)", id="sizes of a view without their move"),
+        pytest.param("return q / k.shape[-1]", "return q / (k.shape[-1] ** 0.5)", id="a root forgotten"),
+        pytest.param("return q @ k.mT", "return ((q @ k.mT) / q.shape[-1] ** 0.5)", id="a scale forgotten"),
+        pytest.param("return q * k", "return (q / k)", id="a product for a quotient"),
+        pytest.param("return q * -k", "return q * k", id="a sign"),
+        pytest.param("return q if k < 3 else f", "return q if k <= 3 else f", id="a comparison"),
+        pytest.param("return torch.tril(q)", "return torch.triu(q)", id="a triangle for the other"),
+        pytest.param("return q.tril()", "return q.triu(diagonal=1)", id="a triangle with another diagonal"),
+        pytest.param("return q.masked_fill(k, 0.0)", "return q.masked_fill(~k, 0.0)", id="an inverted mask"),
+        pytest.param('return q.masked_fill(k, float("inf"))', 'return q.masked_fill(k, float("-inf"))', id="the other infinity"),
+        pytest.param("return F.dropout(q, k)", "return F.dropout(q, k, training=self.training)", id="dropout that never sleeps"),
+        pytest.param("return sdpa(q, dropout_p=k)", "return sdpa(q, dropout_p=k if self.training else 0.0)", id="a probability without its gate"),
+        pytest.param("return q.softmax(-1).detach()", "return q.softmax(-1)", id="a call too many"),
+        pytest.param("return torch.softmax(q)", "return torch.softmax(q, dim=-1)", id="an argument forgotten"),
+        pytest.param('return einsum("bij,bkj->bik", q, k)', 'return einsum("bij,bjk->bik", q, k)', id="letters of an einsum"),
+        pytest.param("q.softmax(-1)", "return q.softmax(-1)", id="a return forgotten"),
+        pytest.param("return k", "return q", id="a name for another"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_among_what_is_undone(wrong: str, right: str) -> None:
+    source = f"import torch\ndef attend(q, k, f):\n    {wrong}\n"
+    assert f"    {right}" in changed_to(source)
+    assert {edit.line for edit in edits(source) if f"    {right}\n" in edit.after} == {3}
+
+
+def test_a_line_too_many_is_taken_out() -> None:
+    source = "def attend(q):\n    q = q.mT\n    q = q.mT\n    return q\n"
+    assert "def attend(q):\n    pass\n    q = q.mT\n    return q\n" in {edit.after for edit in edits(source)}
+
+
+def test_a_forgotten_super_is_put_before_the_first_statement() -> None:
+    source = MODULE.format(body="        return x").replace("        super().__init__()\n", "")
+    first = edits(source)[0]
+    assert (first.kind, first.line) == ("super", 7)
+    assert "        super().__init__(); self.width = width\n" in first.after
+
+
+def test_a_layer_is_tried_in_place_of_another_and_a_size_in_place_of_another() -> None:
+    body = "        size = x.shape[1] * self.dropout\n        return self.key(x) / size"
+    tried = changed_to(MODULE.format(body=body))
+    assert "        return self.query(x) / size" in tried
+    assert "        size = x.shape[1] * self.width" in tried
+    assert "        return self.width(x) / size" not in tried
+    assert "        return self.key(size) / size" not in tried, "a size where a tensor is needed"
+
+
+def test_only_what_the_failed_calls_reach_is_edited() -> None:
+    source = "def one(q):\n    return two(q) * 1\n\ndef two(q):\n    return q * 2\n\ndef three(q):\n    return q * 3\n"
+    assert {edit.line for edit in edits(source, "one")} == {2, 5}
+    assert {edit.line for edit in edits(source, "three")} == {8}
+    assert {edit.line for edit in edits(source, "none of them")} == {2, 5, 8}
+
+
+def test_of_classes_only_those_are_edited_that_the_failed_calls_reach() -> None:
+    source = "class One:\n    def forward(self, q):\n        return q * 1\n\nclass Two(One):\n    def forward(self, q):\n        return q * 2\n"
+    assert {edit.line for edit in edits(source, "One")} == {3}
+    assert {edit.line for edit in edits(source, "Two")} == {3, 7}
+
+
+def test_what_is_no_code_stays() -> None:
+    source = 'def f(q: "Tensor[1]" = 2):\n    """1 and 2."""\n    raise ValueError(f"{q} is 3")\n'
+    assert {edit.after.count('"""1 and 2."""') for edit in edits(source)} == {1}
+    assert all('raise ValueError(f"{q} is 3")' in edit.after and '"Tensor[1]"' in edit.after for edit in edits(source))
+
+
+def test_below_main_nothing_is_edited() -> None:
+    assert edits('if __name__ == "__main__":\n    print(1 + 1)\n') == []
+
+
+def test_an_edit_tells_its_line_of_the_file_as_it_was_handed_in() -> None:
+    source = "é = 1\n\ndef f(ü, b):\n    return g(\n        ü,\n        b - 1,\n    )\n"
+    found = {edit.described: edit.line for edit in edits(source)}
+    assert found["b - 1, → (b + 1),"] == 6
+    assert {edit.line for edit in edits(source) if ").transpose(1, 2)" in edit.after} == {7}
+    assert all(1 <= edit.line <= 7 for edit in edits(source))
+
+
+def test_what_is_not_seen_does_not_turn_the_line_that_the_instructor_reads() -> None:
+    source = "def f(q, k):\n    return q / k  # \u202edaer\x1b[2J\x0b\n"
+    assert {edit.described.isprintable() for edit in edits(source)} == {True}
+
+
+def test_likely_edits_come_first_and_those_on_the_line_of_an_exception_before_them() -> None:
+    source = "def f(q, k):\n    q = q.sum(0)\n    return q / k\n"
+    assert [e.line for e in candidates(source, (), {3})][:3] == [3, 3, 3]
+    tiers = [edit.tier for edit in candidates(source, ())]
+    assert tiers == sorted(tiers)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("def f(x):\n    return x + 1\n" + "\n" * 400, id="too many lines"),
+        pytest.param("def f(x):\n    return x + 1\n" + "#" * 20_000, id="too many characters"),
+        pytest.param("def f(x:\n", id="no Python"),
+        pytest.param("x = " + "-" * 15_000 + "1", id="a thousand signs"),
+        pytest.param("def f(x):\n    return x" + ".y" * 1500 + "\n", id="a chain without end"),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_what_is_too_long_or_no_code_is_not_edited(source: str) -> None:
+    assert candidates(source, ()) == []
+
+
+def test_a_text_of_names_alone_has_bounded_edits() -> None:
+    names = [f"n{i}" for i in range(300)]
+    source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n"
+    assert 0 < len(candidates(source, ())) <= 4000
+
+
+def test_an_integer_that_cannot_be_written_down_again_is_left_alone() -> None:
+    found = candidates(f"def f(x):\n    return x + 1 + 0x{'f' * 5000}\n", ())
+    assert found
+    assert all("f" * 5000 in edit.after for edit in found if edit.kind == "number")
+
+
+def test_edits_of_a_text_with_one_emoji_take_no_more_memory() -> None:
+    names = [f"n{i}" for i in range(300)]
+    source = f"def f({', '.join(names)}):\n    return {' + '.join(names)}\n# \N{GRINNING FACE}"
+    found = candidates(source + "a" * (19_990 - len(source)), ())
+    assert 0 < sum(sys.getsizeof(edit.after) for edit in found) <= 80_000_000

@@ -1,0 +1,231 @@
+"""A check of causality or independence asks which numbers an edit reaches, not what the numbers are."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.marks import Layer
+from manyheads.course import load_course
+from manyheads.diagnosis.metamorphic import (
+    are_related,
+    difference_is_another,
+    dropped_otherwise,
+    fills_with_a_number,
+    is_difference,
+    is_dropped_at_another_rate,
+    leaks_a_share,
+    left_otherwise,
+    moves_too_little,
+    moves_too_much,
+    parts_differ,
+    struck_otherwise,
+    zeros_missed,
+)
+from manyheads.diagnosis.recording_file import read
+from manyheads.student.check_attempt import check_attempt
+
+COURSE = load_course(Path(__file__).parents[2])
+ASSIGNMENT = COURSE.assignments[0]
+EXERCISE = next(exercise for exercise in ASSIGNMENT.exercises if exercise.id == "fused_qkv")
+RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
+HIDDEN = "scores = scores.masked_fill(~self.visible[:T, :T], -math.inf)"
+
+BEFORE = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]])
+AFTER = torch.tensor([[1.0, 2.0], [3.0, 4.0], [7.0, 0.0]])  # an edit of the last token
+PEEKS = torch.tensor([[1.0, 2.0], [3.5, 4.0], [7.0, 0.0]])
+NO_ZERO = torch.tensor([0.0, 0.3]) + AFTER
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        pytest.param(BEFORE, AFTER, "", id="right"),
+        pytest.param(BEFORE * 9, AFTER * 9, "", id="scaled"),
+        pytest.param(
+            BEFORE * 9,
+            PEEKS * 9,
+            "the input was edited, and 1 of the 5 numbers that should stay have changed",
+            id="peeks",
+        ),
+        pytest.param(
+            BEFORE, BEFORE, "the input was edited, and numbers that should move stay as they were", id="does not see"
+        ),
+        pytest.param(BEFORE, NO_ZERO, "the number that should be 0 has another value", id="not 0"),
+    ],
+)
+def test_what_an_edit_reaches(before: torch.Tensor, after: torch.Tensor, said: str) -> None:
+    answers = [(BEFORE, before), (AFTER, after)]
+    assert next(filter(None, (says(answers) for says in (zeros_missed, moves_too_much, moves_too_little))), "") == said
+
+
+def test_where_an_edit_moves_every_number_it_must_move_something_at_every_index() -> None:
+    before, after = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0]])
+    assert not moves_too_little([(before, before), (after, before + 1)])
+    assert moves_too_little([(before, before), (after, before + torch.tensor([[0.0, 1.0]]))])
+
+
+def test_two_calls_that_give_the_same_must_give_the_same() -> None:
+    assert (
+        moves_too_much([(BEFORE, BEFORE), (BEFORE, AFTER)])
+        == "two calls should give the same answer, and 1 of 6 numbers differ between them"
+    )
+
+
+def test_a_part_that_stands_alone_gives_what_it_gives_in_the_whole() -> None:
+    assert parts_differ([(BEFORE, BEFORE * 2), (BEFORE[1], BEFORE[1] * 2)]) == ""
+    said = "a part of the input gives something else when it stands alone"
+    assert parts_differ([(BEFORE, BEFORE), (BEFORE[1], BEFORE[1] * 2)]) == said
+
+
+@pytest.mark.parametrize(
+    ("other", "related"),
+    [
+        pytest.param(AFTER, True, id="an edit"),
+        pytest.param(BEFORE[1], True, id="a part"),
+        pytest.param(AFTER + 10, False, id="nothing in common"),
+        pytest.param(AFTER[:2], False, id="another shape"),
+    ],
+)
+def test_answers_are_held_together_only_where_the_reference_relates_them(other: torch.Tensor, related: bool) -> None:
+    assert are_related(BEFORE, other) is related
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fails_of_causality"),
+    [
+        (RIGHT.replace("/ math.sqrt(self.head_dim)", ""), set()),
+        (RIGHT.replace("return self.resid_dropout(self.proj(y))", "return self.resid_dropout(y)"), set()),
+        (RIGHT.replace(HIDDEN, ""), {"causal"}),
+        (RIGHT.replace("weights @ v", "weights @ v.flip(0)"), {"independent"}),
+        (RIGHT.replace("self.proj(y))", "self.proj(y)[1:])"), {"causal", "independent"}),
+    ],
+    ids=["not scaled", "not projected", "not masked", "another sequence's values", "another shape"],
+)
+def test_who_only_scales_wrongly_is_not_told_that_the_future_is_seen(
+    monkeypatch: pytest.MonkeyPatch, wrong: str, fails_of_causality: set[str]
+) -> None:
+    assert wrong != RIGHT
+    module = types.ModuleType("attempt")
+    monkeypatch.setitem(sys.modules, "attempt", module)
+    exec(compile(wrong, "a.py", "exec", dont_inherit=True), vars(module))
+    fingerprints = read(EXERCISE.fingerprints)
+    causality = {check.id for check in fingerprints.content.checks if check.layer == Layer.CAUSALITY}
+    failed = {
+        c.id for c in check_attempt(fingerprints, LocalRecordingRunner(vars(module))).checks if c.outcome != "passed"
+    }
+    assert causality & failed == fails_of_causality
+    assert "values" in " ".join(failed) or "heads" in " ".join(failed), failed
+
+
+def test_a_number_may_be_the_largest_difference_of_two_answers() -> None:
+    number = (BEFORE - AFTER).abs().max()
+    assert is_difference(BEFORE, AFTER, number)
+    assert not is_difference(BEFORE, AFTER, number + 1)
+    assert not is_difference(BEFORE, BEFORE, number * 0)  # two paths that agree say nothing
+    right = [(BEFORE, BEFORE), (AFTER, AFTER)]
+    assert difference_is_another([*right, (number, number)]) == ""
+    assert difference_is_another([*right, (number, number / 2)]) == (
+        "the number that it gives is not the largest absolute difference of the two answers"
+    )
+    assert difference_is_another([right[0], (AFTER, PEEKS), (number, number / 2)]) == ""  # the answers are wrong
+
+
+def test_a_dropout_is_held_to_an_attempts_own_answer_in_eval_mode() -> None:
+    right = torch.tensor([[[2.0, -1.0]]])
+
+    def extremes(calm: torch.Tensor, factor: float) -> torch.Tensor:
+        kept = factor * calm[0]
+        return torch.stack([kept.clamp_max(0), kept.clamp_min(0), kept.abs(), torch.zeros_like(kept)])
+
+    recorded, wrong = extremes(right, 4 / 3), -3 * right
+    assert dropped_otherwise([(right, right), (recorded, recorded)]) == ""
+    assert (
+        dropped_otherwise([(right, wrong), (recorded, extremes(wrong, 4 / 3))]) == ""
+    )  # its values are another check's
+    for calm in (right, wrong):
+        for other in (1.0, 2.0):
+            assert dropped_otherwise([(right, calm), (recorded, extremes(calm, other))])
+
+
+def test_where_no_factor_leads_to_the_extremes_wrong_values_are_no_dropout() -> None:
+    right = torch.tensor([[[2.0, -1.0]]])
+    assert dropped_otherwise([(right, 2 * right), (EXTREMES, 0 * EXTREMES)]) == ""
+    assert dropped_otherwise([(right, right), (EXTREMES, 0 * EXTREMES)])
+
+
+EXTREMES = torch.tensor([[[0.0, -3.0]], [[2.0, 0.0]], [[0.5, 0.25]], [[1.0, 1.0]]])
+
+
+def test_single_numbers_that_are_dropped_are_told_from_what_is_dropped_further_inside() -> None:
+    rescaled, together = EXTREMES * torch.tensor([3.0, 3.0, 3.0, 1.0])[:, None, None], EXTREMES.clone()
+    together[3] = 0
+    assert not struck_otherwise([(EXTREMES, rescaled)])
+    assert "never dropped, and they should be" in struck_otherwise([(EXTREMES, together)])
+    assert "are dropped, and they should not be" in struck_otherwise([(together, EXTREMES)])
+
+
+def test_what_is_left_of_the_weights_is_told_whatever_scales_the_answer() -> None:
+    rescaled, whole = 3 * EXTREMES, EXTREMES.clone()
+    whole[2] = whole[:2].abs().amax(0)
+    assert not left_otherwise([(EXTREMES, rescaled)])
+    assert left_otherwise([(EXTREMES, whole)])
+
+
+@pytest.mark.parametrize(
+    ("factor", "is_another"),
+    [(1.25, True), (4 / 3, False), (16 / 9, False), (4.0, False), (1.0, False), (0.75, False)],
+    ids=["another rate", "the given one", "twice", "what stays is dropped", "not scaled up", "scaled down"],
+)
+def test_a_factor_that_no_dropout_at_the_rate_makes_is_another_rate(factor: float, is_another: bool) -> None:
+    calm = torch.tensor([[[1.0, -2.0]]])
+
+    def left(scale: float) -> torch.Tensor:
+        scaled = scale * calm[0]
+        return torch.stack([scaled.clamp_max(0), scaled.clamp_min(0), scaled.abs(), torch.zeros_like(scaled)])
+
+    answers = [(calm, 3 * calm), (left(4 / 3), 3 * left(factor))]
+    assert is_dropped_at_another_rate(answers) is is_another
+
+
+SCORES = torch.tensor([[0.5, -1.0, 2.0], [1.5, 0.25, -3.0]], dtype=torch.float64)
+HIDDEN_SCORES = torch.tensor([[False, True, True], [False, False, True]])
+WEIGHTS = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf).softmax(-1)
+
+
+@pytest.mark.parametrize(
+    ("found", "leaks"),
+    [
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), True, id="a fill that is not low enough"),
+        pytest.param((SCORES - 7.3 * HIDDEN_SCORES).softmax(-1), True, id="a number added"),
+        pytest.param(WEIGHTS, False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -7.3).softmax(-2), False, id="another axis"),
+        pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -7.3).softmax(-1), False, id="another scale"),
+        pytest.param(WEIGHTS + 0.1 * HIDDEN_SCORES, False, id="added to the weights"),
+        pytest.param(WEIGHTS[:, :2], False, id="another shape"),
+    ],
+)
+def test_a_share_that_what_is_hidden_gets(found: torch.Tensor, leaks: bool) -> None:
+    assert leaks_a_share([(WEIGHTS, found)]) is leaks
+
+
+@pytest.mark.parametrize(
+    ("found", "fills"),
+    [
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -99.0), True, id="a number"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, -torch.inf), False, id="right"),
+        pytest.param(SCORES.masked_fill(HIDDEN_SCORES, 0.0), False, id="nothing"),
+        pytest.param(SCORES, False, id="what stood there"),
+        pytest.param((2 * SCORES).masked_fill(HIDDEN_SCORES, -99.0), False, id="other numbers beside it"),
+        pytest.param(SCORES[:, :2], False, id="another shape"),
+    ],
+)
+def test_a_number_in_place_of_an_infinity(found: torch.Tensor, fills: bool) -> None:
+    right = SCORES.masked_fill(HIDDEN_SCORES, -torch.inf)
+    assert fills_with_a_number([(right, found)]) is fills
+    assert not fills_with_a_number([(SCORES, SCORES)])

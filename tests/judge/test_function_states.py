@@ -1,0 +1,126 @@
+"""Where a check failed, and what follows for each function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from manyheads.box.worker.answers import Output, Raised, Reply
+from manyheads.box.worker.messages import Call
+from manyheads.checks.marks import Layer
+from manyheads.checks.outcome import CheckOutcome
+from manyheads.checks.transcript import Exchange
+from manyheads.judge.function_states import Seen, failed_in, function_results
+from manyheads.judge.function_verdicts import to_tell
+
+RIGHT, WRONG = Reply((Output("right"),)), Reply((Output("wrong"),))
+
+
+def exchange(function: str, reply: Reply) -> Exchange:
+    return Exchange("check", Call(function), reply)
+
+
+def is_right(exchange: Exchange) -> bool:
+    return exchange.reply.outputs == RIGHT.outputs
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "place"),
+    [
+        pytest.param([], "", id="no call"),
+        pytest.param([("split", RIGHT), ("merge", WRONG)], "merge", id="it stopped at the last"),
+        pytest.param([("split", WRONG), ("merge", WRONG)], "merge", id="the first may be wrong in what is not asked"),
+        pytest.param([("split", WRONG), ("merge", RIGHT)], "split", id="the last was given what the first got wrong"),
+        pytest.param([("split", RIGHT), ("merge", RIGHT)], "merge", id="what was asked is no number"),
+    ],
+)
+def test_a_check_fails_where_it_stops_or_where_that_comes_from(exchanges: list[tuple[str, Reply]], place: str) -> None:
+    assert failed_in([exchange(*each) for each in exchanges], None, is_right) == place
+
+
+def test_whoever_raises_where_numbers_cannot_be_compared_is_where_its_check_failed() -> None:
+    in_float32 = Call("make", dtype="float32")
+    raised = Reply(raised=Raised("ValueError", ("ValueError", "Exception"), "no", "call", 4))
+    made = Exchange("check", in_float32, raised)
+    assert failed_in([made, exchange("layer", RIGHT)], None, is_right) == "make"
+    assert failed_in([Exchange("check", in_float32, WRONG), exchange("layer", RIGHT)], None, is_right) == "layer"
+
+
+def test_a_call_that_ended_the_process_is_where_its_check_failed() -> None:
+    assert failed_in([exchange("split", WRONG)], Call("merge"), is_right) == "merge"
+
+
+TEXT = """
+def scores(q): return q
+def weights(q): raise NotImplementedError
+def attend(q): return weights(scores(q))
+"""
+
+
+def states(*seen: Seen, explained: tuple[str, ...] = ()) -> list[str]:
+    return [f"{f.state} {f.waits_for}".strip() for f in function_results(seen, TEXT, explained)]
+
+
+def test_what_uses_an_unwritten_function_waits_for_it_unless_it_has_a_mistake_of_its_own() -> None:
+    seen = [Seen("scores", True), Seen("weights", True, is_wrong=True), Seen("attend", True, is_wrong=True)]
+    assert states(*seen) == ["right", "unwritten", "waiting weights"]
+    assert states(*seen, explained=("attend",)) == ["right", "unwritten", "wrong"]
+
+
+def test_what_uses_a_name_that_is_not_there_waits_for_it() -> None:
+    raised = Raised("NameError", ("NameError", "Exception"), "name 'weight' is not defined", "call", 4)
+    seen = [Seen("weight", True, is_undefined=True), Seen("attend", True, is_wrong=True, raised=raised)]
+    assert states(*seen) == ["undefined", "waiting weight"]
+
+
+def test_of_what_is_written_beside_the_stubs_exception_that_is_told() -> None:
+    seen = [Seen("scores", True, is_wrong=True, is_empty=True), Seen("weights", True, is_wrong=True)]
+    begun = TEXT.replace("return q\n", "\n    raise NotImplementedError()\n    return q\n", 1)
+    found = function_results(seen, begun, ())
+    says = "the stub's raise on line 3 still stands above code of yours: take that line out once the rest is written"
+    assert [(each.state, each.evidence) for each in found] == [("unwritten", says), ("unwritten", "")]
+
+
+def test_a_class_of_which_one_method_is_written_is_not_wrong_and_the_other_is_named() -> None:
+    half = "class Head:\n    def __init__(self, n):\n        self.n = n\n\n    def forward(self, x):\n        raise NotImplementedError\n"
+    seen = [Seen("Head", True, is_wrong=True, raised=UNWRITTEN)]
+    (found,) = function_results(seen, half, ())
+    assert (found.state, found.evidence) == ("unwritten", "its forward is not written yet")
+    (found,) = function_results(seen, half, ("Head",))
+    assert found.state == "wrong"
+
+
+def test_a_name_that_is_not_there_is_told_with_one_that_may_be_meant() -> None:
+    (found,) = function_results([Seen("score", True, is_undefined=True, is_wrong=True)], TEXT, ())
+    assert (found.state, found.near) == ("undefined", "scores")
+
+
+def test_what_could_not_be_asked_to_the_end_is_right_so_far() -> None:
+    assert states(Seen("scores", True, stopped_at="attend")) == ["so_far attend"]
+
+
+def test_what_nothing_has_asked_is_neither_right_nor_wrong() -> None:
+    assert states(Seen("scores")) == ["unseen"]
+
+
+UNWRITTEN = Raised("NotImplementedError", ("NotImplementedError", "Exception"), "", "call", 3)
+
+
+def failure(id_: str, **others: object) -> CheckOutcome:
+    return replace(CheckOutcome(id_, id_, Layer.VALUES, 1, ""), **{"outcome": "failed", **others})
+
+
+@pytest.mark.parametrize(
+    ("failed", "told"),
+    [
+        pytest.param([failure("params"), failure("values")], "values", id="what a mutant of the first fails"),
+        pytest.param([failure("params"), failure("order", suspect="scale")], "order", id="what proves the first"),
+        pytest.param([failure("params"), failure("device")], "device", id="what shows none"),
+        pytest.param([failure("params"), failure("params")], "params", id="the first, where all show another"),
+        pytest.param([failure("values", outcome="error", raised=UNWRITTEN), failure("params")], "params", id="no unwritten method"),
+        pytest.param([failure("params", outcome="timeout"), failure("values")], "params", id="what ended the process"),
+    ],
+)  # fmt: skip
+def test_the_check_that_is_told_shows_the_mistake_that_is_named_first(failed: list[CheckOutcome], told: str) -> None:
+    assert to_tell(failed, {"scale": {"values"}, "extra": {"params"}}).id == told

@@ -1,0 +1,290 @@
+"""A class, graded by one judge or by several: the results are the same, and a fault of the grader's own is seen."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import CourseError, load_course
+from manyheads.judge.grade_class import Graded, WorkerLost, grade_all, grade_with
+from manyheads.judge.hidden_checks import GraderFault
+from manyheads.judge.judge_process import GradePlan, start
+from manyheads.result import Result
+from manyheads.submission import Submission, find_submissions
+from tests.conftest import TINY
+from tests.copies import copy_course
+from tests.warm import fork_judges
+
+pytestmark = pytest.mark.usefixtures("warm_judges")
+
+SECRET = b"a secret of these tests' own: 0123456789"
+RIGHT = (
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
+CLASS = {
+    "ada": RIGHT,
+    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
+    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
+    "dan": "def running_mean(x:\n",
+    "eve": None,
+    "fay": "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n",
+    "gus": "def running_mean(x):\n    raise NotImplementedError()\n",
+}
+SCORES = {"ada": 4, "ben": 2, "cat": 0, "dan": 0, "eve": 0, "fay": 0, "gus": 0}
+
+
+def hand_in(folder: Path, **attempts: str | None) -> Path:
+    for student, source in attempts.items():
+        path = folder / student / "averages" / "01_running_mean.py"
+        path.parent.mkdir(parents=True)
+        if source is not None:
+            path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
+    return folder
+
+
+@pytest.fixture(scope="module")
+def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hand_in(tmp_path_factory.mktemp("submitted"), **CLASS)
+
+
+def grade(course: Path, submissions: list[Submission], jobs: int) -> dict[str, Result]:
+    return {g.result.student: g.result for g in grade_all(GradePlan(course, SECRET), submissions, jobs)}
+
+
+@dataclass(frozen=True)
+class Together:
+    """A class, graded by several judges in the other order. cpus: of each judge, while they were at work."""
+
+    course: Path
+    results: dict[str, Result]
+    cpus: list[set[int]]
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, submitted: Path) -> Together:
+    course = copy_course(TINY, tmp_path_factory.mktemp("course") / "tiny")
+    edit("course.yaml", "seconds_per_call: 2", "seconds_per_call: 0.5")(course)
+    submissions, _ = find_submissions(load_course(course), submitted)
+    with pytest.MonkeyPatch.context() as patched:
+        fork_judges(patched)
+        graded = grade_all(GradePlan(course, SECRET), submissions[::-1], max(2, len(os.sched_getaffinity(0))))
+        first = next(graded)
+        cpus = [os.sched_getaffinity(judge.pid) for judge in multiprocessing.active_children() if judge.pid]
+        return Together(course, {g.result.student: g.result for g in (first, *graded)}, cpus)
+
+
+def test_several_judges_give_what_one_gives_whatever_the_order(together: Together, submitted: Path) -> None:
+    submissions, _ = find_submissions(load_course(together.course), submitted)
+    one = grade(together.course, submissions, 1)
+    assert one == together.results
+    assert {student: one[student].score for student in sorted(one)} == SCORES
+    assert {r.isolation for r in one.values()} == {"namespaces"}
+    outcomes = {s: {c.outcome for c in r.exercises[0].checks} for s, r in one.items()}
+    assert (outcomes["cat"], outcomes["dan"], outcomes["eve"]) == ({"crashed"}, {"error"}, {"missing"})
+    assert outcomes["fay"] == {"timeout"}
+    assert [d.id for d in one["ben"].exercises[0].diagnosis] == ["counts_all"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is everybody's")
+def test_as_many_judges_as_cpus_keep_to_one_each(together: Together) -> None:
+    kept = [cpus for cpus in together.cpus if len(cpus) == 1]
+    assert kept
+    assert all(kept.count(cpus) == 1 for cpus in kept)
+
+
+def test_a_judge_collects_garbage_though_not_while_it_starts(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(1, context, initializer=start, initargs=(GradePlan(tmp_path, SECRET),)) as pool:
+        assert pool.submit(gc.isenabled).result()
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def fault(folder: Path) -> None:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text
+        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+
+    return fault
+
+
+CHECKS = "grader/checks/test_running_mean.py"
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "says"),
+    [
+        pytest.param(
+            edit(CHECKS, "import torch", "import torhc"), GraderFault, "torhc", id="checks that do not import"
+        ),
+        pytest.param(
+            edit(CHECKS, "import torch", "import os\n\nos._exit(3)"),
+            WorkerLost,
+            "a judge process ended",
+            id="a judge that cannot be started",
+        ),
+    ],
+)
+def test_a_judges_fault_surfaces_with_what_to_do_next(
+    tiny_copy: Path, submitted: Path, fault: Callable[[Path], None], error: type[Exception], says: str
+) -> None:
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    fault(tiny_copy)
+    with pytest.raises(error, match=says) as raised:
+        grade(tiny_copy, submissions[:2], 1)
+    assert ". Next: " in str(raised.value)
+
+
+def test_a_check_that_fails_by_itself_is_told_apart_from_the_students_fault(tiny_copy: Path, submitted: Path) -> None:
+    edit(CHECKS, "    x, g = draw(6), draw(6)", "    x, g = 1 / 0")(tiny_copy)
+    submissions, _ = find_submissions(load_course(tiny_copy), submitted)
+    (graded,) = grade_all(GradePlan(tiny_copy, SECRET), submissions[:1], 1)
+    assert graded.faults == ("gradients: ZeroDivisionError: division by zero",)
+    check = next(c for c in graded.result.exercises[0].checks if c.id == "gradients")
+    assert check.outcome == "skipped"
+    assert check.evidence == "The grader itself failed here; this is not your fault."
+    assert (graded.result.score, graded.result.not_graded) == (None, ("running_mean",))
+
+
+ONE_NUMBER = "def running_mean(x):\n    return x[:1]\n"  # as no other attempt of the class
+AT_ONE_NUMBER = """
+    answer = attempt.call("running_mean", draw(7))
+    if answer.reply.outputs and answer.reply.outputs[0].shape == (1,):
+        import os, pathlib, signal
+        {}
+    assert_shape(answer, (7,))"""
+OTHERS = {"ada": RIGHT, "ben": CLASS["ben"], "zoe": RIGHT}
+
+
+def dying(folder: Path, how: str) -> None:
+    """Let the first check do this to its judge, at the attempt that gives one number."""
+    edit(
+        CHECKS, '    assert_shape(attempt.call("running_mean", draw(7)), (7,))', AT_ONE_NUMBER.format(how).lstrip("\n")
+    )(folder)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("os.abort()", id="aborts"),
+        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", id="is killed, as for lack of memory"),
+    ],
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_who_is_judged_when_a_judge(tiny_copy: Path, tmp_path: Path, how: str, jobs: int) -> None:
+    """is not graded, where that happens again; the rest of the class is."""
+    dying(tiny_copy, how)
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    found = grade(tiny_copy, submissions, jobs)
+    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
+    (exercise,) = found["dan"].exercises
+    assert (found["dan"].not_graded, exercise.max_score) == (("running_mean",), 4)
+    assert all("this is not your fault" in c.evidence for c in exercise.checks if c.outcome == "skipped")
+    assert multiprocessing.active_children() == []
+
+
+def test_a_judge_gets_no_more_memory_than_its_bound(tiny_copy: Path, tmp_path: Path) -> None:
+    dying(tiny_copy, f"pathlib.Path({str(tmp_path / 'had')!r}).write_text(str(len(bytes(16 << 30))))")
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    found = grade(tiny_copy, submissions, 1)
+    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
+    assert not (tmp_path / "had").exists()
+
+
+def test_a_judge_that_is_killed_once_costs_nobody_anything(tiny_copy: Path, tmp_path: Path) -> None:
+    once = (
+        f"m = pathlib.Path({str(tmp_path / 'died')!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
+    )
+    dying(tiny_copy, once)
+    submissions, _ = find_submissions(load_course(tiny_copy), hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER))
+    found = grade(tiny_copy, submissions, 1)
+    assert {student: found[student].score for student in found} == {"ada": 4, "ben": 2, "zoe": 4, "dan": 0}
+
+
+@pytest.fixture
+def two_gib() -> Iterator[Path]:
+    """A control group with 2 GiB."""
+    v2 = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    group = Path("/sys/fs/cgroup" if v2 else "/sys/fs/cgroup/memory", f"test-{os.getpid()}")
+    try:
+        group.mkdir()
+        (group / ("memory.max" if v2 else "memory.limit_in_bytes")).write_text(str(2 << 30))
+    except OSError:
+        with suppress(OSError):
+            group.rmdir()
+        pytest.skip("no control group can be made here")
+    yield group
+    for _ in range(100):
+        with suppress(OSError):
+            group.rmdir()
+            return
+        time.sleep(0.1)
+
+
+def test_a_judge_that_the_kernel_ends_for_lack_of_memory_ends_no_run(
+    tiny_copy: Path, tmp_path: Path, two_gib: Path
+) -> None:
+    dying(tiny_copy, "[b'x' * (1 << 28) for _ in range(12)]")
+    submitted = hand_in(tmp_path / "class", **OTHERS, dan=ONE_NUMBER)
+    line = (
+        f"echo $$ > {two_gib}/cgroup.procs && exec {sys.executable} -m manyheads grade {submitted} --jobs 1 --no-lines"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(["sh", "-c", line], cwd=tiny_copy, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "not graded: dan: " in done.stdout
+    scores = {
+        p.parent.name: Result.model_validate_json(p.read_bytes()).score for p in tiny_copy.glob("results/*/*.json")
+    }
+    assert scores == {"ada": 4, "ben": 2, "zoe": 4, "dan": None}
+
+
+class Deaf(Executor):
+    """An executor that takes work and never does it, but for the first piece, which fails."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Graded]] = []
+
+    def submit(self, *args: object, **kwargs: object) -> Future[Graded]:  # type: ignore[override]
+        self.futures.append(Future())
+        if len(self.futures) == 1:
+            self.futures[0].set_exception(CourseError("no. Next: yes"))
+        return self.futures[-1]
+
+
+def never() -> Graded:
+    """A call that no test makes."""
+    raise AssertionError
+
+
+def test_after_a_fault_the_work_that_waits_is_given_up() -> None:
+    executor = Deaf()
+    with pytest.raises(CourseError, match=r"^no\. Next: yes$"):
+        list(grade_with(executor, [never] * 7, lambda: 4))
+    assert len(executor.futures) == 4, "no more than there is room for"
+    assert all(future.cancelled() for future in executor.futures[1:])
+
+
+def test_a_run_that_is_stopped_ends_without_a_word_from_the_pools_thread(
+    tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", complaints.append)
+    folder = hand_in(tmp_path / "many", ada=RIGHT, ben=CLASS["fay"], **{f"waits{i}": RIGHT for i in range(7)})
+    submissions, _ = find_submissions(load_course(tiny_copy), folder)
+    run = grade_all(GradePlan(tiny_copy, SECRET), submissions, 1)
+    assert next(run).result.student == "ada"  # ben loops, two are at the judge's door, the others wait
+    with pytest.raises(KeyboardInterrupt):
+        run.throw(KeyboardInterrupt)
+    assert complaints == []

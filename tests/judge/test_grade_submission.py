@@ -1,0 +1,105 @@
+"""A judge and its students: what two of them handed in word for word is judged once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise, load_course
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.result import ExerciseResult
+from manyheads.submission import AttemptSource
+from tests.judge.counting_box import CountingBox
+
+NAME = "01_running_mean.py"
+RIGHT = "def running_mean(x):\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+WRONG = "def running_mean(x):\n    return x.cumsum(0) / len(x)\n"
+
+
+@pytest.fixture
+def judge_and_box(tiny: Course, box: Box) -> tuple[Judge, CountingBox]:
+    counted = CountingBox(box)
+    return Judge(tiny, counted, Settings(secret=b"secret", lines=False)), counted
+
+
+def graded(judge: Judge, exercise: Exercise, *texts: str) -> list[ExerciseResult]:
+    return [judge.grade_attempt(f"student {i}", exercise, AttemptSource(NAME, text)) for i, text in enumerate(texts)]
+
+
+def test_the_same_text_is_judged_once_and_has_the_same_result(judge_and_box, running_mean: Exercise) -> None:
+    judge, box = judge_and_box
+    first, other, again = graded(judge, running_mean, WRONG, RIGHT, WRONG)
+    assert first == again != other
+    assert box.attempts == 2
+
+
+def test_a_text_gets_the_result_that_it_gets_alone_whoever_came_before(
+    tiny: Course, box: Box, running_mean: Exercise
+) -> None:
+    texts = [RIGHT, WRONG, RIGHT + "# mine\n", WRONG.replace("len(x)", "2"), WRONG + "# mine\n"]
+    alone = [graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, text)[0] for text in texts]
+    assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts) == alone
+    assert graded(Judge(tiny, box, Settings(secret=b"secret")), running_mean, *texts[::-1]) == alone[::-1]
+    assert len({result.score for result in alone}) > 1
+
+
+def test_a_refusal_keeps_its_points_whatever_its_text(judge_and_box, running_mean: Exercise) -> None:
+    judge, _ = judge_and_box
+    refuses = r"""import os
+def running_mean(x):
+    if not len(x):
+        raise ValueError(os.fsdecode(b"caf\xe9") + "\ud800\0" * 10_000)
+    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)
+"""
+    (result,) = graded(judge, running_mean, refuses)
+    assert (result.score, result.functions[0].state) == (result.max_score, "right")
+
+
+def test_who_dies_is_given_another_chance_with_the_next_student(judge_and_box, running_mean: Exercise) -> None:
+    judge, box = judge_and_box
+    dies = "import os\nos._exit(3)\n"
+    assert [result.score for result in graded(judge, running_mean, dies)] == [0]
+    once = box.attempts
+    assert [result.score for result in graded(judge, running_mean, dies)] == [0]
+    assert box.attempts == 2 * once
+
+
+def test_another_seed_is_another_question(judge_and_box, running_mean: Exercise) -> None:
+    judge, box = judge_and_box
+    for seed in (1, 2, 1):
+        judge.grade_attempt("student", running_mean, AttemptSource(NAME, RIGHT), seed)
+    assert box.attempts == 2
+
+
+def test_an_empty_file_is_no_missing_one(judge_and_box, running_mean: Exercise) -> None:
+    judge, _ = judge_and_box
+    results = [judge.grade_attempt("s", running_mean, AttemptSource(NAME, missing=m)) for m in (True, False)]
+    assert [{check.outcome for check in result.checks} for result in results] == [{"missing"}, {"error"}]
+
+
+def test_a_note_on_a_students_own_folder_stays_that_students(judge_and_box, running_mean: Exercise) -> None:
+    judge, _ = judge_and_box
+    sources = [AttemptSource(NAME, RIGHT, note=note) for note in ("A notebook lies here, too.", "")]
+    assert [judge.grade_attempt("s", running_mean, each).note for each in sources] == ["A notebook lies here, too.", ""]
+
+
+def test_all_exercises_together_are_remembered_up_to_a_limit(
+    repository: Path, box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond it the exercise of which most is remembered is forgotten, and the results stay what they are."""
+    course = load_course(repository)
+    first, second = course.assignments[0].exercises[:2]
+    sources = {
+        each: AttemptSource(f"{each.stem}.py", each.solution.read_text(encoding="utf-8")) for each in (first, second)
+    }
+    judge = Judge(course, box, Settings(secret=b"secret", lines=False))
+    before = judge.grade_attempt("s", first, sources[first])
+    kept = judge.remembered(first)
+    monkeypatch.setattr("manyheads.judge.grade_submission.REMEMBERED", 1)
+    judge.grade_attempt("s", second, sources[second])
+    assert judge.remembered(first) == 0 < kept
+    assert (
+        judge.grade_attempt("t", first, AttemptSource("a.py", sources[first].source + "# mine\n")).score == before.score
+    )

@@ -1,0 +1,326 @@
+"""A run that is stopped goes on where it stopped; a run that is repeated grades only what changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+
+from manyheads.box.procstat import has_ended, pids
+from manyheads.course import load_course
+from manyheads.judge.journal import NAME, open_journal
+from manyheads.judge.judge_process import GradePlan
+from manyheads.result import ExerciseResult, Result
+from manyheads.submission import Submission, find_submissions
+from tests.copies import copy_course
+from tests.warm import run_warm
+
+pytestmark = pytest.mark.journey
+
+REPOSITORY = Path(__file__).parents[2]
+RIGHT = (
+    "import torch\n\n\ndef running_mean(x):\n    assert len(x)\n    return x.cumsum(0) / x.new_ones(len(x)).cumsum(0)\n"
+)
+CLASS = {
+    "ada": RIGHT,
+    "ben": RIGHT.replace("x.new_ones(len(x)).cumsum(0)", "len(x)"),
+    "cat": "import os\n\n\ndef running_mean(x):\n    os._exit(0)\n",
+    "dan": "def running_mean(x:\n",
+    "eve": RIGHT.replace("x.cumsum(0)", "x.detach().cumsum(0)"),
+}
+LOOP = "import time\n\n\ndef running_mean(x):\n    while True:\n        time.sleep(0.01)\n"
+
+Results = dict[str, bytes]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def hand_in(folder: Path, attempts: dict[str, str]) -> Path:
+    for student, source in attempts.items():
+        hand_in_one(folder / student / "averages" / "01_running_mean.py", source, student)
+    return folder
+
+
+def hand_in_one(path: Path, source: str, student: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{source}# {student}\n", encoding="utf-8")  # the same text would be judged once
+
+
+def seed_in(out: Path) -> int:
+    """The seed of the results, which all of them have."""
+    (seed,) = {json.loads(path.read_bytes())["seed"] for path in out.glob("*/*.json")}
+    return int(seed)
+
+
+def results_in(out: Path) -> Results:
+    return {path.parent.name: path.read_bytes() for path in sorted(out.glob("*/*.json"))}
+
+
+def grading(course: Path, submitted: Path, out: Path, jobs: int) -> list[str]:
+    return [*map(str, ("grade", submitted, "--out", out, "--course", course, "--jobs", jobs, "--seed", 7))]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "200"}
+
+
+def start(course: Path, submitted: Path, out: Path, jobs: int = 1) -> subprocess.Popen[str]:
+    """`course grade` as the leader of a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "manyheads", *grading(course, submitted, out, jobs)],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def grade_all_of(course: Path, submitted: Path, out: Path) -> str:
+    """What `course grade` says where nobody disturbs it."""
+    return run_warm("manyheads", grading(course, submitted, out, 1), out.parent, environment()).stdout
+
+
+def wait_for_results(out: Path, count: int, process: subprocess.Popen[str]) -> None:
+    while len(results_in(out)) < count and process.poll() is None:
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    return hand_in(tmp_path / "submitted", CLASS)
+
+
+def test_only_what_changed_is_graded_again(run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    def grade(*options: str) -> str:
+        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()[-2]
+
+    out = tmp_path / "out"
+    assert "5 submissions in" in grade()
+    first = results_in(out)
+    assert "5 submissions (5 as before) in" in grade()
+    assert results_in(out) == first
+    hand_in(submitted, {"ben": RIGHT})
+    (out / "cat" / "averages.json").unlink()
+    assert "5 submissions (3 as before) in" in grade()
+    mended = results_in(out)
+    assert {s for s in first if mended[s] != first[s]} == {"ben"}
+    assert "5 submissions in" in grade("--regrade", "--seed", str(seed_in(out)))
+    assert results_in(out) == mended, "graded again with the same seed it is the same"
+    grade("--regrade")
+    assert seed_in(out) != json.loads(mended["ada"])["seed"], "without one the inputs are new"
+
+
+def test_a_new_exercise_a_new_assignment_and_a_changed_one_grade_nothing_else_again(
+    run_course: Run, tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+
+    def grade(*options: str) -> tuple[str, list[list[str]]]:
+        """What it says, and which exercises were graded: of each submission a line of the journal."""
+        before = noted_in(out)
+        done = run_course("grade", submitted, "--out", out, "--course", tiny_copy, "--jobs", "1", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return re.split(r" in \d", done.stdout.splitlines()[-2])[0], noted_in(out)[len(before) :]
+
+    shutil.rmtree(submitted)
+    hand_in(submitted, {"ada": RIGHT, "ben": RIGHT})
+    for folder, stem in (("averages", "02_other_mean"), ("sums", "01_last_mean")):
+        for student in ("ada", "ben"):
+            hand_in_one(submitted / student / folder / f"{stem}.py", RIGHT, student)
+    write_exercises(tiny_copy, {"averages": ["running_mean"]})
+    (submitted / "ada" / "averages" / "02_other_mean.py").rename(tmp_path / "later.py")
+    assert run_course("grade", submitted, "--out", out, "--course", tiny_copy).returncode == 1  # files of no exercise
+    first = {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")}
+    assert len(first) == 2
+
+    write_exercises(tiny_copy, {"averages": ["running_mean", "other_mean"], "sums": ["last_mean"]})
+    said, graded = grade()
+    assert said == "4 submissions (2 in part)"
+    new = (("averages", "other_mean"), ("sums", "last_mean"))
+    assert sorted(graded) == sorted([f"{s}/{a}", id_] for s in ("ada", "ben") for a, id_ in new)
+    for path, exercises in first.items():
+        result = json.loads(path.read_bytes())
+        assert result["exercises"][:1] == exercises
+        assert result["max_score"] == 8
+        assert result["score"] == sum(each["score"] for each in result["exercises"])
+
+    with (tiny_copy / "grader" / "checks" / "test_other_mean.py").open("a") as file:
+        file.write('\n\n@check(points=0, layer=Layer.VALUES)\ndef test_new(attempt):\n    """is there"""\n')
+        file.write("    attempt.call('running_mean', torch.ones(3))\n")
+    said, graded = grade()
+    assert said == "4 submissions (2 as before, 2 in part)"
+    assert sorted(graded) == [[f"{s}/averages", "other_mean"] for s in ("ada", "ben")]
+    checks = json.loads((out / "ada" / "averages.json").read_bytes())["exercises"][1]["checks"]
+    assert [each["title"] for each in checks][-1] == "is there"
+
+    (tmp_path / "later.py").rename(submitted / "ada" / "averages" / "02_other_mean.py")
+    said, graded = grade()
+    assert (said, graded) == ("4 submissions (3 as before, 1 in part)", [["ada/averages", "other_mean"]])
+    assert json.loads((out / "ada" / "averages.json").read_bytes())["score"] == 8
+    write_exercises(tiny_copy, {"averages": ["running_mean"], "sums": ["last_mean"]})
+    for path in submitted.glob("*/averages/02_*"):
+        path.unlink()
+    assert grade() == ("4 submissions (4 as before)", [])
+    (submitted / "ada" / "averages" / "notes.txt").write_text("not of the assignment that is graded now")
+    assert grade("--assignment", "Sums") == ("2 submissions (2 as before)", [])
+    assert {path: json.loads(path.read_bytes())["exercises"] for path in out.glob("*/averages.json")} == first
+
+
+def noted_in(out: Path) -> list[list[str]]:
+    """The lines of the journal: a submission, and ids of exercises."""
+    path = out / NAME
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+    return [[name, *filter(None, noted)] for name, noted in lines]
+
+
+def write_exercises(course: Path, ids: dict[str, list[str]]) -> None:
+    """A course of these exercises, by assignment: each asks what the tiny course's only one asks."""
+    rows = [{"id": a, "title": a.title(), "exercises": [row(id_) for id_ in ids[a]]} for a in ids]
+    (course / "course.yaml").write_text(yaml.safe_dump({"title": "Averages", "assignments": rows}))
+    reference = (REPOSITORY / "tests/tiny_course/solutions/averages/01_running_mean.py").read_bytes()
+    checks = (REPOSITORY / "tests/tiny_course" / "grader/checks/test_running_mean.py").read_bytes()
+    for assignment, names in ids.items():
+        for number, id_ in enumerate(names, 1):
+            path = course / "solutions" / assignment / f"{number:02d}_{id_}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(reference)
+            (course / "grader" / "checks" / f"test_{id_}.py").write_bytes(checks)
+
+
+def row(id_: str) -> dict[str, object]:
+    return {"id": id_, "title": id_.replace("_", " "), "points": 4, "hint": "?"}
+
+
+def test_a_torn_line_costs_one_submission(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    course = load_course(tiny_copy)
+    submissions, _ = find_submissions(course, submitted)
+    journal = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret"))
+    for submission in submissions[:2]:
+        journal.note(submission, {"running_mean": "a key"}, result_of(submission))
+    path = tmp_path / NAME
+    path.write_bytes(path.read_bytes()[:-20])
+    journal.note(submissions[2], {"running_mean": "a key"}, result_of(submissions[2]))
+    lines = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret")).lines
+    assert set(lines) == {"ada/averages", "cat/averages"}
+
+
+def test_an_entry_is_good_for_the_result_that_it_was_written_with(
+    tiny_copy: Path, submitted: Path, tmp_path: Path
+) -> None:
+    course = load_course(tiny_copy)
+    (submission, *_), _ = find_submissions(course, submitted)
+    (exercise,), result = submission.assignment.exercises, result_of(submission)
+    open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret")).note(submission, {"running_mean": "k"}, result)
+    journal = open_journal(tmp_path, course, GradePlan(tiny_copy, b"secret"))
+    (found,) = result.exercises
+    assert journal.holds(submission, exercise, "k", found)
+    assert not journal.holds(submission, exercise, "other", found)
+    assert not journal.holds(submission, exercise, "k", found.model_copy(update={"score": 3.0}))
+
+
+def result_of(submission: Submission) -> Result:
+    exercise = ExerciseResult(id="running_mean", score=4, max_score=4, checks=())
+    return Result(student=submission.student, assignment="averages", score=4, max_score=4, device="cpu",
+                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+
+
+def test_ctrl_c_stops_at_once_and_the_next_run_goes_on(tiny_copy: Path, submitted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    hand_in(submitted, {"zoe": LOOP})
+    process = start(tiny_copy, submitted, out)
+    wait_for_results(out, 5, process)  # the sixth loops
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert re.search("Stopped: [45] of 6 submissions are graded. Next: run the same command again", said)
+    assert "Traceback" not in said
+    wait_until_gone(process.pid)
+    hand_in(submitted, {"zoe": RIGHT})
+    assert re.search(r"6 submissions \([45] as before\)", grade_all_of(tiny_copy, submitted, out))
+
+
+@pytest.mark.parametrize("moment", [1])  # `make soak` tries fifty
+def test_a_run_that_is_killed_is_completed_by_the_next(
+    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results, moment: int
+) -> None:
+    out = tmp_path / "out"
+    process = start(tiny_copy, submitted, out, jobs=2)
+    wait_for_results(out, moment, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    grade_all_of(tiny_copy, submitted, out)
+    assert results_in(out) == undisturbed
+
+
+@pytest.mark.soak
+def test_a_run_that_is_killed_fifty_times_ends_with_the_same_results(
+    tiny_copy: Path, submitted: Path, tmp_path: Path, undisturbed: Results
+) -> None:
+    draw, out = random.Random(0), tmp_path / "out"
+    for _ in range(50):
+        process = start(tiny_copy, submitted, out, jobs=2)
+        time.sleep(draw.uniform(0.0, 6.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if draw.random() < 0.3:  # so that there is always something to grade
+            (out / NAME).unlink(missing_ok=True)
+    start(tiny_copy, submitted, out).communicate(timeout=120)
+    assert results_in(out) == undisturbed
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """What the class earns where nobody interferes, with the secret that every copy below is given."""
+    root = tmp_path_factory.mktemp("undisturbed")
+    course = root / "course"
+    copy_course(REPOSITORY / "tests" / "tiny_course", course)
+    plant_secret(course)
+    out = root / "out"
+    grade_all_of(course, hand_in(root / "submitted", CLASS), out)
+    return results_in(out)
+
+
+@pytest.fixture(autouse=True)
+def same_secret(tiny_copy: Path) -> None:
+    plant_secret(tiny_copy)
+
+
+def plant_secret(course: Path) -> None:
+    path = course / ".course" / "secret"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text("0123456789abcdef" * 4)
+    path.chmod(0o600)
+
+
+def wait_until_gone(group: int, seconds: float = 60.0) -> None:
+    """A process that ends with its parent (multiprocessing's resource tracker) may do so a moment after it."""
+    ends = time.monotonic() + seconds
+    while left := left_in_group(group):
+        assert time.monotonic() < ends, left
+        time.sleep(0.01)
+
+
+def left_in_group(group: int) -> list[int]:
+    """Processes of that group that still run."""
+    return [pid for pid in pids() if group_of(pid) == group and not has_ended(pid)]
+
+
+def group_of(pid: int) -> int:
+    """0 where it is gone."""
+    with suppress(ProcessLookupError):
+        return os.getpgid(pid)
+    return 0

@@ -1,0 +1,194 @@
+"""What is in the key of an attempt: all that its result depends on, and nothing of another exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from manyheads.box.names import Level
+from manyheads.course import load_course
+from manyheads.judge.judge_process import GradePlan
+from manyheads.judge.keys import Keys, graded_from, keys_of
+from manyheads.result import Diagnosed, ExerciseResult
+from manyheads.submission import Submission
+
+SECRET = b"secret"
+DIAGNOSED = ExerciseResult(
+    id="mean", score=0, max_score=4, checks=(),
+    diagnosis=(Diagnosed(id="no_division", title="?", hint="?", alternatives=("by_two",)),),
+)  # fmt: skip
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Path:
+    """A course of two assignments, whose exercises share a neighbour in part."""
+    rows = [
+        {"id": "averages", "title": "Averages", "exercises": [row("mean"), row("median")]},
+        {"id": "sums", "title": "Sums", "exercises": [row("total")]},
+    ]
+    (tmp_path / "course.yaml").write_text(yaml.safe_dump({"title": "Numbers", "assignments": rows}))
+    for path in (
+        "solutions/averages/01_mean.py", "solutions/averages/02_median.py", "solutions/sums/01_total.py",
+        "exercises/averages/01_mean.py", "exercises/averages/02_median.py", "exercises/sums/01_total.py",
+        "grader/checks/test_median.py", "grader/checks/test_total.py", "grader/checks/_sizes.py",
+        "grader/misconceptions/mean.py", "grader/misconceptions/median.py", "grader/misconceptions/total.py",
+        "exercises/averages/fingerprints/01_mean.safetensors", "grader/released.json",
+        "grader/right/mean/loop.py",
+    ):  # fmt: skip
+        write(tmp_path / path, "import torch\n")
+    write(tmp_path / "grader/checks/test_mean.py", "import torch\nfrom ._sizes import SIZES\n")
+    write(tmp_path / "grader/texts.yaml", "no_division: {title: A}\nby_two: {title: B}\nother: {title: C}\n")
+    write(tmp_path / "submitted/ada/averages/01_mean.py", "def mean(x): ...\n")
+    return tmp_path
+
+
+def row(id_: str) -> dict[str, object]:
+    return {"id": id_, "title": id_, "points": 4, "hint": "?"}
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def keys(root: Path, plan: GradePlan | None = None) -> dict[str, str]:
+    """The key of each exercise's attempt; that of the first with its result, which names two misconceptions."""
+    course = load_course(root)
+    made: Keys = keys_of(course, plan or GradePlan(root, SECRET))
+    found = {}
+    for exercise in course.exercises:
+        assignment = exercise.assignment
+        submission = Submission("ada", assignment, root / "submitted" / "ada" / assignment.id)
+        found[exercise.id] = made.of(submission, exercise)
+        if exercise.id == DIAGNOSED.id:
+            found[exercise.id] = made.of_result(found[exercise.id], exercise, DIAGNOSED)
+    return found
+
+
+def changed(root: Path, change: Callable[[], object]) -> set[str]:
+    """The exercises whose keys a change has changed."""
+    before = keys(root)
+    assert keys(root) == before
+    change()
+    after = keys(root)
+    return {id_ for id_ in before if after.get(id_) != before[id_]}
+
+
+@pytest.mark.parametrize(
+    ("path", "graded_again"),
+    [
+        ("grader/checks/test_mean.py", {"mean"}),
+        ("grader/checks/_sizes.py", {"mean"}),
+        ("grader/checks/test_median.py", {"median"}),
+        ("grader/checks/__init__.py", {"mean", "median", "total"}),
+        ("grader/misconceptions/mean.py", {"mean"}),
+        ("exercises/averages/fingerprints/01_mean.safetensors", {"mean"}),
+        ("grader/released.json", set()),
+        ("grader/right/mean/loop.py", set()),
+        ("solutions/averages/01_mean.py", {"mean"}),
+        ("solutions/sums/01_total.py", {"total"}),
+        ("exercises/averages/01_mean.py", {"mean"}),
+        ("submitted/ada/averages/01_mean.py", {"mean"}),
+        ("submitted/ada/averages/02_median.ipynb", {"median"}),
+        ("submitted/ada/averages/notes.py", set()),
+        ("overrides.yaml", set()),
+    ],
+)
+def test_a_file_is_in_the_keys_of_what_depends_on_it(course: Path, path: str, graded_again: set[str]) -> None:
+    def change() -> None:
+        with (course / path).open("a") as file:
+            file.write("# changed\n")
+
+    assert changed(course, change) == graded_again
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "graded_again"),
+    [
+        ("no_division: {title: A}", "no_division: {title: Z}", {"mean"}),
+        ("by_two: {title: B}", "by_two: {title: Z}", {"mean"}),
+        ("other: {title: C}", "other: {title: Z}", set()),
+        ("by_two: {title: B}", "by_two: {title: B, overrides: {mean: {title: Z}}}", {"mean"}),
+        ("by_two: {title: B}", "by_two: {title: B, overrides: {total: {title: Z}}}", set()),
+        ("other:", "new: {title: D}\nother:", set()),
+        ("other: {title: C}", "other: {", {"mean"}),
+    ],
+)
+def test_the_words_of_what_a_result_names_are_in_its_key(
+    course: Path, old: str, new: str, graded_again: set[str]
+) -> None:
+    path = course / "grader" / "texts.yaml"
+    assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "graded_again"),
+    [
+        ("title: Numbers", "title: Other numbers", set()),
+        ("title: Averages", "title: Other averages\n  due: 2026-12-01 18:00Z\n  late: {per_day: 10%}", set()),
+        ("title: Numbers", "title: Numbers\ntime_zone: UTC\nlate: {per_day: 10%}\nnot_handed_in: zero", set()),
+        ("title: Numbers", "title: Numbers\nlimits: {seconds_per_call: 1}", {"mean", "median", "total"}),
+    ],
+)
+def test_dates_and_titles_are_no_reason_to_grade_again(
+    course: Path, old: str, new: str, graded_again: set[str]
+) -> None:
+    path = course / "course.yaml"
+    assert changed(course, lambda: path.write_text(path.read_text().replace(old, new))) == graded_again
+
+
+def test_an_exercises_row_and_its_number_are_in_its_key_alone(course: Path) -> None:
+    path = course / "course.yaml"
+
+    def edit(change: Callable[[list[dict[str, object]]], object]) -> Callable[[], None]:
+        def apply() -> None:
+            data = yaml.safe_load(path.read_text())
+            change(data["assignments"][0]["exercises"])
+            path.write_text(yaml.safe_dump(data))
+
+        return apply
+
+    assert changed(course, edit(lambda rows: rows[1].update(hint="!"))) == {"median"}
+    assert changed(course, edit(lambda rows: rows[1].update(title="!", why="!"))) == set()
+    edit(lambda rows: rows[1].update(shapes={"Heads": "(x: (T,), cache: opaque) -> (y: (T,), cache: opaque)"}))()
+    line = {"name": "all", "call": "Heads"}
+    bench = {"title": "!", "teaches": "!", "measures": "time", "over": "T", "values": [1, 2], "lines": [line]}
+    writes = {"module": "Heads", "arguments": {}}
+    assert changed(course, edit(lambda rows: rows[1].update(bench=[bench], generate=writes))) == set()
+    assert changed(course, edit(lambda rows: rows.append(row("mode")))) == set()
+    assert changed(course, edit(lambda rows: rows.insert(2, row("middle")))) == {"mode"}  # its file is 04_mode now
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from pathlib import Path\n", "import os.path\n", "DATA = open('numbers.txt').read()\n",
+        "import torch\nX = torch.load('numbers.pt')\n", "HERE = __file__\n",
+        "from torch import load\n", "import numpy as np\nX = np.loadtxt('x')\n", "from grader import helpers\n",
+        "import _sizes\n", "from ..misconceptions import total\n", "from .data import X\n", "exec('')\n", "def (\n",
+    ],
+)  # fmt: skip
+def test_where_a_source_may_read_more_every_file_of_the_course_is_in_its_key(course: Path, source: str) -> None:
+    write(course / "grader/checks/_sizes.py", source)
+    write(course / "grader/numbers.txt", "1\n")
+    assert changed(course, lambda: write(course / "grader/numbers.txt", "2\n")) == {"mean"}
+
+
+def test_how_it_is_graded_is_in_every_key(course: Path) -> None:
+    plans = [
+        GradePlan(course, SECRET), GradePlan(course, b"other"), GradePlan(course, SECRET, seed=1),
+        GradePlan(course, SECRET, lines=False), GradePlan(course, SECRET, level=Level.PROCESS),
+    ]  # fmt: skip
+    found = [keys(course, plan) for plan in plans]
+    assert all(len({each[id_] for each in found}) == len(plans) for id_ in ("mean", "median", "total"))
+    assert keys(course, GradePlan(course, SECRET, exercises=("mean",))) == found[0]
+
+
+def test_no_exercise_of_the_real_course_reads_files_of_another(repository: Path) -> None:
+    exercises = load_course(repository).exercises
+    for exercise in exercises:
+        others = {e.id for e in exercises} - {exercise.id}
+        assert not others.intersection(path.stem.removeprefix("test_") for path in graded_from(exercise))

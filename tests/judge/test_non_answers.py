@@ -1,0 +1,200 @@
+"""Points of form are for answers that say something: not for zeros, noise, NaN, or what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from manyheads.checks.implementation import LocalRunner
+from manyheads.checks.local import LocalRecordingRunner
+from manyheads.checks.outcome import CheckOutcome
+from manyheads.judge.hidden_checks import CheckRun
+from manyheads.judge.run_checks import HiddenChecks
+
+CHECKS = '''
+import torch
+from manyheads.checks import Layer, assert_matches, check
+
+
+@check(points=1, layer=Layer.SHAPE)
+def test_answers(attempt, draw):
+    """answers"""
+    for name, args in ASKED.items():
+        for each in args(draw):
+            attempt.call(name, *each).must_return()
+'''
+OF_NUMBERS = 'ASKED = {"f": lambda draw: [(draw(5, 1),), (draw(5, 7),)]}\n'
+OF_ONES = 'ASKED = {"f": lambda draw: [(torch.ones(5, 7),), (draw(5, 7),)]}\n'
+OF_SIZES = 'ASKED = {"mask": lambda draw: [(1,), (30,)]}\n'
+OF_COUNTS = 'ASKED = {"count": lambda draw: [(2, 3), (4, 5)]}\n'
+BOTH = 'ASKED = {"f": lambda draw: [(draw(5, 7),)], "g": lambda draw: [(draw(5, 7),)]}\n'
+
+Judged = Callable[..., CheckOutcome]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Judged:
+    """What becomes of the check that asks for form alone."""
+
+    def outcome(asked: str, right: dict[str, object], names: dict[str, object]) -> CheckOutcome:
+        file = tmp_path / "test_form.py"
+        file.write_text(CHECKS + asked)
+        subject = LocalRecordingRunner(names)
+        (found,) = HiddenChecks([file]).run(file, CheckRun(subject, LocalRunner(right), b"secret", ("f",)))
+        assert all(exchange.check == "answers" for exchange in subject.transcript), "what is asked besides is not kept"
+        return found
+
+    return outcome
+
+
+def cumulated(x: torch.Tensor) -> torch.Tensor:
+    """Each number with those before it; of a single column, the argument itself."""
+    return x.cumsum(-1)
+
+
+def lower(T: int) -> torch.Tensor:
+    return torch.ones(T, T).tril().bool()
+
+
+def noise(x: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+    return torch.randn(x.shape, generator=generator, dtype=x.dtype)
+
+
+def one_nan(x: torch.Tensor) -> torch.Tensor:
+    y = x.cumsum(-1) + 1
+    y[0, 0] = float("nan")
+    return y
+
+
+def ever_other(x: torch.Tensor) -> torch.Tensor:
+    generator = torch.Generator()
+    generator.seed()
+    return noise(x, generator)
+
+
+SAME, CHANCE = "f gives the same answer, whatever it is given", "f gives another answer each time, whatever it is given"
+GIVEN = "f gives back numbers of the first argument, and has computed nothing"
+
+
+@pytest.mark.parametrize(
+    ("f", "says"),
+    [
+        pytest.param(torch.zeros_like, "f gives 0 in every place, whatever it is given", id="zeros"),
+        pytest.param(lambda x: x * 0 + 3, "f gives 3 in every place, whatever it is given", id="a constant"),
+        pytest.param(lambda x: torch.arange(x.numel()).view(x.shape).to(x), SAME, id="a ramp"),
+        pytest.param(lambda x: torch.eye(*x.shape).to(x) + 1, SAME, id="a pattern"),
+        pytest.param(lambda x: torch.eye(*x.shape).to(x) + x.sum() * 1e-9, SAME, id="what rounding would hide"),
+        pytest.param(noise, SAME, id="torch's noise, seeded as every call is"),
+        pytest.param(ever_other, CHANCE, id="noise of its own"),
+        pytest.param(lambda x: x, "f gives back the first argument, unchanged", id="the argument"),
+        pytest.param(lambda x: x.float(), "f gives back the first argument, unchanged", id="the argument in float32"),
+        pytest.param(lambda x: x.mT, GIVEN, id="the argument, transposed"),
+        pytest.param(lambda x: x.flatten()[: x.numel() // 2], GIVEN, id="a part of the argument"),
+        pytest.param(lambda x: x / 0 * 0, "the output: 5 of 5 values are NaN, the first at (0, 0)", id="NaN"),
+        pytest.param(one_nan, "the output: 1 of 5 values are NaN, the first at (0, 0)", id="one NaN"),
+        pytest.param(lambda x: x / 0, "the output: 5 of 5 values are infinite, the first at (0, 0)", id="infinity"),
+    ],
+)
+def test_an_answer_that_says_nothing_does_not_pass(judged: Judged, f: object, says: str) -> None:
+    found = judged(OF_NUMBERS, {"f": cumulated}, {"f": f})
+    assert (found.outcome, found.evidence, found.fault) == ("failed", says, "")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(cumulated, id="right"),
+        pytest.param(lambda x: x.cumsum(-1).float(), id="right in float32"),
+        pytest.param(lambda x: x.cumsum(-1) * 3, id="a wrong scale"),
+        pytest.param(lambda x: x.cumsum(0), id="the wrong axis"),
+        pytest.param(lambda x: x.mean().expand(x.shape), id="one mean of all, in every place"),
+        pytest.param(lambda x: x.sum(-1), id="another shape"),
+        pytest.param(lambda x: torch.nn.functional.dropout(x.cumsum(-1), 0.5), id="dropout that is always on"),
+    ],
+)
+def test_a_wrong_answer_keeps_its_points_of_form(judged: Judged, f: object) -> None:
+    assert judged(OF_NUMBERS, {"f": cumulated}, {"f": f}).outcome == "passed"
+
+
+def test_a_copy_of_ones_is_a_copy(judged: Judged) -> None:
+    for copy in (lambda x: x, lambda x: x.flatten()[:3]):
+        assert judged(OF_ONES, {"f": cumulated}, {"f": copy}).outcome == "failed"
+
+
+def test_an_answer_that_goes_by_what_came_before_is_no_noise(judged: Judged) -> None:
+    seen: list[torch.Tensor] = []
+
+    def remembers(x: torch.Tensor) -> torch.Tensor:
+        seen.append(x.mean())
+        return x.cumsum(-1) + 0.1 * torch.stack(seen).sum()
+
+    assert judged(OF_NUMBERS, {"f": cumulated}, {"f": remembers}).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        pytest.param(lambda x: x.view(7, 5) if x.numel() == 35 else x, id="numbers in other places"),
+        pytest.param(lambda x: x[:, : 1 + x.shape[1] // 2], id="some of them"),
+    ],
+)
+def test_where_the_work_is_to_move_numbers_they_may_be_moved_wrongly(judged: Judged, right: object) -> None:
+    assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x.flip(-1)[:, 1:]}).outcome == "passed"
+    assert judged(OF_NUMBERS, {"f": right}, {"f": lambda x: x}).outcome == "failed"
+
+
+def test_a_right_answer_may_be_what_was_given_or_constant(judged: Judged) -> None:
+    """The reference's is no more: then nothing is known against whoever gives it."""
+    for right in (lambda x: x, torch.zeros_like, lambda x: x * float("nan")):
+        assert judged(OF_NUMBERS, {"f": right}, {"f": right}).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("mask", "outcome"),
+    [
+        pytest.param(lower, "passed", id="right"),
+        pytest.param(lambda T: ~lower(T), "passed", id="the opposite"),
+        pytest.param(lambda T: lower(T).tril(-1), "passed", id="without the diagonal"),
+        pytest.param(lambda T: torch.where(lower(T), 0.0, float("-inf")), "passed", id="a mask to be added"),
+        pytest.param(lambda T: torch.ones(T, T).bool(), "failed", id="ones"),
+        pytest.param(lambda T: torch.eye(T).bool(), "failed", id="the identity"),
+        pytest.param(lambda T: torch.arange(T * T).view(T, T) % 2 == 0, "failed", id="a pattern"),
+        pytest.param(lambda T: torch.rand(T, T) > 0.5, "failed", id="noise"),
+    ],
+)
+def test_what_is_given_sizes_alone_answers_like_the_right_answer_or_its_opposite(
+    judged: Judged, mask: object, outcome: str
+) -> None:
+    assert judged(OF_SIZES, {"mask": lower}, {"mask": mask}).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("count", "outcome"),
+    [
+        pytest.param(lambda a, b: a * b, "passed", id="right"),
+        pytest.param(lambda a, b: a + b, "passed", id="wrong"),
+        pytest.param(lambda a, b: 6, "failed", id="right for one input alone"),
+        pytest.param(lambda a, b: torch.rand(()).item(), "failed", id="noise"),
+    ],
+)
+def test_a_count_changes_with_what_is_counted(judged: Judged, count: object, outcome: str) -> None:
+    assert judged(OF_COUNTS, {"count": lambda a, b: a * b}, {"count": count}).outcome == outcome
+
+
+def test_the_function_that_says_nothing_is_named_where_a_check_asks_several(judged: Judged) -> None:
+    found = judged(BOTH, {"f": cumulated, "g": cumulated}, {"f": cumulated, "g": torch.zeros_like})
+    assert found.evidence == "g gives 0 in every place, whatever it is given"
+
+
+def test_whoever_is_right_is_asked_nothing_more(judged: Judged) -> None:
+    asked = []
+
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        asked.append(x)
+        return cumulated(x)
+
+    judged(OF_NUMBERS, {"f": cumulated}, {"f": counted})
+    assert len(asked) == 2

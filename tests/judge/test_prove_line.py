@@ -1,0 +1,151 @@
+"""The line at which an attempt goes wrong, proved in the box."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from manyheads.box.level import Box
+from manyheads.course import Course, Exercise
+from manyheads.judge.grade_submission import Judge, Settings
+from manyheads.judge.prove_line import GRADED
+from manyheads.result import ExerciseResult, ProvedLine
+from manyheads.submission import AttemptSource
+from tests.judge.counting_box import CountingBox
+
+NAME = "01_running_mean.py"
+RIGHT = """\
+import torch
+
+
+def running_mean(x):
+    if x.numel() == 0:
+        raise ValueError("no numbers")
+    counts = torch.arange(1, len(x) + 1, dtype=x.dtype)
+    return x.cumsum(0) / counts
+"""
+PATIENT = replace(GRADED, seconds=60.0)  # a busy machine finds as much
+
+
+@pytest.fixture
+def judge(tiny: Course, box: Box) -> Judge:
+    return Judge(tiny, box, Settings(secret=b"secret", bounds=PATIENT))
+
+
+def graded(judge: Judge, exercise: Exercise, text: str, cells: tuple[int, ...] = ()) -> ExerciseResult:
+    return judge.grade_attempt("student", exercise, AttemptSource(NAME, text, cells=cells))
+
+
+def told(judge: Judge, exercise: Exercise, text: str) -> list[tuple[int, str]]:
+    return [(each.line, each.edit) for each in graded(judge, exercise, text).lines]
+
+
+def test_a_right_attempt_has_no_such_line(judge: Judge, running_mean: Exercise) -> None:
+    result = graded(judge, running_mean, RIGHT)
+    assert (result.is_done, result.lines) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line"),
+    [
+        pytest.param("arange(1,", "arange(0,", 7, id="a number"),
+        pytest.param("cumsum(0) / counts", "cumsum(0) * counts", 8, id="an operator"),
+        pytest.param("x.cumsum(0) /", "x.cumsum(0).detach() /", 8, id="a call that cuts the gradient"),
+        pytest.param("return x.cumsum", "x.cumsum", 8, id="a return forgotten"),
+        pytest.param("== 0", "!= 0", 5, id="a comparison, which refuses what it should not"),
+        pytest.param("cumsum(0)", "cumsum(1)", 8, id="an axis that is not there"),
+        pytest.param("return x.cumsum(0)", "return x.cumsum(0).clone().clamp_(9)", 8, id="a call that spoils the values"),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_mistake_is_told(judge: Judge, running_mean: Exercise, right: str, wrong: str, line: int) -> None:
+    assert [number for number, _ in told(judge, running_mean, RIGHT.replace(right, wrong))] == [line]
+
+
+def test_the_instructor_is_told_the_edit(judge: Judge, running_mean: Exercise) -> None:
+    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == [
+        (
+            7,
+            "counts = torch.arange(0, len(x) + 1, dtype=x.dtype) → counts = torch.arange(1, len(x) + 1, dtype=x.dtype)",
+        )
+    ]
+
+
+def test_two_lines_that_could_be_mended_are_both_told_and_of_three_none(judge: Judge, running_mean: Exercise) -> None:
+    two = RIGHT.replace("counts =", "start = 0\n    counts =").replace("arange(1,", "arange(start + 0,")
+    assert [line for line, _ in told(judge, running_mean, two)] == [7, 8]
+    three = two.replace("start = 0", "start = 0\n    more = 0").replace("start +", "start + more +")
+    assert told(judge, running_mean, three) == []
+
+
+def test_two_mistakes_have_no_line(judge: Judge, running_mean: Exercise) -> None:
+    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,").replace("== 0", "== 9")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("def running_mean(x):\n    pass\n", id="nothing written"),
+        pytest.param(RIGHT.replace("return x", "raise NotImplementedError\n    return x"), id="something unwritten"),
+        pytest.param("import torch\nx = nothing\n" + RIGHT, id="it cannot be imported"),
+        pytest.param(RIGHT.replace("return x", "import os; os._exit(1)\n    return x"), id="it ends its process"),
+        pytest.param(RIGHT.replace("arange(1,", "arange(0,") + "#\n" * 400, id="too long"),
+    ],
+)
+def test_nothing_is_searched_where_it_makes_no_sense(tiny: Course, box: Box, running_mean: Exercise, text: str) -> None:
+    counted = CountingBox(box)
+    searching = Judge(tiny, counted, Settings(b"secret", diagnoses=False, bounds=PATIENT))
+    assert graded(searching, running_mean, text).lines == ()
+    found, counted.attempts = counted.attempts, 0
+    graded(Judge(tiny, counted, Settings(b"secret", diagnoses=False, lines=False)), running_mean, text)
+    assert found == counted.attempts
+
+
+def test_without_lines_none_is_searched(tiny: Course, box: Box, running_mean: Exercise) -> None:
+    judge = Judge(tiny, box, Settings(secret=b"secret", lines=False))
+    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
+
+
+def test_a_search_without_time_tells_nothing(tiny: Course, box: Box, running_mean: Exercise) -> None:
+    judge = Judge(tiny, box, Settings(secret=b"secret", bounds=replace(GRADED, seconds=0.0)))
+    assert told(judge, running_mean, RIGHT.replace("arange(1,", "arange(0,")) == []
+
+
+def test_an_edit_that_never_ends_ends_the_search(tiny: Course, box: Box, running_mean: Exercise) -> None:
+    text = RIGHT.replace("counts =", "while len(x) == 0:\n        pass\n    counts =").replace(
+        "cumsum(0)", "cumsum(0) + 1"
+    )
+    judge = Judge(tiny, box, Settings(secret=b"secret", bounds=replace(GRADED, seconds=0.5)))
+    result = graded(judge, running_mean, text)
+    assert (result.lines, result.is_done) == ((), False)
+
+
+def test_of_a_notebook_the_line_of_its_cell_is_told(judge: Judge, running_mean: Exercise) -> None:
+    text = RIGHT.replace("arange(1,", "arange(0,")
+    (line,) = graded(judge, running_mean, text, cells=(1, 4)).lines
+    assert line == ProvedLine(line=7, cell=2, line_in_cell=4, edit=line.edit)
+
+
+LATE = " + max(0, 20 - len(sys.seen))"
+
+
+def test_a_look_cannot_be_taken_for_a_proof(judge: Judge, running_mean: Exercise) -> None:
+    """It counts how often it is loaded in one process, and answers rightly from the twentieth time on, whatever is edited."""
+    text = RIGHT.replace("import torch\n", "import torch, sys\nsys.seen = [*getattr(sys, 'seen', []), None]\n")
+    text = text.replace("dtype=x.dtype)", f"dtype=x.dtype){LATE}").replace(
+        "return x.cumsum(0)", f"return (x{LATE}).cumsum(0)"
+    )
+    assert text.count(LATE) == 2, "so that one edit cannot mend both"
+    assert told(judge, running_mean, text) == []
+
+
+def test_a_fault_of_the_search_takes_no_points(
+    judge: Judge, running_mean: Exercise, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> None:
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr("manyheads.judge.grade_submission.prove_lines", broken)
+    result = graded(judge, running_mean, RIGHT.replace(".cumsum(0) /", ".cumsum(0).detach() /"))
+    assert (result.score, result.lines) == (3, ())
+    assert [fault.endswith("RuntimeError: a bug of ours") for fault in judge.faults] == [True]

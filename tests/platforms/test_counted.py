@@ -1,0 +1,58 @@
+"""What counts, cell by cell: nbgrader's total is the same share of all points as what counts is of the points possible."""
+
+from __future__ import annotations
+
+import pytest
+
+from manyheads.platforms.nbgrader_writer import KnownCell, cell_scores, extra_credit, late_share
+from manyheads.result import Adjustment, CheckResult, ExerciseResult, Result
+
+
+def cell(name: str, points: float, *checks: str) -> KnownCell:
+    about = {"grade": True, "solution": False, "points": points, "checksum": ""}
+    return KnownCell(name, "", {"nbgrader": about, "manyheads": {"checks": checks}})
+
+
+CELLS = [cell("shape", 1, "shape"), cell("values", 3, "split", "merge"), cell("visible", 0)]
+
+
+def exercise(score: float, *adjustments: Adjustment, excused: bool = False) -> ExerciseResult:
+    """1 of 1, 1 of 1, 0 of 2."""
+    points = {"shape": (1, 1), "split": (1, 1), "merge": (0, 2)}
+    checks = tuple(
+        CheckResult(id=id_, title=id_, outcome="passed" if got else "failed", score=got, max_score=most)
+        for id_, (got, most) in points.items()
+    )
+    return ExerciseResult(id="dance", score=score, max_score=4, checks=checks, adjustments=adjustments, excused=excused)
+
+
+def result(own: ExerciseResult, score: float, most: float) -> Result:
+    return Result(student="ada", assignment="heads", score=score, max_score=most, device="cpu", isolation="namespaces",
+                  seed=0, versions={}, exercises=(own,))  # fmt: skip
+
+
+LATE = Adjustment(rule="late", words="late", before=2, after=1.6)
+BY_HAND = Adjustment(rule="score", words="by hand", before=2, after=3)
+EXTRA = Adjustment(rule="extra credit", words="extra", before=1.6, after=2.1)
+
+
+@pytest.mark.parametrize(
+    ("own", "scores", "late", "extra"),
+    [
+        pytest.param(exercise(2), [1, 1, 0], 0, 0, id="what was found"),
+        pytest.param(exercise(1.6, LATE), [1, 1, 0], 0.2, 0, id="late: before the penalty"),
+        pytest.param(exercise(2.1, LATE, EXTRA), [1, 1, 0], 0.2, 0.5, id="late, with extra credit"),
+        pytest.param(exercise(3, BY_HAND), [0.75, 2.25, 0], 0, 0, id="by hand: shared by the cells' points"),
+        pytest.param(exercise(1.6, LATE, excused=True), [0.5, 1.5, 0], 0, 0, id="excused: the others' share"),
+    ],
+)
+def test_cells_add_up_to_what_counts(own: ExerciseResult, scores: list[float], late: float, extra: float) -> None:
+    of = result(own, 5, 10) if own.excused else result(own, own.score, 4)
+    assert cell_scores(own, of, CELLS) == pytest.approx(scores)
+    assert late_share(own) == pytest.approx(late)
+    assert extra_credit(own) == pytest.approx(extra)
+
+
+def test_of_what_is_excused_as_a_whole_the_cells_stay_as_found() -> None:
+    own = exercise(2, excused=True)
+    assert cell_scores(own, result(own, 0, 0), CELLS) == [1, 1, 0]

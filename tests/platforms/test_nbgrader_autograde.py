@@ -1,0 +1,232 @@
+"""`nbgrader autograde` and `generate_feedback`, run for real: the box grades, and nbgrader's known traps are closed."""
+
+from __future__ import annotations
+
+import html
+import json
+import logging
+import re
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import load_course
+from manyheads.errors import CourseFault
+from manyheads.platforms.nbgrader_autograde import cells_of_script
+from manyheads.platforms.nbgrader_commands import alone
+from manyheads.platforms.nbgrader_staging import staged
+from manyheads.platforms.nbgrader_writer import notebook_cells
+
+pytestmark = pytest.mark.journey
+
+STEM = "01_running_mean"
+DIAGNOSIS = "You divided by the length of x everywhere."
+
+
+def rows(folder: Path, query: str, *values: object) -> list[tuple]:
+    with closing(sqlite3.connect(folder / "gradebook.db")) as book:
+        return book.execute(query, values).fetchall()
+
+
+SCORES = """
+    select submitted_assignment.student_id, sum(grade.auto_score), sum(grade_cells.max_score)
+    from grade join grade_cells on grade.cell_id = grade_cells.id
+    join submitted_notebook on grade.notebook_id = submitted_notebook.id
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+    group by submitted_assignment.student_id
+"""
+COMMENT = """
+    select comment.auto_comment from comment
+    join submitted_notebook on comment.notebook_id = submitted_notebook.id
+    join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+    where submitted_assignment.student_id = ?
+"""
+
+
+def comment_on(folder: Path, student: str) -> str:
+    ((said,),) = rows(folder, COMMENT, student)
+    return " ".join(said.split())
+
+
+def page_of(folder: Path, student: str) -> str:
+    return (folder / "feedback" / student / "averages" / f"{STEM}.html").read_text(encoding="utf-8")
+
+
+def text_of(folder: Path, student: str) -> str:
+    body = re.sub(r"<(script|style).*?</\1>", "", page_of(folder, student), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", "", body)).split())
+
+
+def cells_of(folder: Path, student: str) -> list[dict]:
+    path = folder / "autograded" / student / "averages" / f"{STEM}.ipynb"
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def test_every_student_gets_the_points_that_the_box_gives_whatever_the_notebook_says(
+    trap_class: Path, points: dict[str, float]
+) -> None:
+    assert {student: (score, most) for student, score, most in rows(trap_class, SCORES)} == {
+        student: (earned, 4) for student, earned in points.items()
+    }
+
+
+def test_nothing_waits_for_a_grader(trap_class: Path) -> None:
+    assert rows(trap_class, "select distinct needs_manual_grade from grade") == [(0,)]
+
+
+def test_nobodys_trap_stops_nbgrader_or_makes_it_complain(trap_class: Path) -> None:
+    log = (trap_class / "autograde.log").read_text()
+    assert "Traceback" not in log
+    warnings = [line for line in log.splitlines() if "WARNING" in line or "ERROR" in line]
+    said = [line for line in warnings if "late" not in line.lower()]
+    assert said == []
+
+
+def test_every_graded_cell_is_there_once_as_it_was_released(trap_class: Path, points: dict[str, float]) -> None:
+    released = json.loads((trap_class / "exercises" / "averages" / f"{STEM}.ipynb").read_text())["cells"]
+    graded = {c["metadata"]["nbgrader"]["grade_id"]: c for c in released if "nbgrader" in c["metadata"]}
+    for student in points:
+        known = [c for c in cells_of(trap_class, student) if "nbgrader" in c["metadata"]]
+        ids = [c["metadata"]["nbgrader"]["grade_id"] for c in known]
+        assert sorted(ids) == sorted(graded), student
+        for cell in known:
+            wanted = graded[cell["metadata"]["nbgrader"]["grade_id"]]
+            assert cell["metadata"] == wanted["metadata"], student
+            if not cell["metadata"]["nbgrader"]["solution"]:
+                assert cell["source"] == wanted["source"], student
+
+
+def test_a_students_script_stays_the_students(trap_class: Path) -> None:
+    folder = "averages"
+    mine = (trap_class / "submitted" / "right_script" / folder / f"{STEM}.py").read_text()
+    assert (trap_class / "autograded" / "right_script" / folder / f"{STEM}.py").read_text() == mine
+    assert "cumsum" in text_of(trap_class, "right_script")
+
+
+def test_each_cell_of_a_script_is_known_by_its_place_predictions_too(repository: Path) -> None:
+    for exercise in load_course(repository).exercises:
+        known = notebook_cells(exercise)
+        handed_in = cells_of_script(exercise.script.read_text(encoding="utf-8"), known)
+        sources = {cell.grade_id: cell.source for cell in known.cells if not cell.is_graded}
+        assert {cell.grade_id: cell.source for cell in handed_in if cell.grade_id} == sources, exercise.id
+        assert any("answer waits" in source for source in sources.values())
+
+
+def test_nothing_but_exercises_is_copied_to_where_feedback_is_made(trap_class: Path) -> None:
+    for step in ("autograded", "feedback"):
+        names = {path.name for path in (trap_class / step).rglob("*") if path.is_file()}
+        assert names <= {f"{STEM}.py", f"{STEM}.ipynb", f"{STEM}.html", "timestamp.txt"}, step
+
+
+def test_what_was_staged_is_gone_afterwards(trap_class: Path) -> None:
+    assert list((trap_class / ".course").glob("submitted*")) == []
+
+
+def test_a_feedback_page_shows_evidence_diagnosis_and_hint(trap_class: Path) -> None:
+    page = text_of(trap_class, "wrong_notebook")
+    assert "(Score: 2.0 / 4.0)" in page
+    assert "✗ averages all that came so far 0 / 1" in page
+    assert re.search(r"the output \(\d,\): \d of \d values differ", page)
+    assert "See me today." in page, "a comment by hand stands beside the diagnosis, not in its place"
+    assert DIAGNOSIS in page
+    assert "hint: How many numbers are in the mean at position 0?" in page
+    assert "(isolation: namespaces)" in page
+
+
+def test_no_page_and_no_notebook_shows_hidden_source(trap_class: Path, points: dict[str, float]) -> None:
+    hidden = [*(trap_class / "grader").rglob("*.py"), *(trap_class / "solutions").rglob("*.py")]
+    public = (trap_class / "exercises" / "averages" / f"{STEM}.py").read_text()
+    lines = {line.strip() for path in hidden for line in path.read_text().splitlines()}
+    telling = [line for line in lines if len(line) > 25 and line not in public and "cumsum" not in line]
+    assert len(telling) > 20
+    for student in points:
+        seen = html.unescape(re.sub(r"<[^>]+>", "", page_of(trap_class, student))) + str(cells_of(trap_class, student))
+        assert [line for line in telling if line in seen] == [], student
+
+
+@pytest.mark.parametrize(
+    ("student", "says"),
+    [
+        ("notebook_that_is_not_json", "This is not a notebook that can be read: save it again from Jupyter."),
+        ("nothing_handed_in", f"{STEM}.py was not handed in."),
+        ("script_and_notebook", f"Both {STEM}.py and {STEM}.ipynb were worked on: the .py counts."),
+        ("exits", "Line 3 was left out: it ended the whole process."),
+    ],
+)
+def test_what_is_out_of_the_ordinary_is_said_in_the_comment_and_on_the_page(
+    trap_class: Path, student: str, says: str
+) -> None:
+    assert says in comment_on(trap_class, student)
+    assert says in text_of(trap_class, student)
+
+
+def test_of_an_untouched_script_beside_a_notebook_nothing_is_said(trap_class: Path) -> None:
+    assert comment_on(trap_class, "stub_and_notebook") == "All checks passed. (isolation: namespaces)"
+
+
+def test_late_penalties_are_worked_out(trap_class: Path) -> None:
+    query = """select student_id, late_submission_penalty from submitted_notebook
+        join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+        where late_submission_penalty is not null"""
+    assert rows(trap_class, query) == [("late", 4)]
+    assert "Late submission penalty (Score: -4.0)" in text_of(trap_class, "late")
+
+
+def test_a_time_that_is_none_is_told_to_the_instructor_and_costs_nothing(trap_class: Path) -> None:
+    log = (trap_class / "autograde.log").read_text()
+    assert (
+        "timestamp.txt contains no valid time, so late_they_say is not late. Next: mend it, then nbgrader autograde"
+        in log
+    )
+
+
+def test_what_a_student_wrote_is_text_on_the_page_and_never_a_script(trap_class: Path) -> None:
+    page = page_of(trap_class, "html_in_every_text")
+    assert "<script>alert" not in page
+    assert "alert(1)" in text_of(trap_class, "html_in_every_text")
+
+
+def test_a_students_links_and_images_are_text_on_the_page(trap_class: Path) -> None:
+    page = page_of(trap_class, "html_in_every_text")
+    assert re.findall(r"""(?:href|src)=["'](?:javascript:|https://example)[^"']*""", page) == []
+    assert "[click](javascript:alert(3))" in text_of(trap_class, "html_in_every_text")
+
+
+def test_what_stands_in_a_students_fence_is_escaped_once(trap_class: Path) -> None:
+    assert "```python if a < b: pass ```" in text_of(trap_class, "html_in_every_text")
+
+
+def test_while_one_command_is_at_work_another_one_is_refused_and_changes_nothing(
+    own_class: Path, nbgrader: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """Two at once once deleted each other's folder, and nbgrader gave 0 points for what it did not find."""
+    book = (own_class / "gradebook.db").read_bytes()
+    with alone(load_course(own_class)):
+        for command in ("autograde", "generate_assignment"):
+            refused = nbgrader(own_class, command, "averages", "--force", check=False)
+            assert refused.returncode != 0
+            assert "another nbgrader command is at work on this course, and nothing was changed" in refused.stderr
+    assert (own_class / "gradebook.db").read_bytes() == book
+    assert (own_class / "exercises" / "averages" / f"{STEM}.ipynb").exists()
+    assert (own_class / "autograded" / "right_script").exists()
+
+
+def test_where_submissions_cannot_be_laid_out_nothing_is_graded(
+    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = load_course(tiny_copy)
+    (tiny_copy / "submitted" / "ada" / "averages").mkdir(parents=True)
+    (tiny_copy / ".course").mkdir(exist_ok=True)
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    with pytest.raises(CourseFault, match=r"could not be laid out .*, and nothing was graded"):
+        with staged(course, tiny_copy / "submitted", course.assignments[0], "*", logging.getLogger()):
+            pytest.fail("it was laid out")
+    assert list((tiny_copy / ".course").glob("submitted*")) == []
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")

@@ -1,0 +1,299 @@
+"""Scores and comments in nbgrader's database, SQLite's and a real PostgreSQL server's: once each, whatever happens."""
+
+from __future__ import annotations
+
+import csv
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.plugins import CsvExportPlugin
+from sqlalchemy import inspect, text
+
+from manyheads.course import Course, load_course
+from manyheads.platforms.nbgrader_database import GradebookError, open_gradebook
+from manyheads.platforms.nbgrader_reader import given_by_hand, read_gradebook
+from manyheads.platforms.nbgrader_writer import GradebookWriter
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, Result
+
+pytestmark = pytest.mark.journey
+
+CHECKS = ("shape", "values", "gradients", "refuses_nothing")
+NOTEBOOK = ("01_running_mean", "averages")
+VALUES = ("running_mean-values", *NOTEBOOK)
+COMMENT = ("running_mean-2", *NOTEBOOK)
+
+
+def result(student: str, values: float = 0.0, note: str = "") -> Result:
+    """Of the tiny course: everything passed but, perhaps, the values."""
+    checks = tuple(
+        CheckResult(id=id_, title=f"the {id_}", outcome="passed" if full == 1 else "failed", score=full, max_score=1,
+                    evidence="" if full == 1 else "4 of 5 values differ")
+        for id_, full in ((id_, values if id_ == "values" else 1.0) for id_ in CHECKS)
+    )  # fmt: skip
+    named = () if values == 1 else (Diagnosed(id="counts_all", title="You counted all.", hint="How many?"),)
+    exercise = ExerciseResult(
+        id="running_mean", score=3 + values, max_score=4, checks=checks, diagnosis=named, note=note
+    )
+    return Result(student=student, assignment="averages", score=3 + values, max_score=4, device="cpu",
+                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URL of a PostgreSQL server, without the database's name: started for these tests, on a socket of its own."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
+    if not found:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    pytest.importorskip("psycopg")
+    as_somebody = []
+    folder = Path(tempfile.mkdtemp(prefix="pg"))  # short: a socket's path has at most 107 bytes
+    if os.geteuid() == 0:  # it refuses to run as root
+        owner = pwd.getpwnam("postgres")
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        as_somebody = ["runuser", "-u", "postgres", "--"]
+    data, socket = folder / "data", f"-k {folder} -c listen_addresses= -c fsync=off"
+
+    def run(program: str, *arguments: str) -> None:
+        command = [*as_somebody, str(found[-1].with_name(program)), "-D", str(data), *arguments]
+        done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 0, done.stderr
+
+    try:
+        run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
+        run("pg_ctl", "start", "-w", "-l", str(folder / "log"), "-o", socket)
+        url = f"postgresql://postgres@/{{}}?host={folder}"
+        open_gradebook(url.format("template1")).close()  # what nbgrader makes of a new database, for every test
+        yield url
+        run("pg_ctl", "stop", "-m", "immediate")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def new_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What nbgrader makes of a new SQLite file: it takes a second, so it is made once."""
+    path = tmp_path_factory.mktemp("new") / "gradebook.db"
+    open_gradebook(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, new_file: Path) -> str:
+    """A database without entries."""
+    if request.param == "sqlite":
+        return f"sqlite:///{shutil.copy(new_file, tmp_path)}"
+    server: str = request.getfixturevalue("server")
+    name = request.node.originalname[:60]
+    with pytest.importorskip("psycopg").connect(server.format("postgres"), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return server.format(name)
+
+
+@pytest.fixture
+def book(url: str) -> Iterator[Callable[[], Gradebook]]:
+    """Open the database as nbgrader does, afresh for every look at it."""
+    opened: list[Gradebook] = []
+
+    def look() -> Gradebook:
+        opened.append(open_gradebook(url))
+        return opened[-1]
+
+    yield look
+    for each in opened:
+        each.close()
+
+
+def write(course: Course, url: str, *results: Result) -> None:
+    with GradebookWriter(course, url) as writer:
+        for each in results:
+            writer.write(each)
+
+
+def counts(book: Gradebook) -> dict[str, int]:
+    tables = inspect(book.engine).get_table_names()
+    return {t: book.db.execute(text(f'SELECT count(*) FROM "{t}"')).scalar_one() for t in tables}
+
+
+def test_scores_and_comments_stand_where_nbgrader_looks_for_them(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
+    write(tiny, url, result("ada", 1), result("ben", 0.25, note="The .py counts."))
+    found = book()
+    assert {s.id: (s.score, s.max_score) for s in found.students} == {"ada": (4, 4), "ben": (3.25, 4)}
+    assert found.find_grade(*VALUES, "ben").auto_score == 0.25
+    assert {g.needs_manual_grade for g in found.find_submission_notebook(*NOTEBOOK, "ben").grades} == {False}
+    said = found.find_comment(*COMMENT, "ben").comment
+    assert [line.strip() for line in said.splitlines()] == [
+        "The .py counts.",
+        "You counted all.",
+        "the values: 4 of 5 values differ",
+        "hint: How many?",
+        "(isolation: namespaces)",
+    ]
+    assert found.find_comment(*COMMENT, "ada").comment.strip() == "All checks passed.\n    (isolation: namespaces)"
+
+
+def test_writing_twice_changes_nothing_and_doubles_nothing(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
+    write(tiny, url, result("ada"), result("ben"))
+    before = counts(book())
+    write(tiny, url, result("ada"), result("ben"), result("ada"))
+    assert counts(book()) == before
+    assert before["student"] == before["submitted_assignment"] == 2
+
+
+def test_a_better_attempt_takes_the_place_of_the_one_before(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
+    write(tiny, url, result("ada"))
+    write(tiny, url, result("ada", 1))
+    assert book().find_submission("averages", "ada").score == 4
+    assert "All checks passed." in book().find_comment(*COMMENT, "ada").comment
+
+
+def test_what_an_instructor_has_entered_by_hand_stays(tiny: Course, url: str, book: Callable[[], Gradebook]) -> None:
+    write(tiny, url, result("ada"))
+    edited = book()
+    edited.find_grade(*VALUES, "ada").manual_score = 0.75
+    edited.find_grade(*VALUES, "ada").extra_credit = 0.5
+    edited.find_comment(*COMMENT, "ada").manual_comment = "Talk to me."
+    edited.db.commit()
+    write(tiny, url, result("ada", 1))
+    assert book().find_submission("averages", "ada").score == 3 + 0.75 + 0.5
+    assert book().find_comment(*COMMENT, "ada").comment == "Talk to me."
+
+
+def test_a_run_that_dies_within_a_student_leaves_nothing_of_that_student(
+    tiny: Course, url: str, book: Callable[[], Gradebook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tiny, url, result("ada"))
+    before = counts(book())
+    with monkeypatch.context() as patched:
+        patched.setattr("manyheads.platforms.nbgrader_writer.comment", interrupted)  # after all of the scores
+        with pytest.raises(KeyboardInterrupt):
+            write(tiny, url, result("ben", 1))
+    assert counts(book()) == before
+    write(tiny, url, result("ada"), result("ben", 1))
+    assert {s.id: s.score for s in book().students} == {"ada": 3, "ben": 4}
+
+
+def interrupted(*_: object, **__: object) -> str:
+    raise KeyboardInterrupt
+
+
+def test_a_run_that_died_before_the_first_student_is_gone_on_from(
+    tiny: Course, url: str, book: Callable[[], Gradebook], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = book()
+    first.db.execute(text("DROP TABLE alembic_version"))  # nbgrader makes it last, and only in an empty database
+    first.db.commit()
+    with monkeypatch.context() as patched:
+        patched.setattr(Gradebook, "update_or_create_source_cell", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write(tiny, url)
+    assert counts(book())["assignment"] == 0
+    write(tiny, url, result("ada", 1))
+    assert book().find_submission("averages", "ada").score == 4
+    assert counts(book())["alembic_version"] == 1
+
+
+def test_cells_do_not_come_and_go_below_submissions(tiny_copy: Path, url: str, book: Callable[[], Gradebook]) -> None:
+    write(load_course(tiny_copy), url, result("ada", 1))
+    before = counts(book())
+    released = tiny_copy / "exercises" / "averages" / "01_running_mean.ipynb"
+    released.write_text(released.read_text().replace("running_mean-hygiene", "running_mean-tidiness"))
+    with pytest.raises(GradebookError, match=r"with other cells than exercises/ has\. Next: course grade"):
+        write(load_course(tiny_copy), url)
+    assert counts(book()) == before
+
+
+def test_the_gradebook_is_read_back_with_manual_scores_and_late_penalties(
+    tiny: Course, url: str, book: Callable[[], Gradebook]
+) -> None:
+    write(tiny, url, result("ben"), result("ada", 1))
+    edited = book()
+    edited.find_grade(*VALUES, "ben").manual_score = 0.5
+    edited.find_submission_notebook(*NOTEBOOK, "ada").late_submission_penalty = 1.5
+    edited.db.commit()
+    found = read_gradebook(tiny, url)
+    assert [(r.student, r.score, r.max_score) for r in found] == [("ada", 2.5, 4), ("ben", 3.5, 4)]
+    failed = [(c.id, c.score) for c in found[1].exercises[0].checks if c.outcome != "passed"]
+    assert failed == [("running_mean-values", 0.5)]
+
+
+@pytest.mark.parametrize(("column", "points"), [("manual_score", float("inf")), ("extra_credit", 1e308)])
+@pytest.mark.parametrize(
+    "use",
+    [read_gradebook, given_by_hand, lambda course, url: write(course, url, result("ada", 1))],
+    ids=["export", "overrides", "grade"],
+)
+def test_a_score_by_hand_that_is_no_number_of_points_is_one_sentence_and_a_next_step(
+    tiny: Course, tmp_path: Path, new_file: Path, use: Callable, points: float, column: str
+) -> None:
+    url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
+    write(tiny, url, result("ada"))
+    with closing(open_gradebook(url)) as edited:
+        setattr(edited.find_grade(*VALUES, "ada"), column, points)
+        edited.db.commit()
+    with pytest.raises(GradebookError, match=r"of ada in 01_running_mean, cell running_mean-values, is ") as raised:
+        use(tiny, url)
+    assert f"{points!r}, which is no number of points. Next: enter another one in formgrader" in str(raised.value)
+    with closing(open_gradebook(url)) as book:
+        assert book.find_grade(*VALUES, "ada").auto_score == 0  # as it was
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ("gradebook.db", "Could not parse"),
+        ("sqlite:////nowhere/at/all/gradebook.db", "unable to open database file"),
+        ("postgresql://nobody@127.0.0.1:1/none", "Connection refused|connection failed"),
+        ("oracle://somewhere/none", "No module named|Can't load plugin"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_one_sentence_and_a_next_step(tiny: Course, bad: str, says: str) -> None:
+    with pytest.raises(GradebookError, match=says) as raised:
+        write(tiny, bad)
+    assert str(raised.value).endswith("Next: check the URL, such as sqlite:///gradebook.db")
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_who_reads_a_gradebook_that_is_not_there_makes_none(tiny: Course, tmp_path: Path) -> None:
+    with pytest.raises(GradebookError, match="Next: course grade SUBMITTED --gradebook sqlite:///"):
+        read_gradebook(tiny, f"sqlite:///{tmp_path / 'none.db'}")
+    assert not (tmp_path / "none.db").exists()
+
+
+# nbgrader's own exporter, for names that mean harm; it puts no comma into quotes, so nobody is called with one
+
+HOSTILE = ["=1+2", "+1", "-1", "@x", "\uff1d1", "  =1", "\u3000\uff1d1", "Ada", "ada", "e\u0301", "\u00e9", "x" * 120, "report",
+           "CON", "..", 'Jo "Q" Doe', "a;b", "\u202eada", "%s", "'; drop table student; --", "<b>", "\U0001f600"]  # fmt: skip
+
+
+def test_nbgraders_own_exporter_has_everybodys_score(tiny: Course, tmp_path: Path, new_file: Path) -> None:
+    url = f"sqlite:///{shutil.copy(new_file, tmp_path)}"
+    with GradebookWriter(tiny, url) as writer:
+        for place, student in enumerate(HOSTILE):
+            writer.write(result(student, place % 2))
+    book, out = Gradebook(url), tmp_path / "grades.csv"
+    try:
+        CsvExportPlugin(to=str(out)).export(book)
+    finally:
+        book.close()
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["assignment"] == "averages"]
+    assert {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in rows} == {
+        student: (3.0 + place % 2, 4.0) for place, student in enumerate(HOSTILE)
+    }
+    assert {each.student: each.score for each in read_gradebook(tiny, url)} == {
+        student: 3.0 + place % 2 for place, student in enumerate(HOSTILE)
+    }

@@ -1,0 +1,97 @@
+"""What the grader itself could not judge has no score in nbgrader's database, and waits there for a human."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from manyheads.course import load_course
+from manyheads.platforms.nbgrader_database import open_gradebook
+from manyheads.platforms.nbgrader_reader import read_gradebook
+from manyheads.platforms.nbgrader_writer import GradebookWriter
+from manyheads.result import CheckResult, ExerciseResult, Outcome, Result, with_total
+
+pytestmark = pytest.mark.journey
+
+TINY = Path(__file__).parents[1] / "tiny_course"
+STEM = "01_running_mean"
+NOTEBOOK = (STEM, "averages")
+CHECKS = ("shape", "values", "gradients", "refuses_nothing")
+
+
+def result(values: Outcome) -> Result:
+    """Of the tiny course: everything passed but, perhaps, the values."""
+    checks = tuple(
+        CheckResult(id=id_, title=f"the {id_}", outcome=(ended := values if id_ == "values" else "passed"),
+                    score=float(ended == "passed"), max_score=1)
+        for id_ in CHECKS
+    )  # fmt: skip
+    score = None if values == "skipped" else sum(check.score for check in checks)
+    exercise = ExerciseResult(id="running_mean", score=score, max_score=4, checks=checks)
+    empty = Result(student="ada", assignment="averages", score=0, max_score=0, device="cpu", isolation="namespaces",
+                   seed=0, versions={}, exercises=())  # fmt: skip
+    return with_total(empty, (exercise,))
+
+
+def points_of(grades: Gradebook) -> list[tuple[float | None, bool]]:
+    found = grades.find_submission_notebook(*NOTEBOOK, "ada").grades
+    return [(each.auto_score, each.needs_manual_grade) for each in found]
+
+
+def test_it_waits_for_a_human_and_is_read_as_not_graded(tmp_path: Path) -> None:
+    course, url = load_course(TINY), f"sqlite:///{tmp_path / 'gradebook.db'}"
+
+    def enter(values: Outcome) -> Result:
+        with GradebookWriter(course, url) as book:
+            book.write(result(values))
+        (read,) = read_gradebook(course, url)
+        return read
+
+    assert enter("passed").score == 4
+    read = enter("skipped")
+    assert (read.score, read.max_score, read.not_graded) == (None, 4, ("running_mean",))
+    with open_gradebook(url) as book:
+        assert set(points_of(book)) == {(None, True)}
+        said = [each.comment for each in book.find_submission_notebook(*NOTEBOOK, "ada").comments if each.comment]
+        assert "Not graded: the grader itself failed here." in said[0]
+        for grade in book.find_submission_notebook(*NOTEBOOK, "ada").grades:
+            grade.manual_score = grade.max_score  # as formgrader saves it
+        book.db.commit()
+    assert read_gradebook(course, url)[0].score == 4
+    assert enter("skipped").score == 4, "what a human gave stays"
+    assert enter("failed").score == 4
+
+
+def test_nbgraders_own_command_says_so_and_enters_no_points(
+    tmp_path: Path, nbgrader: Callable, for_nbgrader: Callable, fill: Callable, right: str
+) -> None:
+    course = tmp_path / "course"
+    for_nbgrader(TINY, course)
+    checks = course / "grader" / "checks" / "test_running_mean.py"
+    whole = checks.read_text(encoding="utf-8")
+    folder = course / "submitted" / "ada" / "averages"
+    folder.mkdir(parents=True)
+    (folder / f"{STEM}.ipynb").write_text(json.dumps(fill(right)))
+    nbgrader(course, "generate_assignment", "averages", "--force")
+    checks.write_text(whole.replace("x = draw(draw.integer(5, 9))", "x = 1 / 0"), encoding="utf-8")
+    done = nbgrader(course, "autograde", "averages", check=False)
+    assert done.returncode != 0
+    assert (
+        "a fault of the grader's own: values: ZeroDivisionError: division by zero. Next: course verify" in done.stderr
+    )
+    assert f"not graded, because the grader itself failed: ada: {STEM}." in done.stderr
+    url = f"sqlite:///{course / 'gradebook.db'}"
+    with open_gradebook(url) as book:
+        assert set(points_of(book)) == {(None, True)}
+    assert read_gradebook(load_course(course), url)[0].score is None
+    checks.write_text(whole.replace("def test_values(", "def values("), encoding="utf-8")
+    done = nbgrader(course, "autograde", "averages", "--force", check=False)
+    assert done.returncode != 0
+    assert "running_mean: its checks give 3 points, course.yaml says 4. Nobody is graded." in done.stderr
+    checks.write_text(whole, encoding="utf-8")
+    nbgrader(course, "autograde", "averages", "--force")
+    assert read_gradebook(load_course(course), url)[0].score == 4

@@ -1,0 +1,207 @@
+"""Results in other systems' formats, read back as those systems read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.report.exports import FORMATS, gradescope_files
+from manyheads.result import (
+    CheckResult,
+    Diagnosed,
+    ExerciseResult,
+    FunctionResult,
+    Outcome,
+    ProvedLine,
+    Result,
+    write_result,
+)
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+VIEW = Diagnosed(id="wrong_view", title="You viewed straight to the shape.", hint="Which axis first?")
+
+
+def check(id_: str, score: float, most: float, outcome: Outcome = "failed", evidence: str = "head 0 differs"):
+    passed = score == most
+    return CheckResult(
+        id=id_, title=f"checks {id_}", outcome="passed" if passed else outcome, score=score, max_score=most,
+        evidence="" if passed else evidence, hint="" if passed else "Look again.",
+    )  # fmt: skip
+
+
+def graded(student: str, *checks: CheckResult, note: str = "", named: tuple[Diagnosed, ...] = ()) -> Result:
+    score, most = sum(c.score for c in checks), sum(c.max_score for c in checks)
+    exercise = ExerciseResult(
+        id="reshape_dance", score=score, max_score=most, checks=checks, diagnosis=named, note=note
+    )
+    return Result(student=student, assignment="heads", score=score, max_score=most, device="cpu",
+                  isolation="namespaces", seed=0, versions={}, exercises=(exercise,))  # fmt: skip
+
+
+ADA = graded("ada", check("split", 1.25, 1.25), check("merge", 2, 2))
+BEN = graded("ben", check("split", 0, 1.25), check("merge", 2, 2), named=(VIEW,), note="The .py counts.")
+CAT = graded(
+    "cat", check("a", 0, 1, "timeout"), check("b", 0, 1, "crashed"), check("c", 0, 1, "skipped"), check("d", 0, 1)
+)
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_csv_has_a_row_for_every_student_and_exercise() -> None:
+    assert [(r["student"], r["exercise"], r["score"], r["max_score"], r["misconceptions"]) for r in table(
+        FORMATS["csv"]([ADA, BEN])
+    )] == [("ada", "reshape_dance", "3.25", "3.25", ""), ("ben", "reshape_dance", "2", "3.25", "wrong_view")]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", ["gradescope", "junit"])
+def test_the_line_that_is_wrong_is_told_and_the_edit_is_not(format: str) -> None:
+    exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
+    text = FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
+    assert "You viewed straight to the shape (line 23)." in text
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_no_format_has_the_edit(format: str) -> None:
+    exercise = BEN.exercises[0].model_copy(update={"lines": (ProvedLine(line=23, edit="secret → edit"),)})
+    assert "secret" not in FORMATS[format]([BEN.model_copy(update={"exercises": (exercise,)})])
+
+
+@pytest.mark.parametrize("format_", ["gradescope", "junit"])
+def test_a_check_is_told_what_was_found_in_its_own_function_alone(format_: str) -> None:
+    functions = tuple(FunctionResult(name=name, state="wrong", check=f"checks {name}") for name in ("split", "merge"))
+    checks = [check(name, 0, 1).model_copy(update={"function": name}) for name in ("split", "merge")]
+    cat = graded("cat", *checks, named=(VIEW.model_copy(update={"function": "merge"}),))
+    text = FORMATS[format_](
+        [cat.model_copy(update={"exercises": (cat.exercises[0].model_copy(update={"functions": functions}),)})]
+    )
+    assert text.count(VIEW.title) == 1
+    assert text.index("checks merge") < text.index(VIEW.title)
+
+
+def test_scores_keep_the_digits_that_a_gradebook_keeps() -> None:
+    third = graded("ada", check("split", 1234.5625, 2000))
+    assert table(FORMATS["csv"]([third]))[0]["score"] == "1234.5625"
+    assert table(FORMATS["canvas"]([third]))[1]["heads"] == "1234.5625"
+
+
+@pytest.mark.parametrize("name", ["=1+2", "+1", "-1", "@x", "\tx"])
+@pytest.mark.parametrize("format_", ["csv", "canvas"])
+def test_a_students_name_is_never_a_formula(name: str, format_: str) -> None:
+    cells = [
+        cell for row in csv.reader(io.StringIO(FORMATS[format_]([graded(name, check("a", 1, 1))]))) for cell in row
+    ]
+    assert f"'{name}" in cells
+    assert name not in cells
+
+
+def test_canvas_gets_its_columns_in_order_and_a_row_of_points_possible() -> None:
+    rows = list(csv.reader(io.StringIO(FORMATS["canvas"]([ADA, BEN]))))
+    assert rows == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "heads"],
+        ["    Points Possible", "", "", "", "", "3.25"],
+        ["ada", "", "", "ada", "", "3.25"],
+        ["ben", "", "", "ben", "", "2"],
+    ]
+
+
+def test_canvas_leaves_blank_what_a_student_has_no_result_for() -> None:
+    other = ADA.model_copy(update={"assignment": "tails", "student": "dan"})
+    rows = table(FORMATS["canvas"]([BEN, other]))
+    assert [(r["Student"], r["heads"], r["tails"]) for r in rows[1:]] == [("ben", "2", ""), ("dan", "", "3.25")]
+
+
+GRADESCOPE = {"score", "output", "output_format", "tests"}
+GRADESCOPE_TEST = {"name", "name_format", "number", "score", "max_score", "status", "output", "output_format"}
+
+
+def test_gradescope_gets_one_results_json_for_every_submission() -> None:
+    files = gradescope_files([ADA, BEN])
+    assert list(files) == [Path("ada/heads/results.json"), Path("ben/heads/results.json")]
+    ben = json.loads(files[Path("ben/heads/results.json")])
+    assert set(ben) == GRADESCOPE
+    assert ben["score"] == 2 == sum(test["score"] for test in ben["tests"])
+    assert "The .py counts." in ben["output"]
+    assert {key for test in ben["tests"] for key in test} == GRADESCOPE_TEST
+    failed, passed = ben["tests"]
+    assert (failed["status"], failed["number"], passed["status"], passed["number"]) == (
+        "failed",
+        "1.1",
+        "passed",
+        "1.2",
+    )
+    assert failed["output"] == "head 0 differs\nYou viewed straight to the shape.\nhint: Which axis first?"
+    assert passed["output"] == ""
+
+
+def test_of_one_submission_alone_gradescopes_file_is_what_is_written() -> None:
+    assert set(json.loads(FORMATS["gradescope"]([ADA]))) == GRADESCOPE
+    assert set(json.loads(FORMATS["gradescope"]([ADA, BEN]))) == {"ada/heads", "ben/heads"}
+
+
+def test_junit_tells_failures_errors_and_skips_apart() -> None:
+    suites = ET.fromstring(FORMATS["junit"]([ADA, BEN, CAT])).findall("testsuite")
+    counted = [tuple(int(s.get(key, "")) for key in ("tests", "failures", "errors", "skipped")) for s in suites]
+    assert counted == [(2, 0, 0, 0), (2, 1, 0, 0), (4, 1, 2, 1)]
+    assert [[child.tag for child in case] for case in suites[2].findall("testcase")] == [
+        ["error"],
+        ["error"],
+        ["skipped"],
+        ["failure"],
+    ]
+    failure = suites[1].find("testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == "head 0 differs"
+    assert failure.text == "You viewed straight to the shape.\nhint: Which axis first?"
+
+
+def test_markup_in_evidence_stays_text() -> None:
+    nasty = graded("a&b", check("split", 0, 1, evidence='<failure message="]]>">'))
+    failure = ET.fromstring(FORMATS["junit"]([nasty])).find("testsuite/testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == '<failure message="]]>">'
+
+
+def test_without_a_diagnosis_no_hint_is_given() -> None:
+    (shown,) = gradescope_files([graded("ada", check("split", 0, 1))]).values()
+    assert json.loads(shown)["tests"][0]["output"] == "head 0 differs"
+
+
+# The command
+
+
+def test_the_command_writes_a_file_or_for_gradescope_a_folder(run_course: Run, tmp_path: Path) -> None:
+    for result in (ADA, BEN):
+        write_result(result, tmp_path / "results")
+    assert run_course("export", "results", "--format", "canvas", "--out", "to/grades.csv").returncode == 0
+    assert (tmp_path / "to" / "grades.csv").read_text() == FORMATS["canvas"]([ADA, BEN])
+    assert run_course("export", "results", "--format", "gradescope", "--out", "to/gradescope").returncode == 0
+    written = {p.relative_to(tmp_path / "to" / "gradescope"): p.read_text() for p in tmp_path.glob("to/*/*/*/*")}
+    assert written == gradescope_files([ADA, BEN])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says", "next_"),
+    [
+        pytest.param(["nowhere"], "nowhere holds no results", "course grade SUBMITTED --out nowhere", id="no results"),
+        pytest.param(["results", "--out", "results"], "results cannot be written", "give --out another path", id="a folder in place of a file"),
+        pytest.param(["--gradebook", "sqlite:///none.db", "--course", str(Path(__file__).parents[1] / "tiny_course")], "there is no none.db", "course grade SUBMITTED --gradebook sqlite:///none.db", id="no gradebook"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_sentence_and_a_next_command(
+    run_course: Run, tmp_path: Path, arguments: list[str], says: str, next_: str
+) -> None:
+    write_result(ADA, tmp_path / "results")
+    done = run_course("export", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+    assert done.stderr.endswith(f"Next: {next_}\n")

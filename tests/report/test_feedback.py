@@ -1,0 +1,267 @@
+"""Feedback finds its way home: folders as nbgrader reads them, archives as Moodle's and Canvas' own importers do."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import load_course
+from manyheads.result import CheckResult, ExerciseResult, Result, write_result
+from manyheads.submission.collect_downloads import collect
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+COURSE = """\
+title: Averages
+assignments:
+  - id: averages
+    title: Averages
+    exercises:
+      - {id: mean, title: The mean, points: 4, hint: Count.}
+      - {id: median, title: The median, points: 6, hint: Sort first.}
+"""
+MEAN = "def mean(x):\n    return x.mean()\n"
+HOSTILE = ["=1+2", "+1", "-1", "@x", "＝1", "  =1", "report", "results", "index", "gradebook", "CON", "Ada", "ada",
+           "e\u0301", "\u00e9", "feedback", "students", "not_graded", "<script>alert(1)<script>", "a&b", "*", "[x]"]  # fmt: skip
+
+
+def graded(student: str) -> Result:
+    right = CheckResult(id="values", title="has the values", outcome="passed", score=4, max_score=4)
+    wrong = CheckResult(id="odd", title="odd lengths", outcome="failed", score=0, max_score=6,
+                        evidence="the middle is missed", hint="Sort.")  # fmt: skip
+    exercises = (
+        ExerciseResult(id="mean", score=4, max_score=4, checks=(right,)),
+        ExerciseResult(id="median", score=0, max_score=6, checks=(wrong,)),
+    )
+    return Result(student=student, assignment="averages", score=4, max_score=10, device="cpu", isolation="namespaces",
+                  seed=0, versions={}, exercises=exercises)  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """A course."""
+    (tmp_path / "course.yaml").write_text(COURSE)
+    return tmp_path
+
+
+def send(run_course: Run, here: Path, *students: str) -> subprocess.CompletedProcess[str]:
+    for student in students:
+        write_result(graded(student), here / "results")
+    return run_course("feedback", "results", "--out", "home")
+
+
+def take(here: Path, files: dict[str, str | bytes]) -> list[str]:
+    """Collect a download of these files. Returns whose folders were made."""
+    with zipfile.ZipFile(here / "download.zip", "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    collect(load_course(here), [here / "download.zip"], here / "submitted")
+    return sorted(path.name for path in (here / "submitted").iterdir() if path.is_dir())
+
+
+def archive_of(here: Path, name: str) -> dict[str, bytes]:
+    with zipfile.ZipFile(here / "home" / name) as archive:
+        return {each: archive.read(each) for each in archive.namelist()}
+
+
+# Folders
+
+
+def test_a_folder_for_each_student_as_nbgrader_names_it(run_course: Run, here: Path) -> None:
+    handed_in = here / "submitted" / "ada" / "averages"
+    handed_in.mkdir(parents=True)
+    (handed_in / "timestamp.txt").write_text("2026-12-01 18:00 UTC")
+    (handed_in / "submission_secret.txt").write_text("secret")
+    done = send(run_course, here, "ada")
+    assert (done.returncode, done.stdout) == (0, "1 student: home/feedback/\n"), done.stderr
+    folder = here / "home" / "feedback" / "ada" / "averages"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "01_mean.html", "02_median.html", "averages.html", "averages.md", "submission_secret.txt", "timestamp.txt"
+    ]  # fmt: skip
+    assert "the middle is missed" in (folder / "02_median.html").read_text()
+    assert "the middle is missed" not in (folder / "01_mean.html").read_text()
+    whole = (folder / "averages.html").read_text()
+    assert "4 / 10" in whole
+    assert "script-src" not in whole
+    assert (folder / "averages.md").read_text().startswith("## Averages: 4 / 10\n")
+
+
+def test_whatever_students_are_called_nobodys_feedback_or_result_is_lost(run_course: Run, here: Path) -> None:
+    done = send(run_course, here, *HOSTILE)
+    assert done.returncode == 0, done.stderr
+    for student in HOSTILE:
+        text = (here / "home" / "feedback" / student / "averages" / "averages.html").read_text()
+        assert "<script>alert" not in text
+    before = {path: path.read_bytes() for path in (here / "results").glob("*/*.json")}
+    assert len(before) == len(HOSTILE)
+    for _ in range(2):
+        assert run_course("report", "results").returncode == 0
+    assert {path: path.read_bytes() for path in (here / "results").glob("*/*.json")} == before
+    assert sorted(path.name for path in (here / "results" / "report").iterdir()) == ["averages.json"]
+    pages = list((here / "results" / "report-pages" / "students").iterdir())
+    assert len({path.name.casefold() for path in pages}) == len(HOSTILE)
+    assert not any(path.stem.casefold() == "con" for path in pages)
+
+
+def test_where_two_names_are_one_folder_nobody_gets_the_others_feedback(run_course: Run, here: Path) -> None:
+    folder = here / "home" / "feedback"
+    (folder / "Ada").mkdir(parents=True)
+    (folder / "ada").symlink_to("Ada")  # as on a file system where case does not count
+    done = send(run_course, here, "Ada", "ada")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'Ada' and 'ada' are one folder" in done.stderr
+    assert done.stderr.endswith("Next: give --out a folder on another disk\n")
+    assert list((folder / "Ada").iterdir()) == []
+
+
+def test_the_page_has_what_counts(run_course: Run, here: Path) -> None:
+    (here / "overrides.yaml").write_text("- {student: ada, exercise: median, score: 5, by: Dr. X, comment: on paper}\n")
+    send(run_course, here, "ada")
+    folder = here / "home" / "feedback" / "ada" / "averages"
+    for name in ("averages.html", "averages.md", "02_median.html"):
+        assert "score set to 5 by Dr. X: on paper (0 → 5)" in (folder / name).read_text()
+    assert "9 / 10" in (folder / "averages.md").read_text()
+
+
+# Moodle
+
+
+def as_moodle_reads(path: str, participants: set[int]) -> tuple[int, str] | None:
+    """What is_valid_filename_for_import of mod/assign/feedback/file/importziplib.php makes of a path, step by step."""
+    parts = path.split("/")
+    if parts[-1].startswith((".", "~")):
+        return None
+    while parts:
+        info = parts.pop(0).split("_", 4)
+        if len(info) < 4 or not info[1].isdecimal() or int(info[1]) not in participants:
+            continue
+        if (info[2], info[3]) != ("assignsubmission", "file"):
+            continue
+        return int(info[1]), "/".join([info[4] if len(info) > 4 else "", *parts]).lstrip("/")
+    return None
+
+
+@pytest.mark.parametrize(
+    "form", ["{0}_assignsubmission_file/01_mean.py", "{0}_assignsubmission_file_/01_mean.py", "{0}_assignsubmission_file_01_mean.py"]
+)  # fmt: skip
+def test_moodle_finds_each_participant(run_course: Run, here: Path, form: str) -> None:
+    names = ["Ada Lovelace_123", "ada lovelace_124", "=cmd|calc'!A0_7", "Zoë Ødegård_9"]
+    students = take(here, {form.format(name): MEAN for name in names})
+    assert len(students) == 4
+    done = send(run_course, here, *students)
+    assert done.stdout.endswith("home/moodle-averages.zip\n"), done.stdout + done.stderr
+    files = archive_of(here, "moodle-averages.zip")
+    read = {path: as_moodle_reads(path, {7, 9, 123, 124}) for path in files}
+    assert sorted(each for each in read.values() if each) == [
+        (number, f"averages_feedback.{ending}") for number in (7, 9, 123, 124) for ending in ("html", "md")
+    ]
+    ada = next(path for path, found in read.items() if found == (124, "averages_feedback.html"))
+    assert "<bdi>ada lovelace_124</bdi>" in files[ada].decode()
+    assert len({path.casefold() for path in files}) == len(files)  # where case does not count, too
+    assert not [path for path in files if path.startswith("/") or ".." in path.split("/")]
+
+
+def test_whom_moodle_cannot_find_is_said(run_course: Run, here: Path) -> None:
+    students = take(
+        here, {"Participant_assignsubmission_file_/01_mean.py": MEAN, "Ada_1_assignsubmission_file_/01_mean.py": MEAN}
+    )
+    done = send(run_course, here, *students)
+    assert "not in a zip: Participant: Moodle cannot find this student by what was collected. Next: " in done.stdout
+    assert {path.split("/")[0] for path in archive_of(here, "moodle-averages.zip")} == {"Ada_1_assignsubmission_file_"}
+
+
+# Canvas
+
+
+def as_canvas_reads(name: str, attachments: dict[int, str]) -> tuple[str, int] | None:
+    """What infer_comment_context_from_filename of app/models/abstract_assignment.rb makes of a name. attachments: whose each is."""
+    parts = [part for part in name.rpartition("/")[2].split("_") if part != "LATE"]
+    if parts[-1].startswith("link") or name.startswith("._"):
+        return None
+    found = parts[1:3] if parts[0] == "anon" else [part for part in parts if re.fullmatch(r"\d+", part)][:2]
+    if len(found) < 2 or attachments.get(int(found[1])) != found[0]:
+        return None
+    return found[0], int(found[1])
+
+
+def test_canvas_finds_each_attachment_and_shows_the_students_own_file_with_the_feedback(
+    run_course: Run, here: Path
+) -> None:
+    notebook = {"cells": [{"cell_type": "code", "source": MEAN, "metadata": {}, "outputs": [], "execution_count": None}],
+                "metadata": {}, "nbformat": 4, "nbformat_minor": 5}  # fmt: skip
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("02_median.py", "def median(x):\n    return x\n")
+    names = {
+        "lovelaceada_LATE_1_10_01_mean.py": MEAN,
+        "lovelaceada_1_11_02_median-2.py": "# coding: utf-8\ndef median(x):\n    return x\n",
+        "bartokbela_2_20_01_mean.ipynb": json.dumps(notebook),
+        "chenchen_3_30_work.zip": inner.getvalue(),
+        "anon_aB3x9_40_01_mean.py": MEAN,
+        "LATE_anon_aB3x9_41_02_median.py": MEAN.replace("mean", "median"),
+    }
+    send(run_course, here, *take(here, names))
+    files = archive_of(here, "canvas-averages.zip")
+    owners = {10: "1", 11: "1", 20: "2", 30: "3", 40: "aB3x9", 41: "aB3x9"}
+    assert {as_canvas_reads(name, owners) for name in files} == {(user, file) for file, user in owners.items()}
+    assert set(files) == set(names)
+    ada = files["lovelaceada_1_11_02_median-2.py"].decode()
+    assert "# the middle is missed" in ada.replace("#   ", "# ").replace("#  ", "# ")
+    assert ada.endswith(str(names["lovelaceada_1_11_02_median-2.py"]))
+    compile(ada, "02_median.py", "exec")
+    assert "the middle is missed" not in files["lovelaceada_LATE_1_10_01_mean.py"].decode()
+    bela = json.loads(files["bartokbela_2_20_01_mean.ipynb"])
+    assert [cell["cell_type"] for cell in bela["cells"]] == ["markdown", "code"]
+    assert bela["cells"][0]["source"].startswith("## Averages: 4 / 4")
+    with zipfile.ZipFile(io.BytesIO(files["chenchen_3_30_work.zip"])) as chen:
+        assert chen.namelist() == ["averages_feedback.html", "averages_feedback.md"]
+
+
+def test_of_what_was_collected_before_names_were_remembered_it_is_said(run_course: Run, here: Path) -> None:
+    students = take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
+    memory = here / "submitted" / ".collected.json"
+    memory.write_text(memory.read_text().replace('"named": "ada_1_10_01_mean.py"', '"named": ""'))
+    done = send(run_course, here, *students)
+    assert (
+        "not in a zip: ada_1: Canvas cannot find this student by what was collected. Next: course collect"
+        in done.stdout
+    )
+    assert set(archive_of(here, "canvas-averages.zip")) == {"bela_2_20_01_mean.py"}
+    take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
+    assert '"named": "ada_1_10_01_mean.py"' in memory.read_text()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        '{"cells": 7}',
+        '{"cells": []}',
+        '{"cells": [], "nbformat_minor": "5"}',
+        '{"cells": [], "nbformat_minor": null}',
+        "\ud800".encode("utf-16-le", "surrogatepass"),
+    ],
+)
+def test_a_notebook_that_is_none_carries_the_feedback_all_the_same(
+    run_course: Run, here: Path, content: str | bytes
+) -> None:
+    send(run_course, here, *take(here, {"bela_2_20_01_mean.ipynb": content}))
+    (found,) = archive_of(here, "canvas-averages.zip").values()
+    assert [cell["cell_type"] for cell in json.loads(found)["cells"]] == ["markdown"]
+
+
+def test_again_writes_the_same_bytes(run_course: Run, here: Path) -> None:
+    students = take(here, {"ada_1_10_01_mean.py": MEAN, "bela_2_20_01_mean.py": MEAN})
+
+    def written() -> dict[Path, bytes]:
+        send(run_course, here, *students)
+        return {path: path.read_bytes() for path in (here / "home").rglob("*") if path.is_file()}
+
+    assert written() == written()

@@ -1,0 +1,138 @@
+"""A notebook shows the terminal's words, escaped, with hints folded away."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+from xml.etree import ElementTree
+
+import torch
+from rich.console import Group
+from rich.text import Text
+
+from manyheads.report.heatmap import panel_svgs
+from manyheads.report.notebook_html import checked, hanging, pictured, shown
+from manyheads.result import CheckResult, Diagnosed, ExerciseResult, FunctionResult
+from manyheads.student.bands import Band, compared
+
+CHECK = CheckResult(
+    id="view",
+    title="splits <b>channels</b>",
+    outcome="failed",
+    score=0,
+    max_score=2,
+    evidence="a & b",
+    hint="look <i>here</i>",
+)
+WRONG = Diagnosed(id="wrong_view", title="You viewed straight.", hint="view <never> moves", alternatives=())
+
+
+class Reader(html.parser.HTMLParser):
+    """Tags with their attributes, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text, self.folded, self._depth = "", "", 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._depth += tag == "details"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= tag == "details"
+
+    def handle_data(self, data: str) -> None:
+        if self._depth:
+            self.folded += data
+        else:
+            self.text += data
+
+
+def result(*diagnosis: Diagnosed) -> ExerciseResult:
+    return ExerciseResult(id="reshape_dance", score=0, max_score=2, checks=(CHECK,), diagnosis=diagnosis)
+
+
+def test_a_hint_is_folded_away_and_nothing_is_markup() -> None:
+    made = shown(checked(result(WRONG)))
+    seen = Reader(made.html)
+    assert set(seen.tags) == {"div", "pre", "span", "details", "summary"}
+    assert seen.folded == "hintview <never> moves"
+    assert made.html.index("You viewed straight.") < made.html.index("<details")
+    assert "splits <b>channels</b>" in seen.text
+    assert "a & b" in seen.text
+    assert "moves" not in seen.text
+
+
+def test_the_text_beside_it_is_what_a_terminal_shows_with_its_hint() -> None:
+    lines = shown(checked(result(WRONG))).text.splitlines()
+    assert lines[0].startswith("✗ reshape_dance")
+    assert "  hint: view <never> moves" in lines
+
+
+def test_without_a_misconception_there_is_no_hint_but_what_to_do_next() -> None:
+    seen = Reader(checked(result()).html)
+    assert seen.folded == ""
+    assert "Next: course trace reshape_dance" in seen.text
+
+
+def test_a_sentence_goes_on_in_the_next_line_and_a_report_does_not() -> None:
+    long = "word " * 60
+    assert "white-space:pre-wrap" in shown(Text(long)).html
+    assert "white-space:pre-wrap" not in shown(Group(Text("a"))).html
+    assert shown(Text(long)).text == long.strip()
+
+
+def test_a_hint_says_which_function_it_is_about_and_stands_below_it() -> None:
+    functions = tuple(FunctionResult(name=name, state="wrong", check=CHECK.title) for name in ("split", "merge"))
+    named = tuple(WRONG.model_copy(update={"function": name, "hint": f"see {name}"}) for name in ("split", "merge"))
+    made = checked(result(*named).model_copy(update={"functions": functions}))
+    assert Reader(made.html).folded == "hint for splitsee splithint for mergesee merge"
+    order = ["split: You", "hint for split", "merge: You", "hint for merge"]
+    assert sorted(order, key=made.html.index) == order
+
+
+def test_a_long_line_goes_on_deeper_than_it_begins_and_is_whole_as_text() -> None:
+    made = hanging(Text("    matmul  " + "(B, T) " * 20 + "<end>"), Text("next"))
+    assert "padding-left:6ch;text-indent:-6ch;white-space:pre-wrap" in made.html
+    assert "&lt;end&gt;" in made.html
+    assert [line.split()[-1] for line in made.text.splitlines()] == ["<end>", "next"]
+
+
+def bands() -> list[Band]:
+    zero = torch.zeros(2, 2)
+    return [
+        compared("<head 0>", zero, zero, "numbers", "query", "key"),
+        compared("head 1", zero, zero + 3, "numbers", "query", "key"),
+        compared("head 2", zero, zero + 2, "numbers", "query", "key"),
+    ]
+
+
+def test_of_many_pictures_the_first_that_differs_is_open_and_the_others_are_folded_with_their_words() -> None:
+    made = pictured(bands())
+    assert re.findall(r"<details( open)?.*?<summary[^>]*>(.*?)</summary>", made.html) == [
+        (" open", "head 1: the largest difference is 3"),
+        ("", "&lt;head 0&gt;: as expected"),
+        ("", "head 2: the largest difference is 2"),
+    ]
+    assert made.text.splitlines()[0] == "<head 0>: as expected"
+    assert pictured(bands()[:1]).html.startswith("<details open")
+
+
+def test_panels_that_stand_alone_share_the_scale_of_their_band() -> None:
+    expected, yours, _ = (drawn for _, drawn in panel_svgs(bands()[1]))
+    assert ElementTree.fromstring(yours).tag.endswith("svg")
+    assert 'fill="#440154"' in expected
+    assert 'fill="#fde725"' in yours
+
+
+def test_every_colour_is_dark_enough_on_white() -> None:
+    from manyheads.report.notebook_html import _THEME
+
+    def light(colour: tuple[int, int, int]) -> float:
+        parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    colours = [_THEME.foreground_color, *(_THEME.ansi_colors[i] for i in range(16))]
+    assert min(1.05 / (light(tuple(colour)) + 0.05) for colour in colours) >= 4.5  # type: ignore[arg-type]

@@ -1,0 +1,63 @@
+"""Attempts at the real course's exercises, followed in this process: what is followed here is trusted."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from manyheads.box.worker.answers import Traced
+from manyheads.box.worker.messages import Build
+from manyheads.box.worker.tracing import trace
+from manyheads.student.example import Example, trace_call
+from manyheads.student.explain_trace import Explained, explained
+from manyheads.student.follow import Source
+from manyheads.student.training_plan import TrainingText, attention_of, read_text
+from tests.student.real import Explain, FollowSource, exercise_of, looks_at, solution
+
+
+@pytest.fixture
+def follow_source(monkeypatch: pytest.MonkeyPatch) -> FollowSource:
+    """Follow this source on the looks of an exercise; by default the reference."""
+
+    def follow(
+        id_: str, source: str | None = None, *, by_head: bool = False, crop: tuple[int, ...] = (), times: int = 1
+    ) -> list[tuple[Example, Traced]]:
+        module = types.ModuleType("attempt")
+        monkeypatch.setitem(sys.modules, "attempt", module)  # a dataclass looks its module up
+        exec(compile(solution(id_) if source is None else source, "a.py", "exec", dont_inherit=True), vars(module))
+        return [
+            (example, trace(vars(module), trace_call(example, crop, times), "a.py"))
+            for example in looks_at(id_, by_head)
+        ]
+
+    return follow
+
+
+@pytest.fixture
+def explain(follow_source: FollowSource) -> Explain:
+    """What there is to say about this source, call by call."""
+
+    def explain(id_: str, source: str | None = None, crop: tuple[int, ...] = ()) -> list[Explained]:
+        lines = Source(tuple((solution(id_) if source is None else source).splitlines()))
+        return [explained(example, traced, lines, crop) for example, traced in follow_source(id_, source, crop=crop)]
+
+    return explain
+
+
+FUSED = "fused_qkv"
+
+
+@pytest.fixture(scope="session")
+def text() -> TrainingText:
+    """The text that the course ships."""
+    return read_text()
+
+
+@pytest.fixture(scope="session")
+def attention() -> Build:
+    """What to build of an attempt at the fused projection."""
+    trainable = exercise_of(FUSED).train
+    assert trainable is not None
+    return attention_of(trainable)

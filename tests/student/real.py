@@ -1,0 +1,43 @@
+"""The real course's exercises and what is recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from manyheads.box.worker.answers import Traced
+from manyheads.course import Course, Exercise, load_course
+from manyheads.diagnosis.recording_file import read
+from manyheads.student.choose_example import examples
+from manyheads.student.example import Example, with_recorded
+from manyheads.student.explain_trace import Explained
+
+REPOSITORY = Path(__file__).parents[2]
+
+FollowSource = Callable[..., list[tuple[Example, Traced]]]
+Explain = Callable[..., list[Explained]]
+
+
+@cache
+def course() -> Course:
+    """The course of this repository."""
+    return load_course(REPOSITORY)
+
+
+def exercise_of(id_: str) -> Exercise:
+    """Its exercise of that id."""
+    return next(exercise for exercise in course().assignments[0].exercises if exercise.id == id_)
+
+
+@cache
+def looks_at(id_: str, by_head: bool = False) -> list[Example]:
+    """The recorded calls of an exercise that are looked at."""
+    exercise = exercise_of(id_)
+    chosen = examples(exercise, read(exercise.fingerprints), by_head=by_head)
+    return with_recorded(chosen, exercise) if by_head else chosen
+
+
+def solution(id_: str) -> str:
+    """The source of the reference."""
+    return exercise_of(id_).solution.read_text(encoding="utf-8")

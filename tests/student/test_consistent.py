@@ -1,0 +1,71 @@
+"""A fingerprint file that was edited by hand is refused in one sentence, before anything is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from manyheads.course import CourseError
+from manyheads.diagnosis.recording import Fingerprints
+from manyheads.diagnosis.recording_file import read
+from manyheads.student.consistent import refuse_what_does_not_fit
+
+from .test_check_attempt import FILE
+
+pytestmark = pytest.mark.recorded
+
+
+def changed(part: str) -> Callable[[Fingerprints], Fingerprints]:
+    def change(fingerprints: Fingerprints) -> Fingerprints:
+        content = fingerprints.content
+        return replace(fingerprints, content=replace(content, **{part: getattr(content, part)[:-1]}))
+
+    return change
+
+
+def with_answer(index: int) -> Callable[[Fingerprints], Fingerprints]:
+    def change(fingerprints: Fingerprints) -> Fingerprints:
+        content = fingerprints.content
+        first = content.mutants[0]
+        edited = replace(first, answers=(index, *first.answers[1:]))
+        mutants = (edited, *content.mutants[1:])
+        return replace(fingerprints, content=replace(content, mutants=mutants))
+
+    return change
+
+
+def with_pair(part: str, index: int) -> Callable[[Fingerprints], Fingerprints]:
+    def change(fingerprints: Fingerprints) -> Fingerprints:
+        zeros, answers = torch.zeros(1, dtype=torch.int16), fingerprints.pairs.answers
+        one = replace(answers, structure=torch.zeros(1), numbers=torch.zeros(1, 4), scales=torch.zeros(1, 1))
+        pairs = replace(fingerprints.pairs, first=zeros, second=zeros, probe=zeros, answers=one)
+        return replace(fingerprints, pairs=replace(pairs, **{part: zeros + index}))
+
+    return change
+
+
+def test_the_file_as_released_fits() -> None:
+    refuse_what_does_not_fit(read(FILE), FILE)
+    refuse_what_does_not_fit(with_pair("first", 0)(read(FILE)), FILE)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda f: replace(f, calls=()), id="no calls"),
+        pytest.param(lambda f: replace(f, calls=(replace(f.calls[0], args=None), *f.calls[1:])), id="no arguments"),
+        pytest.param(lambda f: replace(f, expected=f.expected[:-1]), id="an answer less"),
+        pytest.param(changed("replies"), id="a reply less"),
+        pytest.param(with_answer(10**6), id="an answer that nobody gave"),
+        pytest.param(with_answer(-1), id="an answer before the first"),
+        pytest.param(with_pair("first", 30_000), id="a pair of nobody"),
+        pytest.param(with_pair("probe", 30_000), id="a pair on no call"),
+        pytest.param(lambda f: replace(f, pairs=replace(f.pairs, first=torch.zeros(3))), id="half a pair"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(edit: Callable[[Fingerprints], Fingerprints]) -> None:
+    with pytest.raises(CourseError, match=rf"^{FILE} was changed: .*\. Next: git checkout {FILE}, or as an"):
+        refuse_what_does_not_fit(edit(read(FILE)), FILE)

@@ -1,0 +1,84 @@
+"""Every exercise of the course can be followed and drawn: the reference's answers are right, and nothing is doubted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from manyheads.student.axes import SAME
+from manyheads.student.bands import summary
+from manyheads.student.example import TABLES, TIMES
+from manyheads.student.explain_trace import Explained, Operation, Repeated
+from manyheads.student.plot_content import all_bands
+from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at
+
+pytestmark = pytest.mark.recorded
+
+IDS = [exercise.id for exercise in course().assignments[0].exercises]
+# Attempts that read a tensor's memory anew, in every way that is right.
+RIGHT = sorted(
+    path
+    for id_ in ("reshape_dance", "fused_qkv")
+    for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
+    if re.search(r"\.(view|reshape|flatten|unflatten)\(", path.read_text(encoding="utf-8"))
+)
+# Attempts whose weights come about in other ways than the reference's: by hand, renormalised, head by head.
+ATTENDING = sorted(
+    path
+    for id_ in ("self_attention", "weight_split", "mha_by_loop", "fused_qkv")
+    for path in (REPOSITORY / "grader" / "right" / id_).glob("*.py")
+    if re.search("by_hand|renormalised|float32_softmax|chunk_and_stack|flat|vmap|loop_over_heads|log", path.stem)
+)
+
+
+def operations(explained: Explained) -> list[Operation]:
+    return [op for entry in explained.entries if not isinstance(entry, Repeated) for op in entry.operations]
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_the_reference_is_followed_and_right(explain: Explain, id_: str) -> None:
+    assert {example.target for example in looks_at(id_)} == set(exercise_of(id_).shapes)
+    assert all(example.axes.ambiguity < SAME for example in looks_at(id_))
+    for told in explain(id_):
+        assert told.right, told.returned
+        assert operations(told)
+        assert not [op.warning for op in operations(told) if op.warning]
+        assert (told.raised, told.dropped) == ("", 0)
+
+
+@pytest.mark.parametrize("id_", IDS)
+def test_the_reference_is_drawn_and_as_expected(follow_source: FollowSource, id_: str) -> None:
+    followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
+    shown = all_bands(followed)
+    assert shown
+    assert {line.rpartition(": ")[2] for line in summary(shown)} == {"as expected"}
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.filterwarnings("ignore")
+def test_a_right_attempt_is_right_and_not_doubted(explain: Explain, path: Path) -> None:
+    for told in explain(path.parent.name, path.read_text(encoding="utf-8")):
+        assert told.right, told.returned
+        assert not [op.warning for op in operations(told) if op.warning]
+
+
+@pytest.mark.parametrize(
+    ("id_", "heads"),
+    [("self_attention", 1), ("weight_split", 4), ("mha_by_loop", 4), ("fused_qkv", 4), ("sdpa_equivalence", 4)],
+)
+def test_heads_are_found_wherever_weights_are_computed(follow_source: FollowSource, id_: str, heads: int) -> None:
+    followed = follow_source(id_, by_head=True, crop=TABLES, times=TIMES)
+    shown = all_bands(followed)
+    titles = [band.title.split(" in ")[0] for band in shown if " in " in band.title]
+    assert titles == ["mask", *["scores", "weights"] * heads]
+
+
+@pytest.mark.parametrize("path", ATTENDING, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.filterwarnings("ignore")
+def test_no_right_attempt_is_drawn_as_a_wrong_one(follow_source: FollowSource, path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    followed = follow_source(path.parent.name, source, by_head=True, crop=TABLES, times=TIMES)
+    shown = all_bands(followed)
+    assert [band.title for band in shown if band.differs] == []

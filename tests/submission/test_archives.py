@@ -1,0 +1,326 @@
+"""Archives come from students: nothing is written outside OUT, memory is bounded, and what is refused has a sentence."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import Course
+from manyheads.errors import CourseFault
+from manyheads.submission.collect_downloads import collect
+from manyheads.submission.found_files import Limits
+from manyheads.submission.lay_out import State
+
+from .conftest import DANCE, Collect, Zipped, zip_bytes
+
+There = Callable[[], list[str]]
+GOOD = "a_1_2_04_reshape_dance.py"
+PLACED = "a_1/multi_head_attention/04_reshape_dance.py"
+
+
+def entry(name: str, mode: int = 0, flags: int = 0) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.create_system, info.external_attr, info.flag_bits = 3, mode << 16, flags
+    return info
+
+
+@pytest.mark.parametrize(
+    ("info", "reason"),
+    [
+        (entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (entry("x/../../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (entry("..\\b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (entry("/etc/b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (entry("C:\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (entry("\\\\host\\b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (entry("b_1_2_04_\x1b[2Jreshape_dance.py"), "cannot be shown"),
+        (entry("b_1_2_04_\u202ereshape_dance.py"), "cannot be shown"),
+        (entry("b_1_2_" + "x" * 300 + ".py"), "too long"),
+        (entry("./."), "too long or empty"),
+        (entry("x/" * 50 + "b_1_2_04_reshape_dance.py"), "too long"),
+        (entry("b_1_2_04_reshape_dance.py", stat.S_IFLNK | 0o777), "is a link"),
+        (entry("b_1_2_04_reshape_dance.py", stat.S_IFIFO), "is no regular file"),
+        (entry("b_1_2_04_reshape_dance.py", stat.S_IFCHR), "is no regular file"),
+    ],
+)
+def test_a_hostile_member_is_refused_and_the_others_are_taken(
+    run: Collect, tmp_path: Path, there: There, info: zipfile.ZipInfo, reason: str
+) -> None:
+    path = tmp_path / "download.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(GOOD, DANCE)
+        archive.writestr(info, DANCE)
+    before = {each for each in tmp_path.rglob("*") if "submitted" not in each.parts}
+    (said,) = run(path).not_taken
+    assert reason in said
+    assert said.isprintable()
+    assert "Next: " in said
+    assert there() == [PLACED]
+    assert {each for each in tmp_path.rglob("*") if "submitted" not in each.parts} == before
+
+
+def test_an_encrypted_member_is_refused(run: Collect, zipped: Zipped, there: There) -> None:
+    path = zipped([GOOD])
+    data = bytearray(path.read_bytes())
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.find(signature) + offset] |= 1
+    path.write_bytes(data)
+    assert "is encrypted" in run(path).not_taken[0]
+    assert there() == []
+
+
+def test_of_equal_names_the_last_counts(run: Collect, tmp_path: Path, out: Path) -> None:
+    path = tmp_path / "download.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(GOOD, "def split_heads(): ...  # first")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr(GOOD, "def split_heads(): ...  # last")
+    assert "stands in the archive once more, and the last one counts" in run(path).not_taken[0]
+    assert "last" in (out / PLACED).read_text()
+
+
+def test_names_that_differ_in_case_alone_overwrite_nobody(run: Collect, zipped: Zipped, there: There) -> None:
+    done = run(zipped(["Ada/04_reshape_dance.py", "ada/04_reshape_dance.py", "x/04_reshape_dance.py"]))
+    assert len(there()) == 2
+    assert "where the files of somebody else are" in done.not_taken[0]
+
+
+def test_names_that_differ_in_their_unicode_form_are_one(run: Collect, zipped: Zipped, there: There) -> None:
+    run(zipped(["Zoe\u0308/04_reshape_dance.py", "Zo\u00eb/05_weight_split.py", "x/04_reshape_dance.py"]))
+    assert {path.split("/")[0] for path in there()} == {"Zo\u00eb", "x"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["=1+2", "+1", "-rf", "@x", "\uff1dcmd", "report", "[bold]x", "%s", "O'Brien; rm -rf ~", "ab::c", "CON", "..."],
+)
+def test_an_odd_name_is_a_folder_or_refused_in_a_sentence(
+    run: Collect, zipped: Zipped, there: There, name: str
+) -> None:
+    done = run(zipped([f"{name}/04_reshape_dance.py", "x/04_reshape_dance.py"]))
+    students = {path.split("/")[0] for path in there()}
+    assert name.replace(":", "_") in students or "cannot be a folder's" in done.not_taken[0]
+    assert "x" in students
+
+
+def test_macs_names_without_a_flag_are_read_as_utf_8(run: Collect, tmp_path: Path, there: There) -> None:
+    path = tmp_path / "download.zip"
+    data = zip_bytes({"ZoX/04_reshape_dance.py": DANCE, "xXx/04_reshape_dance.py": DANCE})
+    path.write_bytes(data.replace(b"ZoX", "Zß".encode()))
+    run(path)
+    assert "Zß/multi_head_attention/04_reshape_dance.py" in there()
+
+
+@pytest.mark.parametrize("encoding", ["cp437", "cp1252"])
+@pytest.mark.parametrize("name", ["Jörg Müßig", "Zoë", "Straße", "René"])
+def test_names_without_a_flag_are_read_as_old_windows_writes_them(
+    run: Collect, tmp_path: Path, there: There, name: str, encoding: str
+) -> None:
+    path = tmp_path / "download.zip"
+    data = zip_bytes({f"{'X' * len(name)}/04_reshape_dance.py": DANCE, "bo/04_reshape_dance.py": DANCE})
+    path.write_bytes(data.replace(b"X" * len(name), name.encode(encoding)))
+    run(path)
+    assert f"{name}/multi_head_attention/04_reshape_dance.py" in there()
+
+
+SMALL = Limits(
+    attempt=10_000, archive=200_000, inner=50_000, inner_members=20, inner_listed=30, total=80_000, members=60
+)
+
+
+@pytest.mark.parametrize(
+    ("inner", "reason"),
+    [
+        pytest.param(zip_bytes({f"{i}_04_reshape_dance.py": b"#" * 9_000 for i in range(9)}), "unpacks to more", id="bomb"),
+        pytest.param(zip_bytes({"04_reshape_dance.py": b"#" * 40_000_000}), "is larger than 9 KiB", id="one big file"),
+        pytest.param(zip_bytes({f"{i}.txt": b"" for i in range(30)}), "more files than are read", id="many files"),
+        pytest.param(zip_bytes({f"{i:0200}": b"" for i in range(60)}), "more files than are read", id="many long names"),
+        pytest.param(b"PK\3\4 nothing", "damaged", id="no zip"),
+        pytest.param(b"", "damaged, or neither zip nor tar", id="empty"),
+        pytest.param(zip_bytes({"a.zip": zip_bytes({"b.zip": zip_bytes({"c.zip": b""})})}), "within 3 others", id="deep"),
+    ],
+)  # fmt: skip
+def test_a_students_archive_that_is_too_much_is_not_opened_and_the_others_are(
+    course: Course, zipped: Zipped, out: Path, there: There, inner: bytes, reason: str
+) -> None:
+    download = zipped({GOOD: DANCE, "b_1_3_work.zip": inner})
+    done = collect(course, [download], out, limits=SMALL)
+    assert len(done.not_taken) == 1
+    assert reason in done.not_taken[0]
+    assert there() == [PLACED]
+
+
+@pytest.mark.parametrize("environment", [".venv/lib", "venv/lib/python3.11/site-packages", "env/Lib/site-packages"])
+def test_a_virtual_environment_in_a_students_archive_is_left_out_and_counts_for_no_limit(
+    course: Course, zipped: Zipped, out: Path, there: There, environment: str
+) -> None:
+    modules = {f"work/{environment}/torch/{i}.py": "import os" for i in range(60)}
+    work = zip_bytes({f"work/exercises/{PLACED.partition('/')[2]}": DANCE, **modules})
+    done = collect(course, [zipped({"b_1_3_work.zip": work, "c_1_4_04_reshape_dance.py": DANCE})], out, limits=SMALL)
+    assert done.not_taken == []
+    assert there() == [PLACED.replace("a", "b", 1), PLACED.replace("a", "c", 1)]
+
+
+def test_a_download_that_is_too_much_is_an_error_and_nothing_is_written(
+    course: Course, zipped: Zipped, out: Path
+) -> None:
+    many = {f"s{i}_{i}_{i}_04_reshape_dance.py": "#" * 9_000 for i in range(20)}
+    with pytest.raises(CourseFault, match=r"is not read to its end: it unpacks to more .* Next: course collect it in"):
+        collect(course, [zipped(many)], out, limits=SMALL)
+    assert not out.exists()
+
+
+def test_many_archives_of_one_student_leave_room_for_everybody_elses_files(
+    course: Course, zipped: Zipped, out: Path, there: There
+) -> None:
+    two = zip_bytes({f"{i}/04_reshape_dance.py": "#" * 9_000 for i in range(2)})
+    members = zip_bytes({f"{i}.txt": "" for i in range(9)})
+    many = {f"b_1_{i}_work{i}.zip": inner for i, inner in enumerate([two] * 8 + [members] * 8)}
+    done = collect(course, [zipped({**many, GOOD: DANCE})], out, limits=SMALL)
+    assert "b_1_7_work7.zip is not opened: it unpacks to more than is read here" in "".join(done.not_taken)
+    assert PLACED in there()
+
+
+@pytest.mark.parametrize("where", [28, 10])
+def test_a_damaged_member_is_refused(run: Collect, zipped: Zipped, where: int) -> None:
+    path = zipped({GOOD: DANCE * 9, "c_1_2_04_reshape_dance.py": DANCE})
+    data = bytearray(path.read_bytes())
+    data[data.find(GOOD.encode()) + len(GOOD) + where] ^= 0xFF
+    path.write_bytes(data)
+    assert "is damaged" in run(path).not_taken[0]
+
+
+def tar_of(path: Path, *members: tarfile.TarInfo, mode: str = "w:gz") -> Path:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for info in members:
+            if info.isreg():
+                info.size = len(DANCE)
+            archive.addfile(info, io.BytesIO(DANCE.encode()) if info.isreg() else None)
+    return path
+
+
+def tar_entry(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+@pytest.mark.parametrize("mtime", ["nan", "inf", "-1e300", "1e300"])
+def test_a_tar_whose_time_is_no_time_leaves_the_next_run_its_memory(
+    run: Collect, tmp_path: Path, there: There, mtime: str
+) -> None:
+    info = tar_entry(GOOD)
+    info.pax_headers = {"mtime": mtime}
+    download = tar_of(tmp_path / "download.tar", info, mode="w")
+    assert mtime.encode() in download.read_bytes()
+    run(download)
+    assert [laid.state for laid in run(download).laid] == [State.SAME]
+    assert there() == [PLACED]
+
+
+def test_a_name_without_end_is_shortened_where_it_is_said(run: Collect, zipped: Zipped) -> None:
+    [said] = run(zipped({GOOD: DANCE, f"{'b' * 60_000}/04_reshape_dance.py": DANCE})).not_taken
+    assert "has a path that is too long or empty" in said
+    assert "04_reshape_dance.py" in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    ("suffix", "mode"), [("tar.gz", "w:gz"), ("tgz", "w:gz"), ("tar.bz2", "w:bz2"), ("tar.xz", "w:xz"), ("tar", "w")]
+)
+def test_tar_archives_are_read(run: Collect, tmp_path: Path, there: There, suffix: str, mode: str) -> None:
+    assert run(tar_of(tmp_path / f"download.{suffix}", tar_entry(GOOD), mode=mode)).not_taken == []
+    assert there() == [PLACED]
+
+
+@pytest.mark.parametrize(
+    ("info", "reason"),
+    [
+        (tar_entry("../b_1_2_04_reshape_dance.py"), "leads out of the archive"),
+        (tar_entry("/tmp/b_1_2_04_reshape_dance.py"), "has an absolute path"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.SYMTYPE, "/etc/passwd"), "is a link"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.LNKTYPE, GOOD), "is a link"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.CHRTYPE), "is no regular file"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.FIFOTYPE), "is no regular file"),
+        (tar_entry("b_1_2_04_reshape_dance.py", tarfile.GNUTYPE_SPARSE), "is no regular file"),
+    ],
+)
+def test_a_hostile_member_of_a_tar_is_refused_and_the_others_are_taken(
+    run: Collect, tmp_path: Path, there: There, info: tarfile.TarInfo, reason: str
+) -> None:
+    done = run(tar_of(tmp_path / "download.tar.gz", tar_entry(GOOD), info))
+    assert any(reason in said for said in done.not_taken)
+    assert there() == [PLACED]
+
+
+def test_a_tar_that_leads_back_to_its_beginning_ends(run: Collect, tmp_path: Path, there: There) -> None:
+    path = tar_of(tmp_path / "download.tar", tar_entry(GOOD), tar_entry("x.txt"), mode="w")
+    data = bytearray(path.read_bytes())
+    data[1024 + 124 : 1024 + 136] = b"\xff" * 10 + struct.pack(">h", -1536)  # the second member's size
+    data[1024 + 148 : 1024 + 156] = b" " * 8
+    data[1024 + 148 : 1024 + 156] = b"%06o\0 " % sum(data[1024:1536])
+    path.write_bytes(data)
+    run(path)
+    assert there() == [PLACED]
+
+
+def test_a_tar_bomb_is_not_unpacked(course: Course, tmp_path: Path, out: Path) -> None:
+    import gzip
+
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "b.tar.gz").write_bytes(gzip.compress(bytes(30_000_000)))
+    done = collect(course, [tmp_path / "all"], out, limits=SMALL)
+    assert "unpacks to more than is read here" in done.not_taken[0]
+
+
+def tar_with(path: Path, kind: bytes, header: str) -> None:
+    """A tar with a header about headers, and a file of an exercise."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, type_, content in (
+            ("pax", kind, header.encode()),
+            ("ada/04_reshape_dance.py", tarfile.REGTYPE, DANCE.encode()),
+        ):
+            info = tarfile.TarInfo(name)
+            info.type, info.size = type_, len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "refused"),
+    [
+        pytest.param(tarfile.XGLTYPE, 200_000, True, id="of every member"),
+        pytest.param(tarfile.XHDTYPE, 200_000, True, id="of one member"),
+        pytest.param(tarfile.XGLTYPE, 5, False, id="as git archive writes it"),
+    ],
+)
+def test_a_header_about_headers_may_not_be_long(
+    run: Collect, tmp_path: Path, there: There, kind: bytes, keys: int, refused: bool
+) -> None:
+    """The library reads it into memory, and copies what it says of every member to each: megabytes a file."""
+    (tmp_path / "all").mkdir()
+    tar_with(tmp_path / "all" / "ada.tar", kind, "".join(f"15 key{i:06d}=v\n" for i in range(keys)))
+    done = run(tmp_path / "all")
+    assert any("headers are longer than any that are needed" in said for said in done.not_taken) is refused
+    assert bool(there()) is not refused
+
+
+def test_links_and_devices_in_a_folder_are_named_and_not_followed(run: Collect, tmp_path: Path, there: There) -> None:
+    folder = tmp_path / "all" / "ada"
+    folder.mkdir(parents=True)
+    (tmp_path / "secret.py").write_text("secret")
+    (folder / "04_reshape_dance.py").symlink_to(tmp_path / "secret.py")
+    os.mkfifo(folder / "05_weight_split.py")
+    (tmp_path / "all" / "bela").symlink_to(tmp_path)
+    said = run(tmp_path / "all").not_taken
+    assert [sentence.split(" ", 2)[2].split(".")[0].split(",")[0] for sentence in said] == [
+        "is a link", "is no regular file", "is a link",
+    ]  # fmt: skip
+    assert there() == []

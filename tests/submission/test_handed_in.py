@@ -1,0 +1,278 @@
+"""When a submission was handed in: what says so counts, in its order, and a file's own time never does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from manyheads.course import Course
+from manyheads.errors import CourseFault
+from manyheads.result import HandedIn
+from manyheads.submission import clones as commits
+from manyheads.submission import find_submissions
+from manyheads.submission.handed_in import handed_in, read_times
+
+from .conftest import DANCE, Collect, Zipped
+
+WHEN = Callable[..., dict[str, tuple[str, str]]]
+GRADESCOPE = """\
+submission_1:
+  :submitters:
+  - :name: Ada
+    :sid: ada
+  :created_at: 2026-11-20 10:11:12.345678000 -08:00
+submission_2:
+  :submitters:
+  - :name: Bela
+    :sid: bela
+  :created_at: 2026-11-20 10:11:12
+submission_3:
+  :submitters:
+  - :name: Chen
+    :sid: chen
+  :created_at: 2026-11-20 18:11:12.345678000 Z
+"""
+
+
+@pytest.fixture(scope="session")
+def course(course: Course) -> Course:
+    """The real course's first assignment, so that no time needs to name one."""
+    only = course.file.assignments[:1]
+    return replace(course, file=course.file.model_copy(update={"assignments": only}))
+
+
+@pytest.fixture
+def when(course: Course, out: Path) -> WHEN:
+    """The time of each student's submission, and who says so."""
+
+    def look(times: Path | None = None) -> dict[str, tuple[str, str]]:
+        submissions, _ = find_submissions(course, out)
+        found = handed_in(course, out, submissions, None if times is None else read_times(course, times))
+        return {each.student: _said(time) for each, time in found.items()}
+
+    return look
+
+
+def _said(time: HandedIn) -> tuple[str, str]:
+    return ("late" if time.late else f"{time.time:%Y-%m-%dT%H:%M:%S}"), time.source
+
+
+def hand_in(out: Path, student: str, stamp: str = "") -> Path:
+    folder = out / student / "multi_head_attention"
+    folder.mkdir(parents=True)
+    (folder / "04_reshape_dance.py").write_text(DANCE)
+    if stamp:
+        (folder / "timestamp.txt").write_text(stamp)
+    return folder
+
+
+def test_a_files_own_time_is_never_taken(out: Path, when: WHEN) -> None:
+    os.utime(hand_in(out, "ada") / "04_reshape_dance.py", (0, 0))
+    assert when() == {}
+
+
+@pytest.mark.parametrize(
+    ("stamp", "time"),
+    [
+        ("2026-12-01 18:00:00.123456 UTC\n", "2026-12-01T18:00:00"),
+        ("2026-12-01 18:00:00 Europe/Berlin", "2026-12-01T17:00:00"),
+        ("2026-12-01 18:00:00 +0100", "2026-12-01T17:00:00"),
+        ("2026-12-01 18:00:00", "2026-12-01T18:00:00"),
+        ("the dog ate it", None),
+        ("2026-12-01 18:00:00 CEST", None),  # which zone that is, nobody can tell
+        ("9999-99-99", None),
+    ],
+)
+def test_nbgraders_timestamp_counts(out: Path, when: WHEN, stamp: str, time: str | None) -> None:
+    hand_in(out, "ada", stamp)
+    assert when() == ({} if time is None else {"ada": (time, "timestamp.txt")})
+
+
+def test_a_csv_file_counts_before_everything_else(out: Path, when: WHEN, tmp_path: Path) -> None:
+    for student in ("ada", "bela", "Ada", "=dara"):
+        hand_in(out, student, "2026-12-01 18:00 UTC")
+    (tmp_path / "times.csv").write_text(
+        "student;assignment;handed_in\nada;multi_head_attention;2026-11-01 10:00Z\nAda;;2026-11-02 10:00Z\n"
+        "=dara;;2026-11-03 10:00+01:00\nbela;;\n"
+    )
+    assert when(tmp_path / "times.csv") == {
+        "ada": ("2026-11-01T10:00:00", "times.csv"),
+        "bela": ("2026-12-01T18:00:00", "timestamp.txt"),
+        "Ada": ("2026-11-02T10:00:00", "times.csv"),
+        "=dara": ("2026-11-03T09:00:00", "times.csv"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("student\nada\n", "has no columns `student` and `handed_in`"),
+        ("student,handed_in\nada,tomorrow\n", ":2: 'tomorrow' is no date and time"),
+        ("student,handed_in\nada,2026-12-01 18:00\n", ":2: 2026-12-01 18:00 has no zone"),
+        ("student,handed_in,assignment\nada,2026-12-01 18:00Z,hw1\n", ":2: there is no assignment 'hw1'"),
+    ],
+)
+def test_what_is_wrong_in_it_is_one_sentence(course: Course, tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "times.csv").write_text(text)
+    with pytest.raises(CourseFault) as raised:
+        read_times(course, tmp_path / "times.csv")
+    assert says in str(raised.value)
+    assert str(raised.value).endswith("times.csv, then the same command again")
+
+
+def test_gradescopes_time_counts_where_it_has_a_zone(run: Collect, zipped: Zipped, when: WHEN) -> None:
+    run(
+        zipped(
+            {"submission_metadata.yml": GRADESCOPE, **{f"submission_{i}/04_reshape_dance.py": DANCE for i in (1, 2, 3)}}
+        )
+    )
+    same = ("2026-11-20T18:11:12", "Gradescope")
+    assert when() == {"ada": same, "chen": same}, "Ruby writes UTC as a Z after a blank"
+
+
+def test_canvas_says_late_and_not_when(run: Collect, zipped: Zipped, when: WHEN) -> None:
+    run(zipped(["ada_LATE_1_10_04_reshape_dance.py", "bela_2_11_04_reshape_dance.py"]))
+    assert when() == {"ada_1": ("late", "Canvas")}
+
+
+# Clones
+
+GIT = shutil.which("git")
+needs_git = pytest.mark.skipif(GIT is None, reason="git is not installed")
+
+
+def git(folder: Path, *arguments: str, at: str = "2026-11-20T10:00:00+01:00") -> None:
+    own = {"HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
+    who = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "init.defaultBranch=main",
+        "-c",
+        "protocol.file.allow=always",
+    ]
+    subprocess.run(["git", *who, *arguments], cwd=folder, env={**os.environ, **own}, check=True, capture_output=True)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A student's repository: the attempt is of 10 o'clock, the README of 11."""
+    folder = tmp_path / "all-submissions" / "hw-ada"
+    attempts = folder / "exercises" / "multi_head_attention"
+    attempts.mkdir(parents=True)
+    git(folder, "init")
+    (attempts / "04_reshape_dance.py").write_text(DANCE)
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "done")
+    (folder / "README.md").write_text("mine")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "more", at="2026-11-20T11:00:00+01:00")
+    return folder
+
+
+@needs_git
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_a_clone_the_last_commit_of_the_attempts_counts(
+    run: Collect, clone: Path, tmp_path: Path, when: WHEN, packed: bool
+) -> None:
+    if packed:
+        git(clone, "gc")
+        git(clone, "pack-refs", "--all")
+    run(clone.parent)
+    assert when() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
+
+
+@needs_git
+def test_of_a_clone_without_its_history_the_commit_that_there_is_counts(
+    run: Collect, clone: Path, tmp_path: Path, when: WHEN
+) -> None:
+    (tmp_path / "shallow").mkdir()
+    git(tmp_path, "clone", "--depth", "1", f"file://{clone}", str(tmp_path / "shallow" / "hw-ada"))
+    run(tmp_path / "shallow")
+    assert when() == {"hw-ada": ("2026-11-20T10:00:00", "clones")}
+
+
+@needs_git
+def test_what_a_clones_configuration_tells_git_to_start_is_not_started(
+    run: Collect, clone: Path, tmp_path: Path, when: WHEN
+) -> None:
+    witness, program = tmp_path / "witness", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {witness}\n")
+    program.chmod(0o755)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True)
+    signed = subprocess.run(
+        ["git", "cat-file", "commit", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
+    )
+    text = signed.stdout.replace(
+        "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n", 1
+    )
+    made = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin"], cwd=clone, input=text,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert made.stdout != commit.stdout
+    (clone / ".git" / "refs" / "heads" / "main").write_text(made.stdout)
+    with (clone / ".git" / "config").open("a") as file:
+        file.write(
+            f"[log]\n showSignature = true\n[gpg]\n program = {program}\n[core]\n fsmonitor = {program}\n pager = {program}\n"
+        )
+    subprocess.run(["git", "log", "-1"], cwd=clone, capture_output=True, check=False)
+    assert witness.exists()  # so much for git's own way
+    witness.unlink()
+    run(clone.parent)
+    assert when() == {"hw-ada": ("2026-11-20T09:00:00", "clones")}
+    assert not witness.exists()
+
+
+@pytest.mark.parametrize("head", ["", "ref: refs/heads/../../../secret", "ref: refs/heads/none", "0" * 40, "x" * 5000])
+def test_of_what_is_no_clone_no_time_is_known(run: Collect, tmp_path: Path, when: WHEN, head: str) -> None:
+    folder = tmp_path / "all" / "hw-ada"
+    (folder / "exercises" / "multi_head_attention").mkdir(parents=True)
+    (folder / "exercises" / "multi_head_attention" / "04_reshape_dance.py").write_text(DANCE)
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text(head)
+    run(tmp_path / "all")
+    assert when() == {}
+
+
+def test_what_was_collected_before_times_were_remembered_is_read(
+    run: Collect, zipped: Zipped, out: Path, when: WHEN
+) -> None:
+    run(zipped(["ada_1_10_04_reshape_dance.py"]))
+    memory = (out / ".collected.json").read_text().replace(',\n   "handed_in": "",\n   "late": false', "")
+    assert "handed_in" not in memory
+    (out / ".collected.json").write_text(memory)
+    assert when() == {}
+
+
+def test_the_times_are_in_utc(out: Path, course: Course) -> None:
+    hand_in(out, "ada", "2026-12-01 18:00:00 UTC")
+    submissions, _ = find_submissions(course, out)
+    (found,) = handed_in(course, out, submissions).values()
+    assert found.time == datetime.fromisoformat("2026-12-01T18:00:00+00:00")
+
+
+@needs_git
+def test_of_a_clone_of_many_folders_some_are_asked_for_and_no_more(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, clock = list[str](), itertools.count(0, 8)  # each look takes 8 seconds
+
+    def run_git(command: Sequence[str], *_: object) -> str:
+        asked.extend(command[-1:] * ("log" in command))
+        return "2026-11-20T10:00:00+01:00"
+
+    monkeypatch.setattr(commits, "_run", run_git)
+    monkeypatch.setattr(commits, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    times = [commits.commit_time(clone.parent, ("hw-ada", str(i), "04_reshape_dance.py")) for i in range(9)]
+    assert asked == ["0", "1", "2"]
+    assert times[2:4] == ["2026-11-20T10:00:00+01:00", ""]

@@ -1,0 +1,128 @@
+"""What cannot be read is of the student who handed it in, whatever the platform, and of an assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import Course
+from manyheads.submission.collect_downloads import Collected, collect
+from manyheads.submission.found_files import Limits
+from manyheads.submission.lay_out import read_memory
+from manyheads.submission.roster import Roster, Student
+
+from .conftest import DANCE, Collect, Zipped, zip_bytes
+
+There = Callable[[], list[str]]
+FILE = "04_reshape_dance.py"
+ROSTER = Roster(
+    (Student("A", name="Ada", canvas_id="1", github="ada"), Student("B", name="Bela", canvas_id="2", github="bela"))
+)
+ONE = "multi_head_attention"
+LISTS = "".join(f"submission_{i}:\n  :submitters:\n  - :name: {name}\n" for i, name in ((1, "Ada"), (2, "Bela")))
+
+
+def kept(out: Path) -> dict[str, dict[str, list[str]]]:
+    return read_memory(out).not_readable
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param((f"ada_1_10_{FILE}", "bela_2_11_work.rar"), id="Canvas"),
+        pytest.param((f"Ada_1_assignsubmission_file_/{FILE}", "Bela_2_assignsubmission_file_/work.rar"), id="Moodle"),
+        pytest.param((f"Ada_1_assignsubmission_file_{FILE}", "Bela_2_assignsubmission_file_work.rar"), id="flat Moodle"),
+        pytest.param((f"1-9 - Ada - Nov 20, 2026 1102 AM - {FILE}", "2-9 - Bela - Nov 20, 2026 1102 AM - work.rar"), id="Brightspace"),
+        pytest.param((f"HW/Ada(A)/Submission attachment(s)/{FILE}", "HW/Bela(B)/Submission attachment(s)/work.rar"), id="Sakai"),
+        pytest.param((f"Submitted files/Ada/HW/Version 1/{FILE}", "Submitted files/Bela/HW/Version 1/work.rar"), id="Teams"),
+        pytest.param((f"submission_1/{FILE}", "submission_2/work.rar"), id="Gradescope"),
+        pytest.param((f"hw-ada/exercises/{ONE}/{FILE}", f"hw-bela/exercises/{ONE}/work.rar"), id="clones"),
+        pytest.param((f"Ada/{FILE}", "Bela/work.rar"), id="folders"),
+        pytest.param((f"Ada/{FILE}", "Bela.rar"), id="beside a folder"),
+        pytest.param((f"Ada.zip/{FILE}", "Bela.rar"), id="beside an archive"),
+    ],
+)  # fmt: skip
+def test_it_is_of_the_student_who_handed_it_in(run: Collect, zipped: Zipped, out: Path, names: tuple[str, str]) -> None:
+    files: dict[str, str | bytes] = {"submission_metadata.yml": LISTS} if "submission_1" in names[0] else {}
+    archive, _, inner = names[0].partition(".zip/")
+    files |= {f"{archive}.zip": zip_bytes({inner: DANCE})} if inner else {names[0]: DANCE}
+    done = run(zipped({**files, names[1]: b"Rar!"}), roster=ROSTER)
+    assert kept(out) == {"B": {ONE: [names[1]]}}
+    (said,) = done.not_taken
+    assert said.startswith(f"B: handed in, not readable: download.zip: {names[1]} is not opened: it is of a kind")
+    assert said.endswith(f"Next: open it by hand, and put the files into {out}/B/{ONE}/; or ask for the files")
+
+
+@pytest.mark.parametrize(
+    ("name", "assignments"),
+    [
+        pytest.param("work.rar", [ONE], id="as what else is there"),
+        pytest.param("attention-in-practice.rar", ["attention_in_practice"], id="by its name"),
+        pytest.param("01_cross_attention (1).rar", ["attention_in_practice"], id="by an exercise's"),
+    ],
+)
+def test_it_is_of_an_assignment(run: Collect, zipped: Zipped, out: Path, name: str, assignments: list[str]) -> None:
+    run(zipped({f"ada_1_10_{FILE}": DANCE, f"bela_2_11_{name}": b"Rar!"}), roster=ROSTER)
+    assert list(kept(out)["B"]) == assignments
+
+
+def test_where_nothing_says_of_which_it_is_of_every_one(
+    run: Collect, zipped: Zipped, out: Path, course: Course
+) -> None:
+    (said,) = run(zipped({"bela_2_11_work.rar": b"Rar!"}), roster=ROSTER).not_taken
+    assert list(kept(out)["B"]) == [each.id for each in course.assignments]
+    assert f"put the files into {out}/B/; or" in said
+
+
+def test_of_another_assignment_than_is_asked_for_it_is_left_out(course: Course, zipped: Zipped, out: Path) -> None:
+    download = zipped({"bela_2_11_attention_in_practice.rar": b"Rar!", "ada_1_12_work.rar": b"Rar!"})
+    done = collect(course, [download], out, ROSTER, only=course.assignments[0])
+    assert kept(out) == {"A": {ONE: ["ada_1_12_work.rar"]}}
+    assert "of other assignments, and left out: 1" in done.said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        pytest.param("work.zip", b"PK\3\4 nothing", "it is damaged", id="damaged"),
+        pytest.param("work.zip", zip_bytes({f"{i}.txt": b"" for i in range(60)}), "more files than are read", id="too many files"),
+        pytest.param(FILE, b"#" * 20_000, "is larger than 9 KiB", id="too large a file"),
+        pytest.param("work.zip", zip_bytes({FILE: b"#" * 20_000}), "is larger than 9 KiB", id="too large a file within"),
+    ],
+)  # fmt: skip
+def test_so_is_whatever_else_was_not_opened(
+    course: Course, zipped: Zipped, out: Path, name: str, content: bytes, reason: str
+) -> None:
+    limits = Limits(attempt=10_000, inner_members=20)
+    done = collect(course, [zipped({f"bela_2_11_{name}": content, f"ada_1_10_{FILE}": DANCE})], out, ROSTER, limits)
+    assert list(kept(out)) == ["B"]
+    assert reason in done.not_taken[0]
+
+
+def test_a_download_that_cannot_be_opened_is_a_students_where_the_roster_knows_its_name(
+    run: Collect, tmp_path: Path, out: Path
+) -> None:
+    for name in ("Bela.rar", "class.rar"):
+        (tmp_path / name).write_bytes(b"Rar!")
+    done: Collected = run(tmp_path / "Bela.rar", tmp_path / "class.rar", roster=ROSTER)
+    assert list(kept(out)) == ["B"]
+    assert sorted(said.partition(":")[0] for said in done.not_taken) == ["B", "class.rar"]
+
+
+def test_a_long_list_of_files_is_cut(run: Collect, zipped: Zipped, out: Path) -> None:
+    run(
+        zipped({f"ada_1_10_{FILE}": DANCE, **{f"bela_2_{i}_work.rar": b"Rar!" for i in range(100, 130)}}), roster=ROSTER
+    )
+    assert kept(out)["B"][ONE][-1] == "20 more"
+    assert len(kept(out)["B"][ONE]) == 11
+
+
+def test_7z_says_what_opens_it_where_that_is_not_installed(
+    run: Collect, zipped: Zipped, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manyheads.submission.tars.find_spec", lambda name: None)
+    (said,) = run(zipped({f"ada_1_10_{FILE}": DANCE, "bela_2_11_work.7z": b"7z"}), roster=ROSTER).not_taken
+    assert "is not opened: it is of a kind that is not opened here without `pip install 'manyheads[7z]'`. Next:" in said
+    assert kept(out) == {"B": {ONE: ["bela_2_11_work.7z"]}}

@@ -1,0 +1,120 @@
+"""A file finds its exercise by its name, else by what it defines; where that is not clear, it is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.course import Course
+from manyheads.submission import which_exercise as of_exercise
+from manyheads.submission.which_exercise import CODE_OF_ONE, Exercises, NotPlaced, Reading, place_of
+
+from .conftest import DANCE, Collect, Zipped, zip_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "exercise"),
+    [
+        ("04_reshape_dance.py", "reshape_dance"),
+        ("04_reshape_dance (1).py", "reshape_dance"),
+        ("04_reshape_dance(12).py", "reshape_dance"),
+        ("04_reshape_dance-2.py", "reshape_dance"),
+        ("04_reshape_dance-1-2.py", "reshape_dance"),
+        ("04-reshape-dance.ipynb", "reshape_dance"),
+        ("4 Reshape Dance.py", "reshape_dance"),
+        ("reshape_dance.py", "reshape_dance"),
+        ("04_reshape_dance-Copy1.ipynb", "reshape_dance"),
+        ("04_reshape_dance - Copy.py", "reshape_dance"),
+        ("04_reshape_dance - Kopie (2).py", "reshape_dance"),
+        ("04_reshape_dance_final_v2.py", "reshape_dance"),
+        ("attention_scores-3.ipynb", "attention_scores"),
+        ("ada_lovelace_04_reshape_dance.py", "reshape_dance"),
+        ("hw reshape dance ada.py", "reshape_dance"),
+    ],
+)
+def test_by_its_name(course: Course, name: str, exercise: str) -> None:
+    assert Exercises(course).of(name, b"", Reading()).id == exercise
+
+
+def notebook(source: str) -> bytes:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+    return json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "exercise"),
+    [
+        ("homework.py", b"def split_heads(x, n): ...\ndef merge_heads(y): ...\n", "reshape_dance"),
+        ("homework.py", b"class CausalSelfAttention: ...\ndef gpt2_attention(size): ...\n", "fused_qkv"),
+        ("Untitled3.ipynb", notebook("%matplotlib inline\nclass CausalAttention:\n    pass"), "self_attention"),
+        ("attention.py", "# ä\ndef mha_by_loop(mha, x): ...\n".encode("utf-8-sig"), "mha_by_loop"),
+    ],
+)
+def test_by_what_it_defines(course: Course, name: str, content: bytes, exercise: str) -> None:
+    assert Exercises(course).of(name, content, Reading()).id == exercise
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        pytest.param("homework.py", b"class CausalSelfAttention: ...\n", "nothing that one exercise alone", id="two have it"),
+        pytest.param(
+            "all.py", b"def split_heads(): ...\ndef rotate(): ...\n", "may be of reshape_dance, rotary", id="of two assignments"
+        ),
+        pytest.param("helpers.py", b"def helper(): ...\n", "defines nothing", id="neither"),
+        pytest.param("broken.py", b"def split_heads(:\n", "defines nothing", id="no Python"),
+        pytest.param("latin.py", b"def split_heads(): '\xe9'\n", "defines nothing", id="no text"),
+        pytest.param("broken.ipynb", b"{", "defines nothing", id="no notebook"),
+        pytest.param("deep.py", b"(" * 100_000, "defines nothing", id="brackets"),
+        pytest.param("if __name__.py", b"if __name__ == '__main__':\n    def split_heads(): ...\n", "nothing", id="main"),
+    ],
+)  # fmt: skip
+def test_else_it_is_named(course: Course, name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(NotPlaced, match=reason) as caught:
+        Exercises(course).of(name, content, Reading())
+    assert str(caught.value).endswith("Next: rename it to the exercise that it is, if it was to be graded")
+
+
+def test_nothing_of_it_is_run(course: Course, tmp_path: Path) -> None:
+    (tmp_path / "ran").unlink(missing_ok=True)
+    source = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef split_heads(): ...\n"
+    assert Exercises(course).of("x.py", source.encode(), Reading()).id == "reshape_dance"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["04_reshape_dance.py", "homework.py"])
+def test_of_one_student_so_much_code_is_parsed_and_no_more(
+    run: Collect, zipped: Zipped, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    parsed, source_of = list[int](), of_exercise.source_of
+    monkeypatch.setattr(of_exercise, "source_of", lambda *a: parsed.append(len(a[1])) or source_of(*a))
+    many = {f"{i}/{name}": f"{DANCE}# {i}{'x' * 150_000}\n" for i in range(40)}
+    download = zipped({"lovelaceada_1_2_all.zip": zip_bytes(many), "hopperbela_3_4_homework.py": DANCE})
+    done = run(download)
+    assert sum(parsed) < 2 * CODE_OF_ONE + 400_000
+    assert [each.student for each in done.laid] == ["hopperbela_3"]
+    assert "0/homework.py" in done.not_taken[0] or "are of the same exercise" in done.not_taken[0]
+
+
+def test_a_file_that_names_nothing_of_an_exercise_is_not_parsed(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of_exercise, "source_of", lambda *a: pytest.fail("parsed"))
+    with pytest.raises(NotPlaced, match="defines nothing"):
+        Exercises(course).of("model.py", b"def helper(): ...\n", Reading())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("homework.py", b"def split_heads(): ...\ndef causal_mask(): ...\n"),
+        ("multi_head_attention.py", b"def split_heads(): ...\n"),
+        ("Multi-Head-Attention (1).py", b""),
+    ],
+    ids=["by what it defines", "by its name", "by its name with more behind it"],
+)
+def test_a_file_of_several_exercises_is_of_their_assignment(course: Course, name: str, content: bytes) -> None:
+    found = Exercises(course).of(name, content, Reading())
+    assert place_of(found) == (course.assignments[0], "multi_head_attention")
