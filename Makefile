@@ -4,6 +4,7 @@
 # make processors  set up, then run the tests that touch recordings as other processors would: without AVX-512, without
 #              AVX2, with MKL's compatible code, with one thread and with two
 # make verify  set up, then hold the course to its own promises
+# make docs    set up, then make a site of docs/ in .cache/docs/site; a link or an anchor that leads nowhere is an error
 # make bench   set up, then measure what a submission costs beside three other graders (a quarter of an hour; installs
 #              them in .cache/bench; docs/performance.md has the tables)
 # make bench-attacks  set up, then try ten attacks on four graders (half an hour; installs two of them in .cache/bench)
@@ -19,7 +20,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: grade test journeys processors verify lint soak bench bench-attacks gpu setup clean
+.PHONY: grade test journeys processors verify docs lint soak bench bench-attacks gpu setup clean
 
 grade: setup
 	@$(RUN)/course grade examples/submitted --out results
@@ -40,6 +41,9 @@ processors: setup
 
 verify: setup
 	@$(RUN)/course verify
+
+docs: setup
+	@$(RUN)/python -m docs.site .cache/docs/site
 
 lint: setup
 	@$(RUN)/ruff check . && $(RUN)/ruff format --check . && $(RUN)/mypy

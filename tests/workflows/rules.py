@@ -13,6 +13,7 @@ EVENT_DATA = re.compile(r"\$\{\{[^}]*(github\.event|github\.head_ref|github\.act
 RIGHTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {  # where they are others than to read
     "grade.yml": {"report": {"contents": "read", "pull-requests": "write", "checks": "write"}, "approval": {}},
     "ci.yml": {},
+    "docs.yml": {"publish": {"pages": "write", "id-token": "write"}},
 }
 LONGEST = 120  # characters of a `run:` step: logic lives in commands with tests of their own
 

@@ -1,0 +1,12 @@
+"""Build the site. Run: make docs, or python -m docs.site [FOLDER]."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from .build import build
+
+if __name__ == "__main__":
+    page = build(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(".cache/docs/site"))
+    print(f"{page}")

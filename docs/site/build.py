@@ -1,0 +1,116 @@
+"""Put pages together, and have Sphinx make a site of them. A link or an anchor that leads nowhere ends the build."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from sphinx.cmd.build import build_main
+
+from .commands import commands_page
+from .rooms import rooms_picture
+from .schemas import schema_page
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent
+ROOT = DOCS.parent
+GROUPS = {
+    "Start": ["student", "instructor", "faq"],
+    "How to": [
+        "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "contributing",
+    ],
+    "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
+    "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
+}  # fmt: skip
+CHECKS = """# What checks import
+
+Authors of checks, mutants and reference solutions import these names from `manyheads.checks`.
+[contributing.md](contributing.md) shows them at work.
+
+```{eval-rst}
+.. automodule:: manyheads.checks
+   :members:
+   :imported-members:
+```
+"""
+
+
+class SiteFault(Exception):
+    """Sphinx has warned of something; its words are on stderr."""
+
+
+def build(target: Path) -> Path:
+    """Build the site into a folder, and return its first page. Raises SiteFault."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder)
+        write_pages(source)
+        shutil.copy(HERE / "conf.py", source)
+        if build_main(["--fail-on-warning", "--keep-going", "--quiet", "-b", "html", str(source), str(target)]):
+            raise SiteFault("the site has faults, which are named above. Next: mend the pages, then make docs")
+    for path in target.glob("*.html"):
+        path.write_text(_accessible(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return target / "index.html"
+
+
+def _accessible(html: str) -> str:
+    """Return a page with what the theme leaves out: levels of headings, and the keyboard's way into what can be scrolled."""
+    html = html.replace('role="heading"', 'role="heading" aria-level="2"').replace("<pre>", '<pre tabindex="0">')
+    return html.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+
+
+def write_pages(source: Path) -> None:
+    """Write all pages into a folder: those of docs/, README.md as the first, and those that are made from the code."""
+    for path in (*DOCS.glob("*.md"), *DOCS.glob("*.png"), *DOCS.glob("*.svg")):
+        shutil.copy(path, source)
+    for name, text in made_pages().items():
+        (source / f"{name}.md").write_text(text, encoding="utf-8")
+    (source / "rooms.svg").write_text(rooms_picture(), encoding="utf-8")
+    architecture = source / "architecture.md"
+    picture = "![The rooms of the engine, and which imports which.](rooms.svg)\n\n"
+    architecture.write_text(architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1))
+    for path in source.glob("*.md"):
+        path.write_text(within(path.read_text(encoding="utf-8")), encoding="utf-8")
+    first, pages = readme_pages((ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "]("))
+    for name, text in pages.items():
+        (source / f"{name}.md").write_text(within(text), encoding="utf-8")
+    trees = "\n".join(
+        f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(names) + "\n```\n"
+        for title, names in GROUPS.items()
+    )
+    (source / "index.md").write_text(f"{within(first)}\n{trees}", encoding="utf-8")
+
+
+def made_pages() -> dict[str, str]:
+    """Return the reference pages, by name: each is made from what it is about."""
+    return {
+        "commands": commands_page(),
+        "course-yaml": schema_page("course", "course.yaml", "What stands in `course.yaml`, at the root of a course."),
+        "overrides-yaml": schema_page(
+            "overrides", "overrides.yaml", "What a human decides. [decisions.md](decisions.md) shows it at work."
+        ),
+        "results": schema_page(
+            "result", "A result", "What `course grade` writes: `results/<student>/<assignment>.json`."
+        ),
+        "checks": CHECKS,
+    }
+
+
+def readme_pages(text: str) -> tuple[str, dict[str, str]]:
+    """Return README.md without what it says to students and to instructors, and a page for each of the two."""
+    head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
+    pages, rest = {}, head
+    for section in sections:
+        title, _, body = section.partition("\n")
+        if match := re.fullmatch(r"If you are an? (student|instructor)", title):
+            pages[match[1]] = f"# For {match[1]}s\n{body}"
+            rest += f"[For {match[1]}s]({match[1]}.md): what to do first, and every command.\n\n"
+        else:
+            rest += f"## {section}"
+    return rest, pages
+
+
+def within(text: str) -> str:
+    """Return a page without its links to files that no page is made of: their words stay."""
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#|[\w-]+\.(?:md|svg|png)(?:#|\)))[^)]*\)", r"\1", text)

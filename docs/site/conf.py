@@ -1,0 +1,15 @@
+"""Settings of Sphinx for the site."""
+
+project = "Many Heads"
+author = "The Many Heads authors"
+html_title = "Many Heads"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 4
+html_theme = "furo"
+default_role = "code"  # docstrings have single backticks
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+smartquotes = False  # they make one dash of an option's two
+html_show_sphinx = False
+html_copy_source = False
+exclude_patterns = ["gallery.json"]

@@ -1,0 +1,68 @@
+"""Draw the rooms of the engine: what each is for, how large it is, and which rooms it imports."""
+
+from __future__ import annotations
+
+import ast
+from html import escape
+from importlib.util import resolve_name
+from pathlib import Path
+
+import manyheads
+
+ENGINE = Path(manyheads.__file__).parent
+ORDER = (
+    "cli", "notebook", "platforms", "authoring", "report", "student", "judge", "diagnosis", "checks", "submission",
+    "course", "box",
+)  # fmt: skip
+_WIDE, _HIGH, _GAP = 760, 44, 14
+
+
+def rooms_picture() -> str:
+    """Return the picture as SVG: a room imports those below it, by the lines at its right."""
+    top = {room: 10 + place * (_HIGH + _GAP) for place, room in enumerate(ORDER)}
+    parts = []
+    for place, room in enumerate(ORDER):
+        lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules_of(room))
+        y, words = top[room], door_of(room)
+        parts.append(
+            f'<rect x="10" y="{y}" width="{_WIDE - 220}" height="{_HIGH}" rx="6" class="room"/>'
+            f'<text x="22" y="{y + 18}" class="name">{room}</text>'
+            f'<text x="{_WIDE - 222}" y="{y + 18}" class="size">{lines:,} lines</text>'
+            f'<text x="22" y="{y + 35}" class="door">{escape(words)}</text>'
+        )
+        for other in sorted(imported_by(room) & set(ORDER[place + 1 :]), key=ORDER.index):
+            start, end = y + _HIGH / 2, top[other] + _HIGH / 2
+            bend = _WIDE - 205 + 15 * (ORDER.index(other) - place)
+            parts.append(f'<path d="M{_WIDE - 210},{start} C{bend},{start} {bend},{end} {_WIDE - 210},{end}"/>')
+    high = 10 + len(ORDER) * (_HIGH + _GAP)
+    style = (
+        ".room{fill:#f4f4f6;stroke:#777}.name{font:bold 14px sans-serif}.door{font:11px sans-serif;fill:#333}"
+        ".size{font:11px sans-serif;fill:#555;text-anchor:end}path{fill:none;stroke:#888;stroke-width:1}"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDE} {high}" width="{_WIDE}" height="{high}">'
+        f'<style>{style}</style><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
+    )
+
+
+def modules_of(room: str) -> list[Path]:
+    """Return the modules of a room, without the templates of files that it writes."""
+    return [path for path in sorted((ENGINE / room).rglob("*.py")) if "templates" not in path.parts[:-1]]
+
+
+def door_of(room: str) -> str:
+    """Return the first sentence of a room's docstring."""
+    text = ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return text.split("\n")[0].partition(". ")[0].rstrip(".").replace("`", "")
+
+
+def imported_by(room: str) -> set[str]:
+    """Return the other rooms from which a module of this one imports something."""
+    found = set()
+    for path in modules_of(room):
+        package = ".".join(path.relative_to(ENGINE.parent).parent.parts)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                parts = resolve_name("." * node.level + (node.module or ""), package).split(".")
+                found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+    return found - {room}

@@ -1,0 +1,69 @@
+"""Make a page of a JSON Schema: a table of keys for each kind of entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from manyheads.schemas import HERE as ENGINE
+from manyheads.schemas import SCHEMAS
+
+_WORDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+
+
+def schema_page(name: str, title: str, about: str) -> str:
+    """Return the page of `<name>.schema.json`."""
+    path = next(each for each in SCHEMAS if each.name == f"{name}.schema.json")
+    schema = json.loads(path.read_text(encoding="utf-8"))
+    file = path.relative_to(ENGINE.parent).as_posix()
+    parts = [f"# {title}", "", f"{about} This page is made from `{file}`, which editors read, too.", ""]
+    parts += ["## At the top", "", *_entry(schema)]
+    for kind, entry in schema.get("$defs", {}).items():
+        parts += [f"## {kind}", "", *_entry(entry)]
+    return "\n".join(parts)
+
+
+def _entry(entry: Mapping[str, Any]) -> Iterator[str]:
+    if text := entry.get("description"):
+        yield from (" ".join(text.split()), "")
+    if "properties" not in entry:
+        yield from (_type(entry), "")
+        return
+    required = entry.get("required", ())
+    yield "| key | what stands there | default | |\n|---|---|---|---|"
+    for key, value in entry["properties"].items():
+        default = "*needed*" if key in required else _json(value.get("default"))
+        words = " ".join((value.get("description") or "").split()).replace("|", "\\|")
+        yield f"| `{key}` | {_type(value)} | {default} | {words} |"
+    yield ""
+
+
+def _json(value: object) -> str:
+    return (
+        "" if value in (None, "", [], {}) or isinstance(value, dict) else f"`{json.dumps(value, ensure_ascii=False)}`"
+    )
+
+
+def _type(value: Mapping[str, Any]) -> str:
+    """Return in words what may stand there."""
+    if "$ref" in value:
+        kind = value["$ref"].rpartition("/")[2]
+        return f"[{kind}](#{kind.lower()})"
+    if "const" in value or "enum" in value:
+        return ", ".join(f"`{each}`" for each in value.get("enum", [value.get("const")]))
+    for several in ("anyOf", "oneOf"):
+        if several in value:
+            return " or ".join(dict.fromkeys(map(_type, value[several])))
+    if value.get("type") == "array":
+        return f"a list: {_type(value['items'])}" if "items" in value else "a list"
+    if value.get("type") == "object":
+        inner = value.get("additionalProperties")
+        return f"names with {_type(inner)}" if isinstance(inner, dict) else "keys and values"
+    return _WORDS.get(value.get("type", ""), "anything")

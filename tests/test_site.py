@@ -1,0 +1,77 @@
+"""The site of the documentation: built strictly, and read in a real browser, wide and narrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from docs.site import build
+from tests.axe import SCHEMES, violations
+from tests.browser import Browser
+
+pytestmark = pytest.mark.journey
+
+PAGES = ("index", "commands", "course-yaml", "architecture")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a built site."""
+    return build.build(tmp_path_factory.mktemp("site")).parent
+
+
+def test_the_site_has_a_page_for_everything_in_four_groups(site: Path) -> None:
+    index = (site / "index.html").read_text(encoding="utf-8")
+    for group, names in build.GROUPS.items():
+        assert f">{group}<" in index
+        assert [name for name in names if not (site / f"{name}.html").is_file()] == []
+    assert {path.stem for path in build.DOCS.glob("*.md")} <= {
+        name for names in build.GROUPS.values() for name in names
+    }
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("commands", "course check"),
+        ("course-yaml", "free_late_days"),
+        ("overrides-yaml", "Override"),
+        ("results", "max_score"),
+        ("checks", "assert_matches"),
+        ("misconceptions", "wrong_view"),
+    ],
+)
+def test_a_reference_page_is_made_from_what_it_is_about(site: Path, page: str, words: str) -> None:
+    assert words in (site / f"{page}.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_can_be_read_by_everybody(site: Path, browser: Browser, page: str, width: int) -> None:
+    browser.open(site / f"{page}.html", width=width)
+    assert [each for scheme in SCHEMES for each in violations(browser, scheme)] == []
+    assert browser.js("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    assert [request for request in browser.requests if request.startswith("http")] == []
+
+
+def test_a_page_is_found_by_its_words(site: Path, browser: Browser) -> None:
+    browser.open(f"{(site / 'search.html').as_uri()}?q=pseudonym")
+    assert browser.until("document.querySelectorAll('#search-results li a').length > 0")
+
+
+@pytest.mark.parametrize("link", ["[x](nowhere.md)", "[x](faq.md#nowhere)", "![x](nowhere.png)"])
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name in ("faq", "architecture"):
+        (folder / f"{name}.md").write_text(
+            f"# A page\n\n## Rooms\n\n{link if name == 'faq' else ''}\n\n| room |\n|---|\n"
+        )
+    (tmp_path / "README.md").write_text("# Title\n")
+    monkeypatch.setattr(build, "DOCS", folder)
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "GROUPS", {"Start": ["faq", "architecture"]})
+    monkeypatch.setattr(build, "made_pages", dict)
+    with pytest.raises(build.SiteFault, match="make docs"):
+        build.build(tmp_path / "site")
