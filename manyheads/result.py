@@ -78,6 +78,9 @@ class FunctionResult(_Model):
     own_check: str = ""
 
 
+MOST_LINES = 2  # where more lines than these could be mended, none of them is told
+
+
 class ProvedLine(_Model):
     """A line of the attempt where one small edit makes every check pass.
 

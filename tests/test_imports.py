@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import resolve_name
 from pathlib import Path
@@ -102,3 +103,14 @@ def test_a_cycle_is_found(tmp_path: Path, one: str, other: str) -> None:
     for name, text in {"__init__": "", "a": one, "b": other}.items():
         (folder / f"{name}.py").write_text(text)
     assert set(cycle_in(folder)) == {"engine.a", "engine.b"}
+
+
+def test_no_two_modules_have_the_same_name() -> None:
+    names = Counter(path.name for path in modules(ENGINE).values() if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_thousand_lines_stand_in_seven_files_at_most() -> None:
+    files = modules(ENGINE).values()
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+    assert 1000 * len(files) <= 7 * lines

@@ -19,7 +19,8 @@ from ..diagnosis.recording import Fingerprints
 from ..diagnosis.recording_file import loaded
 from ..judge.catalogue import Catalogue
 from ..student.choose_example import examples
-from ..student.example import TABLES, TIMES, Example, trace_call
+from ..student.crops import TABLES, TIMES
+from ..student.example import Example, trace_call
 from ..student.growing_tables import heads_by_call
 from ..student.heads import Heads, Recorded, Tiles, key_of, save
 from ..student.sentence import sentence_examples

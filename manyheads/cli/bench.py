@@ -11,7 +11,7 @@ from rich.console import Console
 from ..box.names import Device
 from ..course import Course, CourseError, Exercise
 from ..course.named import exercises_of
-from ..student.measure_attention import FULL, QUICK, BenchEffort, settings
+from ..student.bench_settings import FULL, QUICK, BenchEffort, settings
 from .learn import write_picture
 from .options import CourseOption, course_of, exercise_named, open_console
 from .own import done_exercises, own_or_reference
@@ -110,7 +110,7 @@ def _tell_the_rest(
 # exercises.
 
 if TYPE_CHECKING:
-    from ..student.measure_attention import Bench, BenchSetting
+    from ..student.bench_settings import Bench, BenchSetting
 
 
 def bench(

@@ -16,7 +16,7 @@ from ..report.labels import label_of
 from ..report.ladder import Rung, State, all_done, ladder
 from ..report.words import function_reports
 from ..result import ExerciseResult
-from ..student.example import TABLES, TIMES
+from ..student.crops import TABLES, TIMES
 from ..submission import AttemptSource
 from .last_check import CHECKED_LAST, exercise_meant, facts, fingerprint_path, last_result
 from .options import AssignmentOption, CourseOption, FreshOption, course_of, exercises_named, open_console

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -12,54 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from ..authoring.stub import BEGIN, END
-from ..authoring.stub_notebook import jupytext
-from ..course import Assignment, Course, CourseError, Exercise
-from ..course.model import FIGURES
-from ..diagnosis.bank import load_bank
-from ..report.pages.solution_pages import Mistake, Piece, Solution
+from ..course import Assignment, Course, CourseError
 from ..report.words import counted
 from ..whole import write_whole
 from .options import AssignmentOption, CourseOption, assignment_of, exercises_named, instructors_course_of, open_console
 from .progress import progress
-
-# The solutions of a course as its pages show them: cells of the source, and the words for its misconceptions.
-
-
-def solutions_of(course: Course) -> list[Solution]:
-    """Return every exercise's solution, in the course's order. Raises CourseError."""
-    return [_solution(exercise) for exercise in course.exercises]
-
-
-def _solution(exercise: Exercise) -> Solution:
-    notebook = jupytext.reads(exercise.solution.read_text(encoding="utf-8"), fmt="py:percent")
-    cells = [c.source if c.cell_type == "markdown" else tuple(_pieces(c.source)) for c in notebook.cells if c.source]
-    heading = next((c.lstrip("# ").splitlines()[0] for c in cells if isinstance(c, str) and c.startswith("# ")), "")
-    figures = {f"{FIGURES}/{path.name}": path.read_bytes() for path in exercise.figure_sources}
-    title = heading or exercise.id.replace("_", " ")
-    return Solution(exercise.stem, title, tuple(cells), tuple(_mistakes(exercise)), figures)
-
-
-def _mistakes(exercise: Exercise) -> Iterator[Mistake]:
-    """Yield the misconceptions that a mutant of the exercise has, in the bank's order."""
-    bank = load_bank(exercise)
-    for id_ in dict.fromkeys(mutant.id for mutant in bank.mutants):
-        if text := bank.texts.get(id_):
-            yield Mistake(text.title, text.explanation, text.hints[-1])
-
-
-def _pieces(code: str) -> Iterator[Piece]:
-    """Yield the lines of a cell without their markers: what is given, and what students write."""
-    marked: list[tuple[bool, str]] = []
-    inside = False
-    for line in code.splitlines():
-        if line.strip() in (BEGIN, END):
-            inside = line.strip() == BEGIN
-        else:
-            marked.append((inside, line))
-    for is_solution, lines in groupby(marked, key=lambda each: each[0]):
-        yield Piece("".join(f"{line}\n" for _, line in lines), is_solution)
-
 
 if TYPE_CHECKING:
     from ..authoring.release_exercises import Written
@@ -141,6 +97,7 @@ def release(
 
 def _solution_pages(console: Console, course: Course, folder: Path) -> None:
     """Write them where no student's repository would take them along."""
+    from ..authoring.solution_cells import solutions_of
     from ..report.pages.solution_pages import write_solutions
 
     within = folder.resolve()

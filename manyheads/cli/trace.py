@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..course import Course, CourseError, Exercise
-from ..student.example import CROP
+from ..student.crops import CROP
 from ..submission import AttemptSource, lines_of, proved_line
 from ..submission.read import in_cells
 from .last_check import CHECKED_LAST, exercise_meant, fingerprint_path

@@ -140,7 +140,8 @@ def _learned(
 
 def _heads(box: Box, course: Course, exercise: Exercise, source: AttemptSource) -> list[Band]:
     """Return what the attempt's heads attend to in a sentence, with the weights of the recorded model; empty if none are found."""
-    from ..student.example import TABLES, TIMES, with_recorded
+    from ..student.crops import TABLES, TIMES
+    from ..student.example import with_recorded
     from ..student.follow import follow
     from ..student.sentence import every_band, sentence_examples
 

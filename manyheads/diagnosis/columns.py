@@ -73,12 +73,18 @@ class TensorColumns:
 
     def _put(self, flat: Tensor, rounded: bool) -> tuple[list[_Run], int]:
         """Return the runs of these numbers, and the exponent of those that are rounded."""
-        runs = _joined(self._found(_bits(flat), rounded))
+        finite = flat[flat.isfinite()].double()
+        exponent = math.frexp(float(finite.abs().max()))[1] - BITS + 1 if rounded and len(finite) else 0
+        most = 2 ** (BITS - 1) - 1
+        whole = (flat.double().nan_to_num(0, 0, 0) / 2.0**exponent).round().clamp(-most, most).long()
+        bits = _bits(flat)
+        if rounded:  # what is in the pool is kept as it is, and all else as it comes back
+            back = _bits((whole.double() * 2.0**exponent).float())
+            bits = [mine if mine in self._places else other for mine, other in zip(bits, back, strict=True)]
+        runs = _joined(self._found(bits, rounded))
         lengths = torch.tensor([run.length for run in runs], dtype=torch.long)
         is_rounded = torch.tensor([run.start == _ROUNDED for run in runs], dtype=torch.bool)
-        numbers = flat[torch.repeat_interleave(is_rounded, lengths)].double()
-        exponent = math.frexp(float(numbers.abs().max()))[1] - BITS + 1 if len(numbers) else 0
-        self._rounded.append((numbers / 2.0**exponent).round().clamp(-(2 ** (BITS - 1)), 2 ** (BITS - 1) - 1).long())
+        self._rounded.append(whole[torch.repeat_interleave(is_rounded, lengths)])
         return runs, exponent
 
     def _extend(self, bits: int) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..result import MOST_LINES
 from .edit_text import Edit
 
 TOGETHER = 16  # edits that are looked at together
-MOST_LINES = 2  # where more lines than these could be mended, none of them is told
 
 
 class OutOfTime(Exception):

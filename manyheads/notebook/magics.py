@@ -21,7 +21,8 @@ from ..report.trace_text import LEGEND, trace_report
 from ..result import ExerciseResult
 from ..student.check_attempt import check_attempt
 from ..student.choose_example import examples
-from ..student.example import TABLES, TIMES, Example, with_recorded
+from ..student.crops import TABLES, TIMES
+from ..student.example import Example, with_recorded
 from ..student.explain_trace import explained
 from ..student.hints import next_hint
 from ..student.own_checks import printed_lines

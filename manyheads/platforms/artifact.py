@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..box.names import Device, Level
 from ..course import Assignment, Course
-from ..diagnosis.edit_search import MOST_LINES
 from ..errors import CourseFault
-from ..result import ExerciseResult, Result, result_path, total_of, write_result
+from ..result import MOST_LINES, ExerciseResult, Result, result_path, total_of, write_result
 from ..submission import Unreadable, read_bytes
 from ..submission.read import LINE_LIMIT
 from .grade_pull_request import Started

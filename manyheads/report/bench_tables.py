@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..student.measure_attention import (
+from ..student.bench_settings import (
     BATCH,
     HEAD_DIM,
     HEADS,

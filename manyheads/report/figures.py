@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import CourseFault
 from ..student.bands import HIDDEN, Band, Frame, Panel
-from ..student.measure_attention import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
+from ..student.bench_settings import ITEM_SIZES, LESSON_DEVICE, Bench, BenchRow
 from ..student.measure_own import MeasuredExercise
 from ..student.training_plan import Curve
 from .bench_tables import UNITS, amount_of, bench_heading, three_digits, title_of

@@ -15,6 +15,7 @@ from ..course import Exercise
 from ..course.plot_and_bench import Tiled
 from ..course.shapes import Axis, Signature
 from .axes import Axes
+from .crops import TABLES, TIMES
 from .heads import Heads, Recorded, Tiles, key_of, read
 
 # A recorded call as an example: what it asks, what the reference answers, and what its sizes are called.
@@ -138,17 +139,6 @@ def with_heads(example: AnyExample, recorded: Recorded) -> AnyExample:
         others=tuple(with_heads(each, recorded) for each in example.others),
         instead=tuple(with_heads(each, recorded) for each in example.instead),
     )
-
-
-# How much of each operation's output is requested: how many numbers along its last axes, and for how many runs.
-#
-# Imports nothing: the command line reads it, which starts without torch.
-
-CROP = (6, 8)  # enough to read
-HEADS, TOKENS = 8, 41  # TOKENS: the characters of the lesson's sentence
-# All heads of the first sequence, also if they are computed one after the other (TIMES).
-TABLES = (HEADS, TOKENS, TOKENS)
-TIMES = HEADS
 
 
 # The call with which an example is traced, and the corner of what comes back.

@@ -16,7 +16,8 @@ from ..result import ExerciseResult, Result
 from ..submission import AttemptSource, code_digest, read_exercise
 from .bands import Band
 from .choose_example import examples
-from .example import TABLES, TIMES, Example, with_recorded
+from .crops import TABLES, TIMES
+from .example import Example, with_recorded
 from .follow import follow
 from .plot_content import all_bands
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.authoring.solution_cells import solutions_of
 from manyheads.authoring.stub import solution_parts
-from manyheads.cli.release import solutions_of
 from manyheads.course import load_course
 from manyheads.report.pages.solution_pages import write_solutions
 from tests.axe import SCHEMES, violations

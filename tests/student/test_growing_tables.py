@@ -13,7 +13,8 @@ from manyheads.box.worker.tracing import trace
 from manyheads.course.shapes import parse_signature
 from manyheads.student.axes import Axes
 from manyheads.student.bands import Band, summary
-from manyheads.student.example import TABLES, TIMES, Example, with_heads
+from manyheads.student.crops import TABLES, TIMES
+from manyheads.student.example import Example, with_heads
 from manyheads.student.growing_tables import chunks_of, heads_by_call, sides_of
 from manyheads.student.heads import Recorded, key_of
 from manyheads.student.plot_content import bands

@@ -9,7 +9,7 @@ from torch import Tensor
 from manyheads.box.worker.messages import Call, TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.student.axes import Axes
-from manyheads.student.example import TABLES, TIMES
+from manyheads.student.crops import TABLES, TIMES
 from manyheads.student.heads import Heads, heads_of
 
 B, NH, T, HD = 2, 3, 5, 4

@@ -1,51 +1,141 @@
-"""What `course bench` compares: every row, its ratio, and the lesson's own figures."""
+"""Attention by hand and SDPA, really run: they agree, one holds a (T, T) matrix and the other does not."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+
 import pytest
+import torch
 
-from manyheads.student.measure_attention import FULL, LESSON, BenchRow, BenchSetting, Measured, ratio, settings
+from manyheads.student import measure_attention as measuring
+from manyheads.student.bench_settings import Bench, BenchSetting
+from manyheads.student.measure_attention import FEWEST, MOST, alternate, measure
 
+SQUARE = 1024  # T of a matrix that is large beside everything else: 50 MB
 
-def test_every_length_dtype_and_pass_is_compared_once() -> None:
-    wanted = {
-        (T, dtype, backward) for T in (256, 1024, 4096) for dtype in ("float32", "bfloat16") for backward in (0, 1)
-    }
-    every = settings(FULL.lengths)
-    assert len(every) == 12
-    assert {(s.T, s.dtype, int(s.backward)) for s in every} == wanted
+pytestmark = pytest.mark.journey  # large matrices, in processes of their own
 
 
-@pytest.mark.parametrize(
-    ("T", "dtype", "megabytes"),
-    [(256, "float32", 3), (1024, "float32", 50), (4096, "float32", 805), (4096, "bfloat16", 403)],
-)
-def test_the_matrix_avoided_is_as_large_as_the_lesson_says(T: int, dtype: str, megabytes: int) -> None:
-    assert round(BenchSetting(T, dtype, backward=False).matrix / 1e6) == megabytes
+def bench_of(*settings: BenchSetting, device: str = "cpu", enough: float = 0.0) -> Bench:
+    return measure(settings, device, lambda setting: None, enough)
 
 
-@pytest.mark.parametrize(
-    ("T", "by_hand", "sdpa", "faster"), [(256, 0.31, 0.11, 2.8), (1024, 3.9, 0.9, 4.3), (4096, 71, 11, 6.5)]
-)
-def test_the_lessons_figures_stand_beside_float32_forward(T: int, by_hand: float, sdpa: float, faster: float) -> None:
-    theirs = BenchRow(BenchSetting(T, "float32", backward=False)).lesson
-    assert theirs is not None
-    assert (theirs[0].time, theirs[1].time) == (by_hand, sdpa)
-    assert round(ratio(*theirs) or 0, 1) == faster
+def in_a_process_of_its_own(code: str) -> list[int]:
+    """The numbers that it prints: what other tests hold, or have just let go, would count in this process.
+
+    Skips where the system does not tell a process its peak.
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    if "None" in done.stdout:
+        pytest.skip("this system does not tell a process its peak")
+    return [int(word) for word in done.stdout.split()]
 
 
-def test_the_lesson_says_nothing_about_anything_else() -> None:
-    others = [s for s in settings(FULL.lengths) if s.dtype != "float32" or s.backward]
-    assert len(others) == 9
-    assert all(BenchRow(s).lesson is None for s in others)
-    assert len(LESSON) == 3
+def clock(*times: float) -> Iterator[float]:
+    yield from times
+    raise AssertionError("asked once too often")
 
 
-def test_a_ratio_is_of_medians_and_one_slow_run_changes_nothing() -> None:
-    by_hand, sdpa = Measured((6.0, 900.0, 5.0, 7.0, 6.0)), Measured((2.0, 1.0, 2.0, 3.0, 700.0))
-    assert (by_hand.time, sdpa.time) == (6.0, 2.0)
-    assert BenchRow(BenchSetting(256, "float32", backward=False), by_hand, sdpa).faster == 3.0
+# Whose turn it is, and for how long
 
 
-def test_what_was_not_measured_has_no_ratio() -> None:
-    assert BenchRow(BenchSetting(256, "float32", backward=False), instead="needs about 9 GB").faster is None
+def test_runs_are_made_in_turn_and_a_short_first_one_only_warms_up() -> None:
+    asked: list[str] = []
+
+    def noting(name: str, *times: float) -> Iterator[float]:
+        for each in times:
+            asked.append(name)
+            yield each
+
+    both = alternate([noting("by hand", 9, 1, 2, 3), noting("sdpa", 8, 4, 5, 6)], enough=0)
+    assert both == [(1, 2, 3), (4, 5, 6)]
+    assert asked == ["by hand", "sdpa"] * 4
+
+
+def test_a_first_run_of_seconds_counts() -> None:
+    assert alternate([clock(900, 700, 800), clock(200, 300, 100)], enough=0) == [(900, 700, 800), (200, 300, 100)]
+
+
+def test_it_goes_on_until_enough_time_is_spent() -> None:
+    assert alternate([clock(1, 10, 10, 10, 10), clock(1, 5, 5, 5, 5)], enough=60) == [(10,) * 4, (5,) * 4]
+
+
+def test_it_stops_at_the_most_runs_however_short_they_are() -> None:
+    (times,) = alternate([clock(*[0.001] * (MOST + 1))], enough=1e9)
+    assert len(times) == MOST
+
+
+# On this machine's CPU
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_both_paths_give_the_same_numbers(backward: bool) -> None:
+    bench = bench_of(BenchSetting(80, "float32", backward), BenchSetting(80, "bfloat16", backward))
+    assert bench.apart["float32"] < 1e-5
+    assert bench.apart["bfloat16"] < 0.05
+    assert [len(r.by_hand.times) for r in bench.rows if r.by_hand] == [FEWEST, FEWEST]
+    assert bench.threads == torch.get_num_threads()
+    assert bench.machine
+
+
+def test_a_path_that_computes_something_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_sdpa", torch.nn.functional.scaled_dot_product_attention)  # and sees the future
+    assert bench_of(BenchSetting(80, "float32", backward=False)).apart["float32"] > 0.1
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_the_path_by_hand_holds_the_matrix_and_sdpa_does_not(backward: bool) -> None:
+    setting = BenchSetting(SQUARE, "float32", backward)
+    by_hand, sdpa = in_a_process_of_its_own(f"""
+        from manyheads.student.measure_attention import measure
+        from manyheads.student.bench_settings import BenchSetting
+        (row,) = measure([BenchSetting({SQUARE}, "float32", {backward})], "cpu", lambda setting: None, 0.0).rows
+        print(row.by_hand.peak, row.sdpa.peak)
+    """)
+    assert sdpa < setting.matrix / 2
+    assert setting.matrix < by_hand < measuring.SQUARES * setting.matrix
+
+
+def test_a_peak_is_what_a_run_held_at_once_and_not_what_it_held_in_all() -> None:
+    size = 64_000_000
+    (peak,) = in_a_process_of_its_own(f"""
+        import torch
+        from manyheads.student.measure_attention import peak_of
+
+        def run():
+            for _ in range(3):
+                held = torch.ones({size}, dtype=torch.uint8)
+            return int(held[-1])
+
+        found, peak = peak_of(run, "cpu")
+        assert found == 1
+        print(peak)
+    """)
+    assert size < peak < 2.5 * size  # a new one is made before the old one goes
+
+
+def test_what_does_not_fit_into_memory_is_left_out_and_the_rest_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = BenchSetting(40, "float32", backward=False), BenchSetting(4096, "float32", backward=False)
+    monkeypatch.setattr(measuring, "free_memory", lambda device: 4_000_000_000)
+    left_out, measured = bench_of(large, small).rows
+    assert left_out.by_hand is None
+    assert left_out.instead == "needs about 4.0 GB, 4.0 GB is free"
+    assert measured.faster
+
+
+# On a GPU
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_sdpa_holds_far_less_than_the_matrix_at_full_length() -> None:
+    settings = [BenchSetting(4096, dtype, backward) for dtype in ("float32", "bfloat16") for backward in (False, True)]
+    bench = bench_of(*settings, device="cuda")
+    for row in bench.rows:
+        assert row.sdpa is not None
+        assert row.by_hand is not None
+        assert (row.sdpa.peak or 0) < row.setting.matrix / 4
+        assert (row.by_hand.peak or 0) > row.setting.matrix
+    assert (bench.threads, bench.machine) == (0, torch.cuda.get_device_name())

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from manyheads.student.bands import Band, difference, summary
-from manyheads.student.example import TABLES, TIMES
+from manyheads.student.crops import TABLES, TIMES
 from manyheads.student.plot_content import all_bands, bands
 from tests.student.real import FollowSource, solution
 

@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.student.axes import SAME
 from manyheads.student.bands import summary
-from manyheads.student.example import TABLES, TIMES
+from manyheads.student.crops import TABLES, TIMES
 from manyheads.student.explain_trace import Explained, Operation, Repeated
 from manyheads.student.plot_content import all_bands
 from tests.student.real import REPOSITORY, Explain, FollowSource, course, exercise_of, looks_at

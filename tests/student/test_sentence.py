@@ -13,7 +13,8 @@ from manyheads.box.worker.messages import TraceCall
 from manyheads.box.worker.tracing import trace
 from manyheads.checks.cast import cast
 from manyheads.student.bands import Band, summary
-from manyheads.student.example import TABLES, TIMES, with_recorded
+from manyheads.student.crops import TABLES, TIMES
+from manyheads.student.example import with_recorded
 from manyheads.student.sentence import SentenceExample, every_band, sentence_examples
 from tests.student.real import course, exercise_of, solution
 

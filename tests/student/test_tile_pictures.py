@@ -16,7 +16,8 @@ from manyheads.diagnosis.recording_file import read
 from manyheads.student import heads
 from manyheads.student.bands import Band, is_none, summary
 from manyheads.student.choose_example import examples
-from manyheads.student.example import TABLES, TIMES, Example, with_heads
+from manyheads.student.crops import TABLES, TIMES
+from manyheads.student.example import Example, with_heads
 from manyheads.student.growing_tables import sides_of
 from manyheads.student.tile_pictures import tile_bands
 from tests.edited import edited

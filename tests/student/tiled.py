@@ -12,7 +12,8 @@ from manyheads.box.worker.tracing import trace
 from manyheads.course.plot_and_bench import Tiled
 from manyheads.course.shapes import parse_signature
 from manyheads.student.axes import Axes
-from manyheads.student.example import TABLES, TIMES, Example
+from manyheads.student.crops import TABLES, TIMES
+from manyheads.student.example import Example
 from manyheads.student.heads import Tiles
 
 T, ROWS, COLUMNS = 7, 4, 3

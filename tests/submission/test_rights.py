@@ -17,7 +17,7 @@ DANCED = f"multi_head_attention/{FILE}"
 PROGRAM = """
 import json, os, sys
 from pathlib import Path
-from manyheads.collect import collect
+from manyheads.submission.collect_downloads import collect
 from manyheads.course import load_course
 course = load_course(Path(sys.argv[1]))
 os.chdir(sys.argv[2])
