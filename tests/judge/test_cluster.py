@@ -262,7 +262,7 @@ def test_ctrl_c_waits_for_no_worker(cluster: Cluster, tmp_path: Path) -> None:
 def test_what_breaks_inside_dask_is_no_traceback(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C closes the client while a reply is on its way, which dask then says through tornado's log."""
     script = (
-        "import sys, threading\nfrom distributed import Client\nfrom manyheads.batch import cluster\n"
+        "import sys, threading\nfrom distributed import Client\nfrom manyheads.judge import cluster\n"
         "async def broken():\n    done.set()\n    raise OSError('Stream is closed')\n"
         "done = threading.Event()\n"
         "with cluster._connected(sys.argv[1]) as client:\n    client.loop.add_callback(broken)\n    done.wait()\n"
