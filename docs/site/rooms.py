@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from html import escape
-from importlib.util import resolve_name
 from pathlib import Path
 
-import manyheads
+from manyheads.authoring.engine_digest import ENGINE, imports_of
 
-ENGINE = Path(manyheads.__file__).parent
 ORDER = (
     "cli", "notebook", "platforms", "authoring", "report", "student", "judge", "diagnosis", "checks", "submission",
     "course", "box",
@@ -58,11 +56,5 @@ def door_of(room: str) -> str:
 
 def imported_by(room: str) -> set[str]:
     """Return the other rooms from which a module of this one imports something."""
-    found = set()
-    for path in modules_of(room):
-        package = ".".join(path.relative_to(ENGINE.parent).parent.parts)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.level:
-                parts = resolve_name("." * node.level + (node.module or ""), package).split(".")
-                found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
-    return found - {room}
+    names = {name for path in modules_of(room) for name in imports_of(path)}
+    return {name.split(".")[1] for name in names if name.startswith(f"{ENGINE.name}.")} - {room}

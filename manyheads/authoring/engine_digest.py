@@ -29,7 +29,7 @@ def engine_digest(*modules: str) -> str:
         if path is None or path in found:
             continue
         found.add(path)
-        todo += [_path(name) for name in _imported(path)]
+        todo += [_path(name) for name in imports_of(path)]
     data = {file for folder in {path.parent for path in found} for kind in DATA for file in folder.glob(kind)}
     parts = [code_digest(path.read_text(encoding="utf-8")) for path in data]
     parts += [part for path in found for part in statements_of(path)]
@@ -50,7 +50,7 @@ def statements_of(path: Path) -> Iterator[str]:
             yield code_digest("\n".join(lines[first - 1 : node.end_lineno]))
 
 
-def _imported(path: Path) -> set[str]:
+def imports_of(path: Path) -> set[str]:
     """Return the names of what a module imports, also within a function: modules, and what may be modules."""
     parts = path.relative_to(ENGINE.parent).with_suffix("").parts
     package = ".".join(parts[:-1])

@@ -208,7 +208,7 @@ def _widespread(course: Course) -> set[str]:
 
 # Find anything hidden in released files: a hidden line, a whole hidden file, the secret.
 #
-# Files of every kind are searched: see `file_contents` for what can be read, `hidden_lines` for what counts.
+# Files of every kind are searched: see `file_contents` for what can be read, and `hidden_lines` above for what counts.
 
 INSTRUCTORS = ("solutions/", "grader/", "docs/misconceptions.md", f"{FOLDER}/")
 

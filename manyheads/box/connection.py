@@ -71,7 +71,7 @@ class SocketChannel:
 
 
 class PipeChannel:
-    """Two pipes: for an attempt in the box, which must hold no socket of ours (see `worker.pipes`)."""
+    """Two pipes: for an attempt in the box, which must hold no socket of ours (see `Pipes` in `worker.zygote`)."""
 
     def __init__(self) -> None:
         """Make them. `theirs`: the descriptors for the other side, to receive from and to send to; close them."""

@@ -102,7 +102,7 @@ def _agree(each: Compared, names: list[str]) -> None:
 # What a visible check compares, aspect by aspect: whether a call is answered, with which shape, with which numbers…
 #
 # A hidden check is code. On a student's machine stands, in its place, a list of aspects and of the calls that each is
-# asked of; `authoring.aspects` chooses them so that both give the same verdict.
+# asked of; `authoring.asked_aspects` chooses them so that both give the same verdict.
 
 
 def compare(aspect: Aspect, calls: Sequence[Compared]) -> None:

@@ -269,7 +269,7 @@ def verdicts(column: int, on_cuda: bool) -> dict[int, Verdict]:
     return found
 
 
-# The seccomp filter of an attempt: it allows the system calls of `system_calls` and refuses all others.
+# The filter itself: it allows the system calls of the table above and refuses all others.
 #
 # Refused calls fail with EPERM; those that this list does not know yet, with ENOSYS.
 
