@@ -68,10 +68,11 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path, monkeypatch: p
         (folder / f"{name}.md").write_text(
             f"# A page\n\n## Rooms\n\n{link if name == 'faq' else ''}\n\n| room |\n|---|\n"
         )
-    (tmp_path / "README.md").write_text("# Title\n")
+    for name in ("README", "CONTRIBUTING"):
+        (tmp_path / f"{name}.md").write_text("# Title\n")
     monkeypatch.setattr(build, "DOCS", folder)
     monkeypatch.setattr(build, "ROOT", tmp_path)
-    monkeypatch.setattr(build, "GROUPS", {"Start": ["faq", "architecture"]})
+    monkeypatch.setattr(build, "GROUPS", {"Start": ["faq", "architecture", "contributing"]})
     monkeypatch.setattr(build, "made_pages", dict)
     with pytest.raises(build.SiteFault, match="make docs"):
         build.build(tmp_path / "site")

@@ -19,7 +19,8 @@ ROOT = DOCS.parent
 GROUPS = {
     "Start": ["student", "instructor", "faq"],
     "How to": [
-        "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "contributing",
+        "collect", "decisions", "reports", "nbgrader", "gradescope", "pull-requests", "cluster", "writing-exercises",
+        "contributing",
     ],
     "Reference": ["commands", "course-yaml", "overrides-yaml", "results", "checks", "misconceptions"],
     "Explanation": ["diagnosis", "architecture", "threat-model", "performance", "attention", "gallery"],
@@ -27,7 +28,7 @@ GROUPS = {
 CHECKS = """# What checks import
 
 Authors of checks, mutants and reference solutions import these names from `manyheads.checks`.
-[contributing.md](contributing.md) shows them at work.
+[writing-exercises.md](writing-exercises.md) shows them at work.
 
 ```{eval-rst}
 .. automodule:: manyheads.checks
@@ -72,14 +73,13 @@ def write_pages(source: Path) -> None:
     architecture.write_text(architecture.read_text(encoding="utf-8").replace("\n| room |", f"\n{picture}| room |", 1))
     for path in source.glob("*.md"):
         path.write_text(within(path.read_text(encoding="utf-8")), encoding="utf-8")
-    first, pages = readme_pages((ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "]("))
-    for name, text in pages.items():
-        (source / f"{name}.md").write_text(within(text), encoding="utf-8")
+    first, contributing = (_of_docs(ROOT / name) for name in ("README.md", "CONTRIBUTING.md"))
+    (source / "contributing.md").write_text(contributing, encoding="utf-8")
     trees = "\n".join(
         f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(names) + "\n```\n"
         for title, names in GROUPS.items()
     )
-    (source / "index.md").write_text(f"{within(first)}\n{trees}", encoding="utf-8")
+    (source / "index.md").write_text(f"{first}\n{trees}", encoding="utf-8")
 
 
 def made_pages() -> dict[str, str]:
@@ -97,20 +97,12 @@ def made_pages() -> dict[str, str]:
     }
 
 
-def readme_pages(text: str) -> tuple[str, dict[str, str]]:
-    """Return README.md without what it says to students and to instructors, and a page for each of the two."""
-    head, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
-    pages, rest = {}, head
-    for section in sections:
-        title, _, body = section.partition("\n")
-        if match := re.fullmatch(r"If you are an? (student|instructor)", title):
-            pages[match[1]] = f"# For {match[1]}s\n{body}"
-            rest += f"[For {match[1]}s]({match[1]}.md): what to do first, and every command.\n\n"
-        else:
-            rest += f"## {section}"
-    return rest, pages
+def _of_docs(path: Path) -> str:
+    """Return a page of the repository's root as a page beside those of docs/."""
+    text = path.read_text(encoding="utf-8").replace("](docs/", "](").replace("](CONTRIBUTING.md", "](contributing.md")
+    return within(text)
 
 
 def within(text: str) -> str:
     """Return a page without its links to files that no page is made of: their words stay."""
-    return re.sub(r"\[([^\]]*)\]\((?!https?:|#|[\w-]+\.(?:md|svg|png)(?:#|\)))[^)]*\)", r"\1", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#|(?!CHANGELOG)[\w-]+\.(?:md|svg|png)(?:#|\)))[^)]*\)", r"\1", text)

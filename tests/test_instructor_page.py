@@ -1,4 +1,4 @@
-"""README's commands for an instructor run from top to bottom, each on what those above it made."""
+"""The commands of docs/instructor.md run from top to bottom, each on what those above it made."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ pytestmark = pytest.mark.journey
 
 
 def commands() -> list[list[str]]:
-    """Those of the instructor's section, with real names for what stands in capitals."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.partition("## If you are an instructor\n")[2].partition("\n## ")[0]
-    return [[FILLED.get(word, word) for word in line.split()] for line in _COMMAND.findall(section)]
+    """Return those of the page, with real names for what stands in capitals."""
+    page = (ROOT / "docs" / "instructor.md").read_text(encoding="utf-8")
+    return [[FILLED.get(word, word) for word in line.split()] for line in _COMMAND.findall(page)]
 
 
 @pytest.fixture
